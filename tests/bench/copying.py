@@ -26,10 +26,10 @@ from lithify.tables.files.parquet.copying.source import RowGroupSource
 from lithify.tables.format import Sizing
 from support.runs import run_inline
 
-ROWS = 5_000_000
-_SHARE = 20
-"""New keys are in one twentieth of the key range."""
-_SIZING = Sizing(budget=Budget(64 << 20))
+ROWS = 2_000_000
+_SHARE = 30
+"""New keys are in one thirtieth of the key range, which is one or two of its row groups."""
+_SIZING = Sizing(budget=Budget(32 << 20))
 """A small budget makes small row groups: a table of a few hundred MiB has as many as one of 10 GB."""
 _GROUP_ROWS = (500, 2_000, 8_000, 32_000, 128_000)
 _OPTIONS = {"bucket": "1", "write-buffer-size": "2 gb", "target-file-size": "1 gb"}
@@ -57,7 +57,7 @@ def _make(oracle: Oracle, warehouse: Path, rows: int) -> Table:
     run_inline(table, sizing=_SIZING)
     key = {"mode": "uniform", "range": rows // _SHARE, "start": rows // 2}
     oracle.generate(
-        table, rows=rows // 100, commits=2, seed=3, columns=layout.values, key=key, delete_ratio=0.05
+        table, rows=rows // 200, commits=2, seed=3, columns=layout.values, key=key, delete_ratio=0.05
     )
     return table
 

@@ -277,6 +277,13 @@ class StagedRun:
         """The whole run."""
         return self._run
 
+    def close(self) -> None:
+        """Closes the run's files."""
+        self._left = None
+        close = getattr(self._pieces, "close", None)
+        if close is not None:
+            close()
+
     def take(self, bound: Bound | None, piece_bytes: int) -> Iterator[Piece]:
         """Yields the rows that are left up to a bound, and keeps the others."""
         if self._pieces is None:

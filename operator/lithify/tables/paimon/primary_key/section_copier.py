@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.rewriting.functions import LoneRecords
-from lithify.rewriting.order import first_disorder
+from lithify.rewriting.order import first_disorder, key_at, parts_of_column
 from lithify.rewriting.passes import merge_section
 from lithify.rewriting.runs import RunSource
 from lithify.tables.files.model import InputFile
-from lithify.tables.files.names import format_of
 from lithify.tables.files.parquet.copying.source import RowGroupSource
+from lithify.tables.files.parquet.reader import ParquetReader
 from lithify.tables.files.reading import reading
 from lithify.tables.paimon.primary_key.copying import (
     CopiedGroup,
@@ -43,6 +43,9 @@ _KEY_PIECE_BYTES = 1 << 20
 """Bytes of key columns to read at a time."""
 
 _SCAN_PIECE_BYTES = 8 << 20
+
+_MOST_CHUNKS = 20_000
+"""Column chunks of a section's largest run whose metadata is held, a few KiB each."""
 
 
 def copying_of(task: MergeTask, rows_reading: Reading, target: FileTarget) -> SectionCopier | None:
@@ -73,6 +76,8 @@ class SectionCopier:
         floats = (column.name for column in schema.columns if column.type.is_float)
         self._first = schema.primary_key[0]
         self._scanned_columns = {*schema.primary_key, *SYSTEM_COLUMNS, *floats}
+        self._columns = like.footer.metadata.num_columns
+        self._chunks = 0
         self.like = like
         self.bytes = 0
 
@@ -85,13 +90,15 @@ class SectionCopier:
             CorruptTable: a run is not sorted, or a file cannot be read.
         """
         number = largest_run(section)
-        with ExitStack() as files:
-            sources: dict[str, RowGroupSource] = {}
-            stages = [] if number is None else self._stages(section, number, sources, files)
-            if number is None or not stages:
-                yield from self._merged(runs, spill_folder)
-                return
+        sources: dict[str, RowGroupSource] = {}
+        stages = [] if number is None else self._stages(section, number, sources)
+        if number is None or not stages:
+            yield from self._merged(runs, spill_folder)
+            return
+        with ExitStack() as opened:
             others = [StagedRun(run, self._first) for at, run in enumerate(runs) if at != number]
+            for run in others:
+                opened.callback(run.close)
             for stage in stages:
                 if stage.is_copy:
                     yield from self._copied(stage.groups[0], sources, spill_folder)
@@ -105,12 +112,12 @@ class SectionCopier:
         section: Sequence[Sequence[InputFile]],
         number: int,
         sources: dict[str, RowGroupSource],
-        files: ExitStack,
     ) -> list[Stage]:
-        """The stages of a section; opens the files of its largest run."""
+        """The stages of a section; reads the footers of its largest run."""
+        self._chunks = 0
         groups: list[Group] = []
         for file in section[number]:
-            found = self._groups(file, sources, files)
+            found = self._groups(file, sources)
             if found is None:
                 return []
             groups += found
@@ -121,18 +128,19 @@ class SectionCopier:
             return []
         return stages_of(groups, others, self._first, _KEY_PIECE_BYTES)
 
-    def _groups(
-        self, file: InputFile, sources: dict[str, RowGroupSource], files: ExitStack
-    ) -> list[Group] | None:
+    def _groups(self, file: InputFile, sources: dict[str, RowGroupSource]) -> list[Group] | None:
         """The row groups of a file; None if they are unknown, and merging has to tell why."""
         task = self._task
-        if format_of(file.path) != "parquet":
+        reader = self._reading.readers.of(file.path)
+        if not isinstance(reader, ParquetReader):
             return None
         first = (self._first, task.target.schema.key_types[0])
         try:
-            with reading(file.path, "Parquet"):
-                stream = files.enter_context(task.storage.open(file.path, file.size))
-            source = sources[file.path] = RowGroupSource(stream, file.path)
+            self._chunks += reader.footers.of(file.path).num_row_groups * self._columns
+            if self._chunks > _MOST_CHUNKS:
+                return None
+            with reading(file.path, "Parquet"), task.storage.open(file.path, file.size) as stream:
+                source = sources[file.path] = RowGroupSource(stream, file.path)
             found = groups_of_file(file, source, self.like, first, task.keys)
         except (CorruptTable, UnsupportedTable):
             return None
@@ -153,10 +161,12 @@ class SectionCopier:
     ) -> Iterator[pa.RecordBatch | CopiedGroup]:
         """A row group as it is; merged if its rows need a change after all."""
         rows = self._scanned(group)
-        if self._is_clean(rows, group, sources[group.file.path]):
-            copied = CopiedGroup(sources[group.file.path], group.number, rows)
-            self.bytes += copied.bytes
-            yield copied
+        source, path = sources[group.file.path], group.file.path
+        if self._is_clean(rows, group, source):
+            with self._task.storage.open(path, group.file.size) as stream:
+                copied = CopiedGroup(source.over(stream), group.number, rows)
+                self.bytes += copied.bytes
+                yield copied
         else:
             yield from self._merged(self._run_of([group]), spill_folder)
 
@@ -167,11 +177,18 @@ class SectionCopier:
         return pa.Table.from_batches(pieces, self._reading.schema)
 
     def _is_clean(self, rows: pa.Table, group: Group, source: RowGroupSource) -> bool:
-        """Whether the rows are those that the footer describes, sorted, and none retracts its key."""
+        """Whether the rows are those that the footer describes, sorted, and none retracts its key.
+
+        Raises:
+            CorruptTable: there are keys outside of the row group's bounds, on which the stages rely.
+        """
         layout = self._task.spec.layout
         if not 0 < rows.num_rows == source.footer.row_groups[group.number].rows:
             return False
         batch = rows.combine_chunks().to_batches()[0]
+        keys = parts_of_column(batch.column(self._first))
+        if key_at(keys, 0) < group.low or key_at(keys, batch.num_rows - 1) > group.high:
+            raise CorruptTable(group.file.path, f"row group {group.number} has keys beyond its statistics")
         is_sorted = first_disorder(layout.key_parts(batch)) is None
         return is_sorted and not layout.retracts(batch).any() and layout.column_with_nan(batch) is None
 

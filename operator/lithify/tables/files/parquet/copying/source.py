@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from functools import cached_property
 
 import pyarrow as pa
@@ -56,6 +57,12 @@ class RowGroupSource:
         self.path = path
         self.footer = read_footer(source, path)
         self._indexes = self._page_indexes()
+
+    def over(self, source: pa.NativeFile) -> RowGroupSource:
+        """The same file, opened again: nothing of it is read a second time."""
+        other = copy(self)
+        other._source = source  # noqa: SLF001  # of the same class
+        return other
 
     @cached_property
     def obstacle(self) -> str | None:
