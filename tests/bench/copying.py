@@ -131,7 +131,7 @@ def _line(rows: pa.Table, count: int, folder: Path, repeats: int) -> tuple[str, 
         f"{count:,}",
         f"{one.stat().st_size * count // rows.num_rows >> 10:,} KiB",
         f"{copied:.3f} s",
-        f"{encoded:.2f} s ({encoded / copied:.0f} times)",
+        f"{encoded:.2f} s ({encoded / copied:.1f} times)",
         f"{read:.2f} s ({read / read_other:.2f})",
         f"{one.stat().st_size / other.stat().st_size:.2f}",
     )

@@ -82,7 +82,9 @@ def test_java_reads_copied_row_groups(
 
     report = run_inline(table, sizing=SMALL)
 
-    assert report.copied_bytes > report.before.bytes / 2
+    large = max(file.size for file in oracle.files(original) if file.level > 0)
+    has_javas_filters = by_java and bool(options)  # of other columns than ours, and a megabyte each
+    assert (report.copied_bytes > large / 2) == (not has_javas_filters)
     assert oracle.digest(table) == oracle.digest(original)
     expected = oracle.filtered_digests(original, FILTERS, skipping=False)
     assert oracle.filtered_digests(table, FILTERS) == expected

@@ -14,7 +14,10 @@ import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from lithify.tables.files.parquet.copying.copier import RowGroupCopier
+from lithify.tables.files.parquet.copying.footers import CREATED_BY
 from lithify.tables.files.parquet.copying.source import RowGroupSource
+from lithify.tables.files.parquet.structs import binary, encode_struct, read_struct
+from lithify.tables.files.parquet.thrift import Thrift
 
 CODECS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
 LEAVES = (
@@ -135,3 +138,17 @@ def joined(files: Sequence[bytes]) -> bytes:
         copier.append(each)
     copier.finish()
     return bytes(sink.getvalue())
+
+
+def with_footer(data: bytes, **changes: Any) -> bytes:
+    """A file with other fields in its footer."""
+    length = int.from_bytes(data[-8:-4], "little")
+    fields = dict(read_struct(Thrift(data[-8 - length : -8])))
+    for change in changes.values():
+        fields = change(fields)
+    footer = encode_struct(fields)
+    return data[: -8 - length] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def by(writer: str) -> Any:
+    return lambda fields: {**fields, CREATED_BY: binary(writer.encode())}

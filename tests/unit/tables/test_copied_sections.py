@@ -27,6 +27,7 @@ from lithify.tables.paimon.primary_key.merge_task import MergeTask, run_task
 from lithify.tables.paimon.schema.schema import Schema, merge_spec
 from support.data_files import Rows, input_file, local_storage, read, target, write
 from support.manifests import schema
+from support.parquet_files import by, with_footer
 from support.properties import examples
 
 COLUMNS: list[tuple[str, Any]] = [
@@ -209,6 +210,13 @@ def written_by_another(task: MergeTask, **options: Any) -> MergeTask:
     return task
 
 
+def of_writer(task: MergeTask, writer: str) -> MergeTask:
+    """The task whose large run has the name of another writer."""
+    for file in (Path(file.path) for file in task.inputs if file.is_copyable):
+        file.write_bytes(with_footer(file.read_bytes(), change=by(writer)))
+    return task
+
+
 def expiring(task: MergeTask) -> MergeTask:
     return replace(task, expired=ExpiredRows("id", "INT", -1_000))
 
@@ -219,6 +227,8 @@ UNFIT = {
         task, compression="zstd", use_compliant_nested_type=False
     ),
     "no statistics": lambda task: written_by_another(task, compression="zstd", write_statistics=False),
+    "a writer that hides NaN": lambda task: of_writer(task, "parquet-rs version 55.0.0"),
+    "a writer that readers distrust": lambda task: of_writer(task, "parquet-mr version 1.8.1"),
     "rows that expire": expiring,
     "filters are wanted": lambda task: replace(
         task, target=target(Path(task.target.folder), SCHEMA, {"parquet.bloom.filter.enabled": "true"})

@@ -33,7 +33,6 @@ from lithify.tables.files.parquet.structs import (
     Struct,
     Value,
     binary,
-    encode_struct,
     i32,
     i64,
     integer_of,
@@ -45,7 +44,7 @@ from lithify.tables.files.parquet.thrift import Thrift
 from support.comparing.bloom_filters import filters_of
 from support.data_files import write
 from support.manifests import schema as table_schema
-from support.parquet_files import Layout, joined, layouts, schemas, source, written
+from support.parquet_files import Layout, by, joined, layouts, schemas, source, with_footer, written
 from support.properties import examples
 
 PLAIN = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("text", pa.string())])
@@ -248,16 +247,6 @@ def with_keys(keys: Mapping[bytes, bytes]) -> Any:
     return lambda fields: {**fields, KEY_VALUES: entries}
 
 
-def with_footer(data: bytes, **changes: Any) -> bytes:
-    """A file with other fields in its footer."""
-    length = int.from_bytes(data[-8:-4], "little")
-    fields = dict(read_struct(Thrift(data[-8 - length : -8])))
-    for change in changes.values():
-        fields = change(fields)
-    footer = encode_struct(fields)
-    return data[: -8 - length] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
-
-
 def in_first_chunk(change: Any) -> Any:
     """A change to the first column chunk of the first row group."""
 
@@ -273,10 +262,6 @@ def in_first_chunk(change: Any) -> Any:
 def in_metadata(**changed: Value) -> Any:
     numbers = {int(name.removeprefix("f")): value for name, value in changed.items()}
     return in_first_chunk(lambda chunk: {**chunk, METADATA: struct({**chunk[METADATA].struct, **numbers})})
-
-
-def by(writer: str) -> Any:
-    return lambda fields: {**fields, CREATED_BY: binary(writer.encode())}
 
 
 def test_files_of_several_writers_have_a_writer_of_their_own() -> None:

@@ -29,6 +29,9 @@ Bound = tuple[KeyValue, ...]
 _ORDERED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "CHAR", "VARCHAR", "DECIMAL", "TIMESTAMP")
 """First columns of keys for which the statistics of row groups have the order of the key."""
 
+_WRITERS = ("parquet-mr ", "parquet-cpp-arrow ", "lithify ")
+"""Writers of Java Paimon's files and of our own, whose statistics of floats and dictionaries Java can use."""
+
 _MOST_OTHERS = 0.5
 """Bytes of the other runs, relative to what could be copied, above which looking for it does not pay."""
 
@@ -140,7 +143,8 @@ def groups_of_file(
     ]
     if any(bound is None for bound in bounds):
         return None
-    is_alike = file.is_copyable and source.obstacle is None and source.fingerprint == like.fingerprint
+    is_known = source.footer.created_by.startswith(_WRITERS) and source.obstacle is None
+    is_alike = file.is_copyable and is_known and source.fingerprint == like.fingerprint
     found = []
     for number, bound in enumerate(bounds):
         low, high = (order_parts(kind, raw) for raw in bound or ())
