@@ -26,13 +26,13 @@ from lithify.tables.paimon.primary_key.copying import (
     CopiedGroup,
     Group,
     Stage,
-    StagedRun,
     groups_of_file,
     largest_run,
     may_copy,
     stages_of,
 )
 from lithify.tables.paimon.primary_key.reader import FileRun, Reading
+from lithify.tables.paimon.primary_key.staged_runs import StagedRun
 from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS
 
