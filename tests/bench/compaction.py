@@ -61,9 +61,9 @@ def _measure(oracle: Oracle, original: Table, folder: Path, warmups: int, repeat
     java, ours = Side(JAVA), Side("Lithify")
     peak = 0
     for number in range(warmups + repeats):
-        theirs = _copy(original, folder / "java")
+        theirs = copy_of(original, folder / "java")
         result = oracle.bench_compact(theirs, full=True)
-        mine = _copy(original, folder / "ours")
+        mine = copy_of(original, folder / "ours")
         report = run_inline(mine)
         peak = report.peak_task_bytes
         took = (result.rewrite_nanos / 1e9, report.seconds["rewrite"])
@@ -79,17 +79,17 @@ def _measure(oracle: Oracle, original: Table, folder: Path, warmups: int, repeat
         assert oracle.digest(mine) == oracle.digest(original), "the rows have changed"
     java.bytes, java.rows = result.output.bytes, result.output.rows
     ours.bytes, ours.rows = report.after.bytes, report.after.rows
-    _scan(oracle, (java, theirs), (ours, mine))
+    scan(oracle, (java, theirs), (ours, mine))
     return _figures(java, ours, result.input.rows, report.before.bytes, peak)
 
 
-def _copy(table: Table, warehouse: Path) -> Table:
+def copy_of(table: Table, warehouse: Path) -> Table:
     shutil.rmtree(warehouse, ignore_errors=True)
     shutil.copytree(str(table.warehouse), warehouse)
     return Table(warehouse, table.name)
 
 
-def _scan(oracle: Oracle, *sides: tuple[Side, Table]) -> None:
+def scan(oracle: Oracle, *sides: tuple[Side, Table]) -> None:
     """Java reads what either side wrote, in turns; the best of several after as many to warm up."""
     taken: dict[str, list[int]] = {side.name: [] for side, _ in sides}
     for _ in range(2 * SCANS):

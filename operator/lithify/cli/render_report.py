@@ -40,6 +40,7 @@ def _headline(report: Report) -> Text:
         (f"{number(before.files, 'file')} → {after.files:,}", "green"),
         f", {amount(before.bytes)} → {amount(after.bytes)}, {before.rows:,} → {number(after.rows, 'row')}, "
         f"{number(report.upgraded, 'file')} upgraded",
+        f", {amount(report.copied_bytes)} copied without decoding" if report.copied_bytes else "",
     )
 
 

@@ -77,6 +77,11 @@ class Report:
         return sum((group.after for group in self.groups), Totals())
 
     @property
+    def copied_bytes(self) -> int:
+        """Bytes of the rewritten files that were copied without decoding them; the rest was decoded."""
+        return sum(group.copied_bytes for group in self.groups)
+
+    @property
     def upgraded(self) -> int:
         """Files that only changed level."""
         return sum(group.upgraded for group in self.groups)
@@ -84,7 +89,12 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON; there a group is a bucket, as users say."""
         groups = [_renamed(asdict(group), "group", "bucket") for group in self.groups]
-        totals = {"before": asdict(self.before), "after": asdict(self.after), "upgraded": self.upgraded}
+        totals = {
+            "before": asdict(self.before),
+            "after": asdict(self.after),
+            "upgraded": self.upgraded,
+            "copied_bytes": self.copied_bytes,
+        }
         return {**_renamed(asdict(self) | {"groups": groups}, "groups", "buckets"), **totals}
 
 

@@ -25,6 +25,15 @@ SMALL = 0.7
 """Share of the target below which a file is small."""
 
 
+class EncodedRows(Protocol):
+    """Rows as another file of the format has them, which are added without decoding."""
+
+    @property
+    def bytes(self) -> int:
+        """Encoded bytes."""
+        ...
+
+
 class OpenFile(Protocol[Result_co]):
     """A file being written."""
 
@@ -35,6 +44,10 @@ class OpenFile(Protocol[Result_co]):
 
     def write(self, rows: pa.Table) -> None:
         """Adds one row group."""
+        ...
+
+    def copy(self, rows: EncodedRows) -> None:
+        """Adds encoded rows as they are."""
         ...
 
     def close(self) -> Result_co:
@@ -84,14 +97,17 @@ class RollingWriter(Generic[Result]):
         self._pending_bytes = 0
         self._results: list[Result] = []
 
-    def write_all(self, batches: Iterable[pa.RecordBatch]) -> list[Result]:
+    def write_all(self, batches: Iterable[pa.RecordBatch | EncodedRows]) -> list[Result]:
         """Writes all rows and returns the results of `close` for each file, in key order.
 
         On failure open files are deleted; the caller must delete finished ones.
         """
         try:
             for batch in batches:
-                self._write(batch)
+                if isinstance(batch, pa.RecordBatch):
+                    self._write(batch)
+                else:
+                    self._copy(batch)
             self._flush()
             self._finish()
         except BaseException:
@@ -110,6 +126,21 @@ class RollingWriter(Generic[Result]):
             if self._pending_rows >= self._room() or self._pending_bytes >= self._rolling.row_group_bytes:
                 self._flush()
                 self._roll_if_full()
+
+    def _copy(self, rows: EncodedRows) -> None:
+        """Adds encoded rows to the open file, or to a new one if that comes nearer to the target size."""
+        self._flush()
+        self._roll_if_full()
+        target = self._rolling.target_size
+        if self._file is not None:
+            size = self._file.size
+            if size >= target * SMALL and size + rows.bytes - target > target - size:
+                self._close_full()
+                self._full, self._file = self._file, None
+        if self._file is None:
+            self._file = self._open_file()
+        self._file.copy(rows)
+        self._roll_if_full()
 
     def _room(self) -> int:
         """The number of rows, pending ones included, until the open file or row group reaches its limit."""

@@ -64,6 +64,7 @@ class GroupReport:
         after: totals of the new files.
         levels_before: number of live files per level before; None where files have no levels.
         levels_after: number of live files per level after; None where files have no levels.
+        copied_bytes: bytes of the rewritten files that were copied without decoding them.
     """
 
     group: str
@@ -75,6 +76,7 @@ class GroupReport:
     after: Totals
     levels_before: Mapping[int, int] | None = None
     levels_after: Mapping[int, int] | None = None
+    copied_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +119,13 @@ class TaskOutputs:
         data: data files in order.
         changelog: changelog files of the changes that the data files make visible.
         index: index files, such as deletion vectors.
+        copied_bytes: bytes of the inputs that were copied without decoding them.
     """
 
     data: tuple[Any, ...] = ()
     changelog: tuple[Any, ...] = ()
     index: tuple[Any, ...] = ()
+    copied_bytes: int = 0
 
     @staticmethod
     def joined(parts: Collection[TaskOutputs]) -> TaskOutputs:
@@ -130,6 +134,7 @@ class TaskOutputs:
             data=tuple(file for part in parts for file in part.data),
             changelog=tuple(file for part in parts for file in part.changelog),
             index=tuple(file for part in parts for file in part.index),
+            copied_bytes=sum(part.copied_bytes for part in parts),
         )
 
 

@@ -173,6 +173,7 @@ class TestReport:
             "before",
             "after",
             "upgraded",
+            "copied_bytes",
         ]
 
     def test_json_of_a_bucket(self) -> None:
@@ -187,6 +188,7 @@ class TestReport:
             "after": {"files": 1, "bytes": 100, "rows": 10},
             "levels_before": {"0": 5},
             "levels_after": {"5": 3},
+            "copied_bytes": 0,
         }
 
     def test_json_holds_everything_that_the_report_does(self) -> None:

@@ -22,6 +22,14 @@ class Refused(Exception):
     """What a file says that cannot go on."""
 
 
+@dataclass(frozen=True)
+class Encoded:
+    """Rows of another file: one text for all of them."""
+
+    text: str
+    bytes: int
+
+
 @dataclass
 class MemoryFile:
     """A file whose size is known exactly: each row is as long as its text, shrunk by a ratio."""
@@ -38,6 +46,12 @@ class MemoryFile:
         self.groups.append(rows)
         width = pc.sum(pc.binary_length(rows.column("text"))).as_py()
         self.size += GROUP_HEADER + int(width * self.ratio)
+
+    def copy(self, rows: Encoded) -> None:
+        if self.refuses == "copy":
+            raise Refused
+        self.groups.append(pa.Table.from_batches([batch([rows.text])]))
+        self.size += rows.bytes
 
     def close(self) -> MemoryFile:
         if self.refuses == "close":
@@ -273,3 +287,42 @@ def test_units_are_no_larger_than_asked_for(unit: int) -> None:
     assert max(sizes) <= unit + 10
     assert sum(sizes) == 50_000
     assert all(len(file.groups) > 1 for file in files[:-1])
+
+
+class TestEncodedRows:
+    """They are added as they are, between the rows around them."""
+
+    def test_order_is_kept(self) -> None:
+        (file,) = roll([batch(["a"]), Encoded("b", 50), batch(["c"]), batch(["d"])], target(1_000))
+        assert [row["text"] for row in file.rows] == ["a", "b", "c", "d"]
+
+    @pytest.mark.parametrize(
+        ("sizes", "files"),
+        [
+            ([400, 400, 400, 400, 400], [1200, 800]),
+            ([980, 980], [980, 980]),
+            ([700, 290], [990]),
+            ([700, 900], [700, 900]),
+            ([600, 900], [1500]),
+            ([5000, 10], [5000, 10]),
+        ],
+        ids=[
+            "near the target",
+            "full ones",
+            "nearer with more",
+            "nearer without",
+            "small files grow",
+            "large",
+        ],
+    )
+    def test_files_end_near_the_target(self, sizes: list[int], files: list[int]) -> None:
+        encoded = [Encoded(str(number), size) for number, size in enumerate(sizes)]
+        found = roll(encoded, target(1_000))
+        assert [row["text"] for file in found for row in file.rows] == [each.text for each in encoded]
+        assert [file.size for file in found] == files
+
+    def test_files_are_aborted_if_copying_fails(self) -> None:
+        folder = Folder(refuses="copy")
+        with pytest.raises(Refused):
+            roll([batch(["a"]), Encoded("b", 50)], target(1_000), folder)
+        assert folder.states == ["aborted"]

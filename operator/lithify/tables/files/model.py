@@ -29,6 +29,7 @@ class InputFile:
         run: run number in the whole unit.
         is_inside: whether all keys of the file are in the range that the task merges.
         sequence: sequence number assigned to all rows of the file, None if each row has its own.
+        is_copyable: whether its row groups may be copied as they are where no other run has their keys.
     """
 
     path: str
@@ -38,6 +39,7 @@ class InputFile:
     run: int
     is_inside: bool = True
     sequence: int | None = None
+    is_copyable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Wanted:
         piece_bytes: upper bound of a batch's size.
         instants_are_local: whether instants in ORC files depend on time zones, as in old Java versions.
         fields: ids of the ROW fields that still exist, None for all of them.
+        row_groups: the row groups to read of a Parquet file, None for all.
     """
 
     columns: Sequence[FileColumn]
@@ -76,6 +79,7 @@ class Wanted:
     piece_bytes: int = 1 << 20
     instants_are_local: bool = False
     fields: frozenset[int] | None = None
+    row_groups: Collection[int] | None = None
 
     @property
     def names(self) -> list[str]:

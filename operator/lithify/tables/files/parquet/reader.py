@@ -95,7 +95,9 @@ class ParquetReader:
 
     def row_groups(self, file: InputFile, wanted: Wanted) -> list[int]:
         """The row groups of a file that may hold keys of the range, by the first column of the key."""
-        groups = range(self.footers.of(file.path).num_row_groups)
+        groups: Collection[int] = range(self.footers.of(file.path).num_row_groups)
+        if wanted.row_groups is not None:
+            groups = [number for number in groups if number in wanted.row_groups]
         first = wanted.first_key
         if file.is_inside or wanted.keys == EVERYTHING or first is None:
             return list(groups)

@@ -1,6 +1,7 @@
 """Parquet footers in Thrift's compact protocol: walks through one and replaces parts of it.
 
-Called by `int96` and `bloom_filters`, which know what the fields mean. Unknown fields are kept.
+Called by `int96`, `bloom_filters` and `structs`, which know what the fields mean. Unknown fields are kept.
+A walk through bytes that are no footer raises IndexError; it neither hangs nor takes much memory.
 """
 
 from __future__ import annotations
@@ -110,10 +111,16 @@ class Thrift:
         header = self.data[self.at]
         self.at += 1
         size = header >> 4
-        return (self.varint() if size == 0x0F else size), header & 0x0F
+        return self._present(self.varint() if size == 0x0F else size), header & 0x0F
+
+    def _present(self, size: int) -> int:
+        """The number of elements, each of which takes a byte or more."""
+        if size > len(self.data) - self.at:
+            raise IndexError(f"{size} elements at byte {self.at} of {len(self.data)}")
+        return size
 
     def _skip_map(self) -> None:
-        size = self.varint()
+        size = self._present(self.varint())
         if size:
             kinds = self.data[self.at]
             self.at += 1

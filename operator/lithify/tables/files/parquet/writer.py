@@ -72,7 +72,7 @@ class ParquetWriter:
         leaves = list(leaves_of_rows(rows)) if is_looked_at else []
         if self._writer is None:
             self._writer = self._begun(rows, leaves)
-        self._writer.write_table(rows, row_group_size=rows.num_rows)
+        self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
         self._filters.append(dict(self._write_filters(leaves)))
         self._nulls.update({name: rows.column(name).null_count for name in rows.column_names})
         self.rows += rows.num_rows
@@ -104,17 +104,13 @@ class ParquetWriter:
 
     def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
         """Iterates over the row groups."""
-        names = rows_schema.names
-        dictionaries = [field.name for field in rows_schema if pa.types.is_dictionary(field.type)]
         footer = with_fixed_bytes(pq.read_metadata(source))
-        parquet = pq.ParquetFile(source, metadata=footer, read_dictionary=dictionaries, pre_buffer=False)
-        for number in range(parquet.num_row_groups):
-            rows = parquet.read_row_group(number, columns=names, use_threads=False)
+        for rows in read_row_groups(source, footer, rows_schema):
             columns = [
                 self._variants.read_back(field.name, rows.column(field.name), field.type)
                 for field in rows_schema
             ]
-            yield pa.table(columns, names).cast(rows_schema)
+            yield pa.table(columns, rows_schema.names).cast(rows_schema)
 
     def abort(self) -> None:
         """Keeps PyArrow from finishing the file, or warning, when the writer is garbage-collected."""
@@ -171,6 +167,16 @@ class HeldEnd:
     def release(self, change: Callable[[bytes], bytes]) -> None:
         """Writes the held-back bytes, with the footer changed."""
         self._sink.write(with_footer(self._held, change))
+
+
+def read_row_groups(
+    source: pa.NativeFile, footer: pq.FileMetaData, rows_schema: pa.Schema
+) -> Iterator[pa.Table]:
+    """Iterates over the row groups of a file, as they are stored but for dictionaries."""
+    dictionaries = [field.name for field in rows_schema if pa.types.is_dictionary(field.type)]
+    parquet = pq.ParquetFile(source, metadata=footer, read_dictionary=dictionaries, pre_buffer=False)
+    for number in range(parquet.num_row_groups):
+        yield parquet.read_row_group(number, columns=rows_schema.names, use_threads=False)
 
 
 def _opened(

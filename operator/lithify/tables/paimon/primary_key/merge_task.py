@@ -26,8 +26,10 @@ from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.primary_key.copying import CopiedGroup
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.reader import FileRun, Reading
+from lithify.tables.paimon.primary_key.section_copier import SectionCopier, copying_of
 from lithify.tables.paimon.primary_key.task_running import carry_out
 from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, Schema
@@ -106,6 +108,7 @@ class _Merge:
         self._names = self._target.names()
         self._written: list[str] = []
         self._clock = clock
+        self._copying: SectionCopier | None = None
 
     def run(self) -> TaskOutputs:
         """Writes the merged rows and returns the metadata of the files."""
@@ -120,12 +123,17 @@ class _Merge:
         sections = self._open_runs()
         with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
             files = RollingWriter(self._open_file, rolling).write_all(self._rows(sections, Path(folder)))
-        return TaskOutputs(data=tuple(files))
+        return TaskOutputs(data=tuple(files), copied_bytes=self._copied_bytes)
 
-    def _open_runs(self) -> list[list[FileRun]]:
+    @property
+    def _copied_bytes(self) -> int:
+        """Bytes of row groups that were copied rather than decoded."""
+        return 0 if self._copying is None else self._copying.bytes
+
+    def _reading(self) -> Reading:
         task = self._task
         most = max((len(section) for section in task.sections), default=1) + len(task.known)
-        reading = Reading(
+        return Reading(
             task.inputs,
             task.schemas,
             task.target.schema,
@@ -136,19 +144,31 @@ class _Merge:
             options=task.target.options.parquet.variants,
             expired=task.expired,
         )
+
+    def _open_runs(self) -> list[list[FileRun]]:
+        task, reading = self._task, self._reading()
+        self._copying = copying_of(task, reading, self._target)
         only = {*task.target.schema.primary_key, *SYSTEM_COLUMNS}
         known = [FileRun(run, reading, only) for run in task.known]
         return [[*(FileRun(run, reading) for run in section), *known] for section in task.sections]
 
-    def _rows(self, sections: list[list[FileRun]], spill_folder: Path) -> Iterator[pa.RecordBatch]:
+    def _rows(
+        self, sections: list[list[FileRun]], spill_folder: Path
+    ) -> Iterator[pa.RecordBatch | CopiedGroup]:
         task = self._task
-        for runs in sections:
-            yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys)
+        for files, runs in zip(task.sections, sections, strict=True):
+            if self._copying is None:
+                yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys)
+            else:
+                yield from self._copying.rows(files, runs, spill_folder)
 
     def _open_file(self) -> KeyValueFile:
         name = next(self._names)
         self._written.append(name)
-        return KeyValueFile(name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()))
+        like = None if self._copying is None else self._copying.like
+        return KeyValueFile(
+            name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()), like=like
+        )
 
     def delete_files(self) -> None:
         """Deletes all written files; suppresses errors, which would hide the original one."""

@@ -26,7 +26,7 @@ from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import order_kinds
 from lithify.tables.format import Block, Sizing
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId
-from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
+from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, FileMeta, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.observing.postponed import is_postponed
 from lithify.tables.paimon.primary_key.blocking import Blocks
@@ -275,7 +275,33 @@ def _input_file(table: PaimonTable, unit: Unit, entry: ManifestEntry, *, is_insi
     file = entry.file
     run = unit.run_numbers[file.name] if file.name in unit.run_numbers else known_run_number(unit, file.level)
     return InputFile(
-        table.path(entry), file.size, file.rows, file.schema_id, run, is_inside, table.sequence_of(file)
+        table.path(entry),
+        file.size,
+        file.rows,
+        file.schema_id,
+        run,
+        is_inside,
+        table.sequence_of(file),
+        is_copyable=_is_copyable(table, file),
+    )
+
+
+def _is_copyable(table: PaimonTable, file: FileMeta) -> bool:
+    """Whether rows of a file may be copied as they are: a compaction wrote it with the present options.
+
+    Options are part of the schema, so the file has the codec, filters and layout that a new one would have.
+    """
+    is_plain = table.schema.options.get("deletion-vectors.enabled", "false").strip().lower() == "false"
+    has_changelog = table.schema.options.get("changelog-producer", "none").strip().lower() != "none"
+    return (
+        file.source == COMPACT_SOURCE
+        and file.delete_rows == 0
+        and file.schema_id == table.schema.id
+        and file.embedded_index is None
+        and not file.extra_files
+        and is_plain
+        and not has_changelog
+        and not table.options.snapshot_ordering
     )
 
 

@@ -6,7 +6,7 @@ as Java does, so files with and without `_KEY_` columns mix freely, and so do fi
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -156,14 +156,20 @@ class FileRun:
         files: in key order.
         reading: how all files of the task are read.
         only: the columns to read, None for all; the others are null.
+        row_groups: by the paths of Parquet files, the row groups to read; all of other files.
     """
 
     def __init__(
-        self, files: Sequence[InputFile], reading: Reading, only: Container[str] | None = None
+        self,
+        files: Sequence[InputFile],
+        reading: Reading,
+        only: Container[str] | None = None,
+        row_groups: Mapping[str, Collection[int]] | None = None,
     ) -> None:
         self._files = files
         self._reading = reading
         self._only = only
+        self._row_groups = row_groups or {}
 
     @property
     def size(self) -> int:
@@ -189,6 +195,7 @@ class FileRun:
     def _batches(self, file: InputFile, piece_bytes: int) -> Iterator[pa.RecordBatch]:
         columns, schema = self._reading.columns_of(file, self._only), self._reading.schema
         wanted = self._reading.wanted(file, piece_bytes, self._only)
+        wanted = replace(wanted, row_groups=self._row_groups.get(file.path))
         casts = self._reading.casts_of(file)
         are_stored = self._only is None and self._reading.are_all_stored(file)
         # Readers may return columns in the file's own order, whatever the order of the rows is now.

@@ -287,11 +287,11 @@ class MergeStep(CompactionStep[PlannedUnit, PlannedTask]):
     def _report(self, unit: PlannedUnit, outputs: TaskOutputs) -> GroupReport:
         if isinstance(unit, PostponedUnit):
             return _moving_report(unit, outputs.data)
-        return bucket_report(unit, outputs.data)
+        return bucket_report(unit, outputs.data, outputs.copied_bytes)
 
 
-def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:
-    """The report of one unit; `added` is the new files' metadata."""
+def bucket_report(unit: Unit, added: Sequence[FileMeta], copied_bytes: int = 0) -> GroupReport:
+    """The report of one unit; `added` is the new files' metadata, `copied_bytes` counts copied row groups."""
     rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
     before = Counter(file.level for run in unit.levels.runs for file in run.files)
     after = before - Counter(file.level for file in unit.inputs)
@@ -306,6 +306,7 @@ def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:
         after=totals(added),
         levels_before=dict(sorted(before.items())),
         levels_after={level: files for level, files in sorted(after.items()) if files},
+        copied_bytes=copied_bytes,
     )
 
 

@@ -17,8 +17,11 @@ import pyarrow.compute as pc
 
 from lithify.errors import CorruptTable
 from lithify.rewriting.order import key_at, parts_of_column
-from lithify.tables.files.model import Unwritable
+from lithify.rewriting.rolling import EncodedRows
+from lithify.tables.files.model import FormatWriter, Unwritable
 from lithify.tables.files.options import FileOptions
+from lithify.tables.files.parquet.copying.source import RowGroupSource
+from lithify.tables.files.parquet.joining_writer import JoiningWriter, encoded
 from lithify.tables.files.registry import open_writer
 from lithify.tables.files.statistics import ColumnStats, FloatStats
 from lithify.tables.files.types import ColumnType, Raw, raw_of_parts
@@ -27,6 +30,7 @@ from lithify.tables.io.storage import Storage, reporting
 from lithify.tables.paimon.layout.external_paths import ExternalPaths
 from lithify.tables.paimon.metadata.binary_row import encode_row
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, FileMeta, Stats
+from lithify.tables.paimon.primary_key.copying import CopiedGroup
 from lithify.tables.paimon.primary_key.statistics import key_stats, value_stats
 from lithify.tables.paimon.schema.schema import (
     KEY_PREFIX,
@@ -118,6 +122,7 @@ class KeyValueFile:
         storage: access to the file system.
         wall_clock: the time for the file's metadata.
         summary: collects what the metadata says of the rows; by default that of rows with system columns.
+        like: a Parquet file like the new one; then row groups can be copied into it.
     """
 
     def __init__(
@@ -127,11 +132,13 @@ class KeyValueFile:
         storage: Storage,
         wall_clock: Callable[[], int],
         summary: FileSummary | None = None,
+        like: RowGroupSource | None = None,
     ) -> None:
         self._name = name
         self._target = target
         self._storage = storage
         self._wall_clock = wall_clock
+        self._like = like
         self._schema = target.schema.file_schema(thin=target.options.thin)
         self._summary = summary or _Summary(target.schema)
         self._rows_schema: pa.Schema | None = None
@@ -159,6 +166,20 @@ class KeyValueFile:
             except Malformed as error:
                 raise CorruptTable(self._target.folder, str(error)) from error
         self._rows_schema = rows.schema
+
+    def copy(self, rows: EncodedRows) -> None:
+        """Adds a row group of another file as it is.
+
+        Raises:
+            CorruptTable: that file contradicts its footer.
+            StorageError: the file cannot be written.
+        """
+        if not isinstance(rows, CopiedGroup) or not isinstance(self._writer, JoiningWriter):
+            raise TypeError(f"{self._path} was not opened for copies")
+        self._summary.add(rows.rows)
+        with reporting(self._path):
+            self._writer.copy(rows.source, rows.number)
+        self._rows_schema = rows.rows.schema
 
     def close(self) -> FileMeta:
         """Finishes the file on storage and returns its metadata."""
@@ -206,7 +227,17 @@ class KeyValueFile:
         self._path = self._target.path(self._name)
         self._new_file = self._storage.create(self._path)
         options, types = self._target.options, self._target.schema.stored_types
-        self._writer = open_writer(self._new_file.sink, options, self._path, types)
+        self._writer: FormatWriter
+        if self._like is not None and options.format == "parquet":
+            self._writer = JoiningWriter(self._new_file.sink, options, types, self._like)
+        else:
+            self._writer = open_writer(self._new_file.sink, options, self._path, types)
+
+    @staticmethod
+    def like(target: FileTarget) -> RowGroupSource:
+        """An empty Parquet file with the columns and options of a target's files."""
+        rows = target.schema.file_schema(thin=target.options.thin).empty_table()
+        return encoded(rows, target.options, target.schema.stored_types)
 
     def _in_file(self, rows: pa.Table) -> pa.Table:
         """Converts rows to the columns of the file."""

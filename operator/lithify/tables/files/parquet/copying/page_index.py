@@ -1,0 +1,79 @@
+"""Page indexes of column chunks that are copied: bounds of pages as they are, positions of pages shifted.
+
+Called by `copier`, which reads the indexes of a file before it copies the first row group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lithify.tables.files.parquet.copying.footers import ColumnChunk
+from lithify.tables.files.parquet.structs import (
+    LIST,
+    Malformed,
+    Struct,
+    encode_struct,
+    i64,
+    integer_of,
+    read_struct,
+    structs,
+)
+from lithify.tables.files.parquet.thrift import Thrift
+
+_LOCATIONS, _UNENCODED = 1, 2
+_OFFSET, _SIZE, _FIRST_ROW = 1, 2, 3
+_NULL_PAGES = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PageIndex:
+    """The page index of one column chunk.
+
+    Attributes:
+        bounds: the column index as it is encoded, empty without one.
+        locations: the fields of the offset index.
+    """
+
+    bounds: bytes
+    locations: Struct
+
+    def shifted(self, by: int) -> bytes:
+        """The offset index for a column chunk that is `by` bytes further behind."""
+        pages = self.locations[_LOCATIONS].structs
+        moved = [{**page, _OFFSET: i64(integer_of(page, _OFFSET) + by)} for page in pages]
+        return encode_struct({**self.locations, _LOCATIONS: structs(moved)})
+
+
+def page_index(bounds: bytes, locations: bytes, chunk: ColumnChunk, rows: int) -> PageIndex:
+    """Reads the page index of a column chunk in a row group of `rows` rows.
+
+    Raises:
+        Malformed, IndexError, KeyError: it contradicts itself or the column chunk.
+    """
+    index = PageIndex(bounds, read_struct(Thrift(locations)))
+    if not index.locations.keys() <= {_LOCATIONS, _UNENCODED}:
+        raise Malformed("an offset index has unknown fields")
+    pages = index.locations[_LOCATIONS].structs
+    starts = [integer_of(page, _OFFSET) for page in pages]
+    ends = [start + integer_of(page, _SIZE) for start, page in zip(starts, pages, strict=True)]
+    firsts = [integer_of(page, _FIRST_ROW) for page in pages]
+    whole = chunk.pages
+    if pages and (starts[0] < whole.start or ends[-1] != whole.end or firsts[0] != 0 or firsts[-1] >= rows):
+        raise Malformed("an offset index has pages outside of its column chunk")
+    in_order = all(end <= start for end, start in zip(ends, starts[1:], strict=False))
+    if not in_order or any(first > following for first, following in pairwise(firsts)):
+        raise Malformed("an offset index has pages out of order")
+    if bounds and _pages_of(bounds) != len(pages):
+        raise Malformed("a column index has other pages than its offset index")
+    return index
+
+
+def _pages_of(bounds: bytes) -> int:
+    null_pages = read_struct(Thrift(bounds))[_NULL_PAGES]
+    if null_pages.kind != LIST:
+        raise Malformed("a column index without a list of pages")
+    walk = Thrift(null_pages.data)
+    size = walk.data[0] >> 4
+    walk.at = 1
+    return walk.varint() if size == 0x0F else size

@@ -1,0 +1,98 @@
+"""Writes a Parquet file whose row groups are copied from other files or encoded from rows.
+
+Opened by adapters for outputs into which they copy row groups; a `FormatWriter`. Rows are encoded by the
+ordinary writer into memory, one row group at a time, and copied from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lithify.tables.files.options import FileOptions
+from lithify.tables.files.parquet.copying.copier import RowGroupCopier
+from lithify.tables.files.parquet.copying.source import RowGroupSource
+from lithify.tables.files.parquet.int96 import with_fixed_bytes
+from lithify.tables.files.parquet.statistics import footer_stats
+from lithify.tables.files.parquet.writer import ParquetWriter, read_row_groups
+from lithify.tables.files.statistics import ColumnStats
+from lithify.tables.files.types import ColumnType
+
+
+class JoiningWriter:
+    """Writes one Parquet file without VARIANT columns.
+
+    Args:
+        sink: output stream.
+        options: file options.
+        types: the types of the columns.
+        like: a file with the schema of this one; see `encoded`.
+    """
+
+    def __init__(
+        self,
+        sink: pa.NativeFile,
+        options: FileOptions,
+        types: Mapping[str, ColumnType],
+        like: RowGroupSource,
+    ) -> None:
+        self._options = options
+        self._types = types
+        self._copier = RowGroupCopier(sink, like)
+        self._footer: pq.FileMetaData | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return self._copier.size
+
+    @property
+    def rows(self) -> int:
+        """Rows written so far."""
+        return self._copier.rows
+
+    def write(self, rows: pa.Table) -> None:
+        """Adds one row group."""
+        self._copier.append(encoded(rows, self._options, self._types))
+
+    def copy(self, source: RowGroupSource, row_group: int) -> None:
+        """Adds a row group of a file.
+
+        Raises:
+            CorruptTable: the file contradicts its footer.
+        """
+        self._copier.append(source, [row_group])
+
+    def finish(self) -> int:
+        """Writes the footer; returns the size of the file."""
+        if self._footer is None:
+            self._copier.finish()
+            self._footer = self._copier.metadata
+        return self.size
+
+    def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
+        """The statistics in the footer; none for nested columns, floats and nanoseconds."""
+        if self._footer is None or column.is_nested or column.is_nanos:
+            return ColumnStats()
+        paths = [self._footer.schema.column(index).path for index in range(self._footer.num_columns)]
+        return footer_stats(self._footer, paths.index(name), column)
+
+    def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
+        """Iterates over the row groups."""
+        footer = with_fixed_bytes(pq.read_metadata(source))
+        for rows in read_row_groups(source, footer, rows_schema):
+            yield rows.cast(rows_schema)
+
+    def abort(self) -> None:
+        """Does nothing: only the sink is open, which is the caller's."""
+
+
+def encoded(rows: pa.Table, options: FileOptions, types: Mapping[str, ColumnType]) -> RowGroupSource:
+    """A file in memory with one row group; without rows it only has the schema."""
+    sink = pa.BufferOutputStream()
+    writer = ParquetWriter(sink, options, types)
+    writer.write(rows)
+    writer.finish()
+    return RowGroupSource(pa.BufferReader(sink.getvalue()), "a row group in memory")

@@ -1,0 +1,206 @@
+"""Merges the sections of a task, copying row groups where the keys of other runs leave them alone.
+
+Called by `merge_task`. Which row groups these are is decided in `copying`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lithify.errors import CorruptTable, UnsupportedTable
+from lithify.rewriting.functions import LoneRecords
+from lithify.rewriting.order import first_disorder, key_at, parts_of_column
+from lithify.rewriting.passes import merge_section
+from lithify.rewriting.runs import RunSource
+from lithify.tables.files.model import InputFile
+from lithify.tables.files.parquet.copying.source import RowGroupSource
+from lithify.tables.files.parquet.reader import ParquetReader
+from lithify.tables.files.reading import reading
+from lithify.tables.paimon.primary_key.copying import (
+    CopiedGroup,
+    Group,
+    Stage,
+    groups_of_file,
+    largest_run,
+    may_copy,
+    stages_of,
+)
+from lithify.tables.paimon.primary_key.reader import FileRun, Reading
+from lithify.tables.paimon.primary_key.staged_runs import StagedRun
+from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
+from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS
+
+if TYPE_CHECKING:
+    from lithify.tables.paimon.primary_key.merge_task import MergeTask
+
+_KEY_PIECE_BYTES = 1 << 20
+"""Bytes of key columns to read at a time."""
+
+_SCAN_PIECE_BYTES = 8 << 20
+
+_MOST_CHUNKS = 20_000
+"""Column chunks of a section's largest run whose metadata is held, a few KiB each."""
+
+
+def copying_of(task: MergeTask, rows_reading: Reading, target: FileTarget) -> SectionCopier | None:
+    """What copies row groups for a task; None if none can be copied."""
+    is_possible = (
+        target.options.format == "parquet"
+        and task.expired is None
+        and not task.known
+        and task.spec.function.lone_records is not LoneRecords.MERGED
+        and may_copy(target.schema)
+        and any(largest_run(section) is not None for section in task.sections)
+    )
+    return SectionCopier(task, rows_reading, KeyValueFile.like(target)) if is_possible else None
+
+
+class SectionCopier:
+    """Merges and copies the sections of one task.
+
+    Attributes:
+        like: a file as the task's writer makes it.
+        bytes: bytes of the row groups copied so far.
+    """
+
+    def __init__(self, task: MergeTask, rows_reading: Reading, like: RowGroupSource) -> None:
+        self._task = task
+        self._reading = rows_reading
+        schema = task.target.schema
+        floats = (column.name for column in schema.columns if column.type.is_float)
+        self._first = schema.primary_key[0]
+        self._scanned_columns = {*schema.primary_key, *SYSTEM_COLUMNS, *floats}
+        self._columns = like.footer.metadata.num_columns
+        self._chunks = 0
+        self.like = like
+        self.bytes = 0
+
+    def rows(
+        self, section: Sequence[Sequence[InputFile]], runs: Sequence[FileRun], spill_folder: Path
+    ) -> Iterator[pa.RecordBatch | CopiedGroup]:
+        """The rows of a section, and the row groups that are copied, in key order.
+
+        Raises:
+            CorruptTable: a run is not sorted, or a file cannot be read.
+        """
+        number = largest_run(section)
+        sources: dict[str, RowGroupSource] = {}
+        stages = [] if number is None else self._stages(section, number, sources)
+        if number is None or not stages:
+            yield from self._merged(runs, spill_folder)
+            return
+        with ExitStack() as opened:
+            others = [StagedRun(run, self._first) for at, run in enumerate(runs) if at != number]
+            for run in others:
+                opened.callback(run.close)
+            for stage in stages:
+                if stage.is_copy:
+                    yield from self._copied(stage.groups[0], sources, spill_folder)
+                else:
+                    own = self._run_of(stage.groups)
+                    parts = [run.upto(stage.upto) for run in others]
+                    yield from self._merged([*own, *parts], spill_folder)
+
+    def _stages(
+        self,
+        section: Sequence[Sequence[InputFile]],
+        number: int,
+        sources: dict[str, RowGroupSource],
+    ) -> list[Stage]:
+        """The stages of a section; reads the footers of its largest run."""
+        self._chunks = 0
+        groups: list[Group] = []
+        for file in section[number]:
+            found = self._groups(file, sources)
+            if found is None:
+                return []
+            groups += found
+        others = [
+            FileRun(run, self._reading, {self._first}) for at, run in enumerate(section) if at != number
+        ]
+        if not any(group.is_copied for group in groups):
+            return []
+        return stages_of(groups, others, self._first, _KEY_PIECE_BYTES)
+
+    def _groups(self, file: InputFile, sources: dict[str, RowGroupSource]) -> list[Group] | None:
+        """The row groups of a file; None if they are unknown, and merging has to tell why."""
+        task = self._task
+        reader = self._reading.readers.of(file.path)
+        if not isinstance(reader, ParquetReader):
+            return None
+        first = (self._first, task.target.schema.key_types[0])
+        try:
+            self._chunks += reader.footers.of(file.path).num_row_groups * self._columns
+            if self._chunks > _MOST_CHUNKS:
+                return None
+            with reading(file.path, "Parquet"), task.storage.open(file.path, file.size) as stream:
+                source = sources[file.path] = RowGroupSource(stream, file.path)
+            found = groups_of_file(file, source, self.like, first, task.keys)
+        except (CorruptTable, UnsupportedTable):
+            return None
+        if found is None:
+            return None
+        return [replace(each, is_copied=each.is_copied and self._fits(each, source)) for each in found]
+
+    def _fits(self, group: Group, source: RowGroupSource) -> bool:
+        """Whether the columns that have to be read of a copied row group fit into the budget."""
+        metadata = source.footer.metadata.row_group(group.number)
+        chunks = (metadata.column(number) for number in range(metadata.num_columns))
+        read = [chunk for chunk in chunks if chunk.path_in_schema in self._scanned_columns]
+        size = sum(int(chunk.total_uncompressed_size) for chunk in read)
+        return size <= self._task.budget.reading
+
+    def _copied(
+        self, group: Group, sources: dict[str, RowGroupSource], spill_folder: Path
+    ) -> Iterator[pa.RecordBatch | CopiedGroup]:
+        """A row group as it is; merged if its rows need a change after all."""
+        rows = self._scanned(group)
+        source, path = sources[group.file.path], group.file.path
+        if self._is_clean(rows, group, source):
+            with self._task.storage.open(path, group.file.size) as stream:
+                copied = CopiedGroup(source.over(stream), group.number, rows)
+                self.bytes += copied.bytes
+                yield copied
+        else:
+            yield from self._merged(self._run_of([group]), spill_folder)
+
+    def _scanned(self, group: Group) -> pa.Table:
+        """The columns of a row group that the manifest has facts about: keys, system columns and floats."""
+        run = FileRun([group.file], self._reading, self._scanned_columns, {group.file.path: [group.number]})
+        pieces = [piece.rows for piece in run.pieces(_SCAN_PIECE_BYTES)]
+        return pa.Table.from_batches(pieces, self._reading.schema)
+
+    def _is_clean(self, rows: pa.Table, group: Group, source: RowGroupSource) -> bool:
+        """Whether the rows are those that the footer describes, sorted, and none retracts its key.
+
+        Raises:
+            CorruptTable: there are keys outside of the row group's bounds, on which the stages rely.
+        """
+        layout = self._task.spec.layout
+        if not 0 < rows.num_rows == source.footer.row_groups[group.number].rows:
+            return False
+        batch = rows.combine_chunks().to_batches()[0]
+        keys = parts_of_column(batch.column(self._first))
+        if key_at(keys, 0) < group.low or key_at(keys, batch.num_rows - 1) > group.high:
+            raise CorruptTable(group.file.path, f"row group {group.number} has keys beyond its statistics")
+        is_sorted = first_disorder(layout.key_parts(batch)) is None
+        return is_sorted and not layout.retracts(batch).any() and layout.column_with_nan(batch) is None
+
+    def _run_of(self, groups: Sequence[Group]) -> list[FileRun]:
+        """Some row groups as a run; none without row groups."""
+        by_path: dict[str, list[int]] = {}
+        files: dict[str, InputFile] = {}
+        for group in groups:
+            by_path.setdefault(group.file.path, []).append(group.number)
+            files[group.file.path] = group.file
+        return [FileRun([*files.values()], self._reading, None, by_path)] if groups else []
+
+    def _merged(self, runs: Sequence[RunSource], spill_folder: Path) -> Iterator[pa.RecordBatch]:
+        task = self._task
+        yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys)
