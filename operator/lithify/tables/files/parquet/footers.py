@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import pyarrow.parquet as pq
 
@@ -62,6 +62,7 @@ class Footers:
         self._storage = storage
         self._fetched = fetched
         self._kept = lru_cache(_KEPT)(self._read)
+        self._whole = lru_cache(_KEPT)(self._is_read_whole)
 
     def of(self, path: str) -> pq.FileMetaData:
         """The footer of a file; INT96 columns appear as the 12 fixed bytes that they are.
@@ -83,7 +84,7 @@ class Footers:
         """Bytes that decoding the file holds in addition to the rows asked for."""
         footer = self.of(path)
         groups = range(footer.num_row_groups)
-        held = _group_decoded if self.is_read_whole(path) else partial(_group_overhead, fetched=self._fetched)
+        held = self._held_whole if self.is_read_whole(path) else self._held_in_pieces
         return max((held(footer, group) for group in groups), default=0)
 
     def is_read_whole(self, path: str) -> bool:
@@ -92,13 +93,25 @@ class Footers:
         Readers hold a page of each column, which may be all of a row group if there are many columns. Its
         rows then take no more memory than these pages, and decoding them in pieces takes longer.
         """
+        return self._whole(path)
+
+    def _is_read_whole(self, path: str) -> bool:
         footer = self.of(path)
         groups = range(footer.num_row_groups)
         return footer.num_columns >= _MANY_COLUMNS and all(
             not _hides_bytes(footer, group)
-            and _group_decoded(footer, group) <= _AS_GOOD * _group_overhead(footer, group, self._fetched)
+            and self._held_whole(footer, group) <= _AS_GOOD * self._held_in_pieces(footer, group)
             for group in groups
         )
+
+    def _held_whole(self, footer: pq.FileMetaData, group: int) -> int:
+        """Bytes of a row group that is decoded at once: its rows, and what is prefetched of them."""
+        fetched = 0 if self._storage.is_local else _group_fetched(footer, group, self._fetched)
+        return _group_decoded(footer, group) + fetched
+
+    def _held_in_pieces(self, footer: pq.FileMetaData, group: int) -> int:
+        """Bytes of the readers of a row group: a page, the dictionary and prefetched bytes of each column."""
+        return _group_overhead(footer, group, self._fetched)
 
     def fetching(self, path: str) -> Fetching:
         """How to prefetch the file where every read is a request; at most the bytes in `overhead`."""
