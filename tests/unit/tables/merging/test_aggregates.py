@@ -49,6 +49,10 @@ def maps(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.dictionaries(st.sampled_from("abc"), values, max_size=3).map(lambda each: [*each.items()])
 
 
+AROUND_64_BITS = st.sampled_from([0, 1, 2**61, 2**62, 2**63 - 1, 2**63, 2**64]).flatmap(
+    lambda number: st.sampled_from([Decimal(number), Decimal(-number), Decimal(-number - 1)])
+)
+MOMENTS = st.datetimes().map(lambda moment: moment.replace(fold=0))
 NUMBERS: dict[str, st.SearchStrategy[Any]] = {
     "TINYINT": st.integers(-128, 127),
     "SMALLINT": st.integers(-(2**15), 2**15 - 1),
@@ -63,14 +67,18 @@ SAYS: dict[str, Any] = {"distinct": True}
 CASES: list[tuple[str, Any, st.SearchStrategy[Any], dict[str, Any]]] = [
     *((name, kind, values, {}) for name in ("sum", "product") for kind, values in NUMBERS.items()),
     ("sum", "DECIMAL(9, 2)", decimals(5, 2), {}),
+    ("sum", "DECIMAL(38, 0)", AROUND_64_BITS, {}),
     ("product", "DECIMAL(9, 2)", decimals(3, 2), {}),
     *((name, kind, values, {}) for name in ("max", "min") for kind, values in NUMBERS.items()),
+    *((name, "TIMESTAMP(6)", MOMENTS, {}) for name in ("max", "min")),
+    *((name, "DATE", st.dates(), {}) for name in ("max", "min")),
     *((name, "STRING", TEXT, {}) for name in ("max", "min", "last_value", "last_non_null_value")),
     *((name, "STRING", TEXT, {}) for name in ("first_value", "first_non_null_value", "primary-key")),
     *((name, "BOOLEAN", st.booleans(), {}) for name in ("bool_and", "bool_or")),
     ("listagg", "STRING", TEXT, {}),
     ("listagg", "STRING", TEXT, {"delimiter": ""}),
     ("listagg", "STRING", TEXT, SAYS),
+    ("listagg", "STRING", PLAIN_TEXT, SAYS),
     ("collect", {"type": "ARRAY", "element": "INT"}, st.lists(st.none() | st.integers(0, 3), max_size=4), {}),
     ("collect", {"type": "ARRAY", "element": "INT"}, st.lists(st.none() | st.integers(0, 9)), SAYS),
     ("collect", {"type": "ARRAY", "element": "STRING"}, st.lists(PLAIN_TEXT), SAYS),
