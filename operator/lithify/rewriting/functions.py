@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.rewriting import offsets
 from lithify.rewriting.groups import Groups
-from lithify.rewriting.offsets import MOST_BYTES
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 
@@ -189,7 +189,7 @@ def _between(places: IntPart, lone: IntPart, several: Mask) -> IntPart:
 
 
 def _computed_between(values: pa.Array, column: pa.Array, lone: IntPart, several: Mask) -> pa.Array:
-    if column.nbytes + values.nbytes > MOST_BYTES:
+    if column.nbytes + values.nbytes > offsets.MOST_BYTES:
         # Both may be too much for 32-bit offsets, so only the values that are needed are put together.
         column, lone = column.take(pa.array(lone[~several])), np.cumsum(~several) - 1
     places = lone + len(values)

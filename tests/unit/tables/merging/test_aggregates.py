@@ -49,6 +49,7 @@ def maps(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.dictionaries(st.sampled_from("abc"), values, max_size=3).map(lambda each: [*each.items()])
 
 
+MOMENTS = st.datetimes().map(lambda moment: moment.replace(fold=0))
 NUMBERS: dict[str, st.SearchStrategy[Any]] = {
     "TINYINT": st.integers(-128, 127),
     "SMALLINT": st.integers(-(2**15), 2**15 - 1),
@@ -65,12 +66,15 @@ CASES: list[tuple[str, Any, st.SearchStrategy[Any], dict[str, Any]]] = [
     ("sum", "DECIMAL(9, 2)", decimals(5, 2), {}),
     ("product", "DECIMAL(9, 2)", decimals(3, 2), {}),
     *((name, kind, values, {}) for name in ("max", "min") for kind, values in NUMBERS.items()),
+    *((name, "TIMESTAMP(6)", MOMENTS, {}) for name in ("max", "min")),
+    *((name, "DATE", st.dates(), {}) for name in ("max", "min")),
     *((name, "STRING", TEXT, {}) for name in ("max", "min", "last_value", "last_non_null_value")),
     *((name, "STRING", TEXT, {}) for name in ("first_value", "first_non_null_value", "primary-key")),
     *((name, "BOOLEAN", st.booleans(), {}) for name in ("bool_and", "bool_or")),
     ("listagg", "STRING", TEXT, {}),
     ("listagg", "STRING", TEXT, {"delimiter": ""}),
     ("listagg", "STRING", TEXT, SAYS),
+    ("listagg", "STRING", PLAIN_TEXT, SAYS),
     ("collect", {"type": "ARRAY", "element": "INT"}, st.lists(st.none() | st.integers(0, 3), max_size=4), {}),
     ("collect", {"type": "ARRAY", "element": "INT"}, st.lists(st.none() | st.integers(0, 9)), SAYS),
     ("collect", {"type": "ARRAY", "element": "STRING"}, st.lists(PLAIN_TEXT), SAYS),
@@ -165,6 +169,29 @@ def test_a_sum_of_decimals_has_the_digits_of_its_type() -> None:
     with pytest.raises(UnsupportedTable) as raised:
         aggregate_of("sum", kind, FieldOptions("v")).aggregate(values, np.array([0]), np.zeros(2, dtype=bool))
     assert raised.value.table == "column v"
+
+
+@pytest.mark.parametrize(
+    ("added", "taken", "total"),
+    [
+        ([2**62, 2**62], [], 2**63),
+        ([2**63 - 1, 1], [], 2**63),
+        ([-(2**63), -1], [], -(2**63) - 1),
+        ([-(2**63)], [1], -(2**63) - 1),
+        ([2**61] * 4, [], 2**63),
+        ([2**64, -1], [2**64], -1),
+        ([2**62, 2**61], [1], 2**62 + 2**61 - 1),
+    ],
+)
+def test_a_sum_of_wide_decimals_does_not_end_at_64_bits(
+    added: list[int], taken: list[int], total: int
+) -> None:
+    kind = parse_type("DECIMAL(38, 0)")
+    values = pa.array([Decimal(each) for each in (*added, *taken, 7)], arrow_type(kind))
+    retracts = np.array([False] * len(added) + [True] * len(taken) + [False])
+    starts = np.array([0, len(values) - 1])
+    sums = aggregate_of("sum", kind, FieldOptions("v")).aggregate(values, starts, retracts)
+    assert sums.to_pylist() == [Decimal(total), Decimal(7)]
 
 
 @pytest.mark.parametrize(

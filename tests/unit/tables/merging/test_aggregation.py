@@ -60,15 +60,12 @@ def merged(
     return [row for batch in batches for row in batch.to_pylist()]
 
 
-VALUES = st.fixed_dictionaries(
-    {
-        "total": st.none() | st.integers(-(2**63), 2**63 - 1),
-        "last": st.none() | st.sampled_from("abc"),
-        "latest": st.none() | st.sampled_from("abc"),
-        "all": st.none() | st.lists(st.integers(0, 2), max_size=3),
-        "_VALUE_KIND": st.sampled_from([0, 0, 2, 1, 3]),
-    }
-)
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "total": st.integers(-(2**63), 2**63 - 1),
+    "last": st.sampled_from("abc"),
+    "latest": st.sampled_from("abc"),
+    "all": st.lists(st.integers(0, 2), max_size=3),
+}
 
 
 @st.composite
@@ -76,8 +73,12 @@ def histories(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
     """Runs, the newest first, with a few keys each; records are numbered in any order."""
     keys = [draw(st.sets(st.integers(0, 4), min_size=1)) for _ in range(draw(st.integers(2, 7)))]
     numbers = iter(draw(st.permutations(range(sum(map(len, keys))))))
+    with_nulls = draw(st.booleans())
+    values = {name: st.none() | each if with_nulls else each for name, each in VALUES.items()}
+    kinds = draw(st.sampled_from([(0,), (0, 2), (0, 0, 2, 1, 3)]))
+    rows = st.fixed_dictionaries({**values, "_VALUE_KIND": st.sampled_from(kinds)})
     return [
-        [{"k": key, **draw(VALUES), "_SEQUENCE_NUMBER": next(numbers)} for key in sorted(run)] for run in keys
+        [{"k": key, **draw(rows), "_SEQUENCE_NUMBER": next(numbers)} for key in sorted(run)] for run in keys
     ]
 
 
