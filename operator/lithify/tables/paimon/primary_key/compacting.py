@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from lithify.clock import Clock
+from lithify.errors import InvalidOption
+from lithify.settings import BUCKETS
 from lithify.tables.address import Selection
 from lithify.tables.format import CommittedRun, Recovered, Sizing
 from lithify.tables.inspection import TableInspection
@@ -77,7 +79,14 @@ class CompactedTable:
         return inspect_table(self.table, selection, clock)
 
     def look(self, selection: Selection) -> View | None:
-        """Pins the newest snapshot; see `PaimonTable.view`."""
+        """Pins the newest snapshot; see `PaimonTable.view`.
+
+        Raises:
+            InvalidOption: single buckets of a table are selected whose rows may have to be moved first.
+        """
+        if selection.buckets and self.table.options.postponed is not None:
+            problem = f"{self.name} has postponed rows (bucket = -2), which are moved for whole partitions"
+            raise InvalidOption(BUCKETS, problem)
         return self.table.view(selection)
 
     def look_again(self, groups: Collection[BucketId]) -> View | None:

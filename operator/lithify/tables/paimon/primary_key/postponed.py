@@ -7,7 +7,7 @@ are read in the order of their creation times, and every row gets the next seque
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -18,13 +18,17 @@ from lithify.tables.model import Bucket, BucketId, DataFile
 from lithify.tables.paimon.metadata.entries import APPEND_SOURCE
 from lithify.tables.paimon.metadata.partition_layouts import NO_FILES, PartitionLayout
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.postponed import TRIGGER, postponed_text
+from lithify.tables.paimon.observing.postponed import TRIGGER, is_postponed, postponed_text
+from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.buckets import bucket_key
-from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
+from lithify.tables.paimon.primary_key.merge_functions.choosing import has_order_of_its_own, merge_function
 from lithify.tables.paimon.primary_key.postponed_task import PostponedTask, TargetBucket
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
 from lithify.tables.paimon.table import PaimonTable
+
+STUCK = "postponed rows of the partition cannot be moved, and come first"
+"""Why a bucket is left alone; see `stuck_partitions`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,30 @@ class PostponedUnit:
     def upgrades(self) -> tuple[str, ...]:
         """None: every row moves."""
         return ()
+
+
+def plan_all_postponed(
+    table: PaimonTable, view: View, waiting: Container[BucketId], blocks: Blocks
+) -> dict[BucketId, PostponedUnit]:
+    """Plans the postponed buckets of all partitions, except those that wait; records blocked ones."""
+    found: dict[BucketId, PostponedUnit] = {}
+    for bucket in view.bucket_ids:
+        if is_postponed(bucket.bucket) and bucket not in waiting:
+            with blocks.isolate(bucket):
+                unit = plan_postponed(table, view, view.bucket(bucket))
+                table.check_files(bucket, unit.inputs, view.unusual(bucket, unit.inputs))
+                found[bucket] = unit
+    return found
+
+
+def stuck_partitions(table: PaimonTable, view: View) -> set[bytes]:
+    """The partitions whose buckets must not be compacted before their postponed rows are moved.
+
+    Only an order of the user's can put a postponed row before a delete that a compaction would drop.
+    """
+    if not has_order_of_its_own(table.schema.options):
+        return set()
+    return {bucket.partition for bucket in view.bucket_ids if is_postponed(bucket.bucket)}
 
 
 def plan_postponed(table: PaimonTable, view: View, bucket: Bucket) -> PostponedUnit:
