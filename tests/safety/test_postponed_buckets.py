@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
+from lithify.errors import InvalidOption
+from lithify.tables.address import Selection
 from support.crashes import SETTLED
 from support.postponed import BUCKETS, MOVED_ONLY, append_postponed, make_postponed, rows_of
 from support.runs import Held, Outcome, run_inline, start
@@ -159,3 +161,34 @@ def test_a_day_whose_files_are_broken_waits_and_the_others_do_not(
     rows = rows_of(oracle, table)
     assert run_inline(table).status == "Compacted"
     assert oracle.read(table) == rows
+
+
+def test_a_delete_stays_while_rows_that_may_be_older_are_postponed(oracle: Oracle, tmp_path: Path) -> None:
+    """The order is the user's: a postponed row may be older than a delete that is in its bucket already."""
+    table = make_postponed(oracle, tmp_path / "warehouse", **{"sequence.field": "n"})
+    oracle.move_postponed(table, options=MOVED_ONLY)
+    oracle.write(table, [["-D", "a", 1, None, 900]])
+    oracle.move_postponed(table, options=MOVED_ONLY)
+    oracle.write(table, [["+I", "a", 1, "older", 800]])
+    rows = rows_of(oracle, table)
+    (postponed,) = (file for file in oracle.files(table) if file.bucket < 0)
+    path = next(table.folder.rglob(postponed.name))
+    path.rename(tmp_path / "aside")
+
+    first = run_inline(table)
+    held = {blocked.bucket: blocked.fingerprint for blocked in first.blocked}
+    second = run_inline(table, selection=Selection(held=held))
+
+    assert (list(held), second.held) == (["dt=a/bucket-postpone"], ("dt=a/bucket-postpone",))
+    for report in (first, second):
+        assert not [group.group for group in report.groups if group.group.startswith("dt=a")]
+    (tmp_path / "aside").rename(path)
+    run_inline(table)
+    assert oracle.read(table) == rows
+    assert not [row for row in rows if row[1:3] == ["a", 1]]
+
+
+def test_single_buckets_are_not_compacted_apart_from_what_is_postponed(oracle: Oracle, table: Table) -> None:
+    with pytest.raises(InvalidOption) as refused:
+        run_inline(table, selection=Selection(buckets=frozenset({0})))
+    assert refused.value.option == "--bucket"

@@ -21,7 +21,7 @@ from lithify.tables.observation import (
     MergeTreeObservation,
     Observation,
 )
-from lithify.tables.paimon.layout.file_locations import POSTPONED
+from lithify.tables.paimon.layout.file_locations import POSTPONED, bucket_folder
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
     flagged,
@@ -41,6 +41,7 @@ from lithify.tables.paimon.observing.table_statistics import (
     work_in,
 )
 from lithify.tables.paimon.options.table_options import DELTA_COMMITS, is_write_only
+from lithify.tables.paimon.primary_key.merge_functions.choosing import has_order_of_its_own
 from lithify.tables.paimon.table import PaimonTable
 from lithify.tables.watching import Filter
 
@@ -56,7 +57,8 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
     policy, packing, state = table.options.policy, table.options.packing, found.state
     figures = found.figures.sort_by("path")
     held = _still_held(found, wanted.selection.held)
-    wanted = replace(wanted, selection=replace(wanted.selection, held=held))
+    aside = _set_aside(table, figures, held)
+    wanted = replace(wanted, selection=replace(wanted.selection, held=aside))
     work = work_in(figures, table.locations.spec, wanted, policy, now)
     index_problem = table.index_problem(state.index_types)
     # Writers that postpone rows neither compact nor expire, whatever the options say.
@@ -85,6 +87,16 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         merge_tree=None if packing else _merge_tree(figures, policy.run_trigger),
         append=_append(figures, packing.min_files) if packing else None,
     )
+
+
+def _set_aside(table: PaimonTable, figures: pa.Table, held: Mapping[str, str]) -> Mapping[str, str]:
+    """The held buckets, and those that a run leaves alone until postponed rows that are held are moved."""
+    if not has_order_of_its_own(table.schema.options):
+        return held
+    paths = (path.rpartition("/") for path in held)
+    partitions = [partition for partition, _, name in paths if name == bucket_folder(POSTPONED)]
+    waiting = flagged(figures, is_one_of(figures["partition_path"], partitions))
+    return {**dict.fromkeys(listed(waiting["path"]), ""), **held}
 
 
 def _commits(table: PaimonTable, state: TableState) -> CommitCount | None:

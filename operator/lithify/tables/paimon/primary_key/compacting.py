@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lithify.clock import Clock
+from lithify.errors import InvalidOption
+from lithify.settings import BUCKETS
 from lithify.tables.address import Selection
 from lithify.tables.format import Sizing
 from lithify.tables.inspection import TableInspection
@@ -26,6 +28,17 @@ class CompactedTable(OpenedTable):
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
         """Describes the selected buckets in the newest snapshot; see `inspecting.inspect_table`."""
         return inspect_table(self.table, selection, clock)
+
+    def look(self, selection: Selection) -> View | None:
+        """Pins the newest snapshot; see `PaimonTable.view`.
+
+        Raises:
+            InvalidOption: single buckets of a table are selected whose rows may have to be moved first.
+        """
+        if selection.buckets and self.table.options.postponed is not None:
+            problem = f"{self.name} has postponed rows (bucket = -2), which are moved for whole partitions"
+            raise InvalidOption(BUCKETS, problem)
+        return self.table.view(selection)
 
     def plan(self, view: View, selection: Selection, clock: Clock) -> RunPlan:
         """Plans every bucket of a view; see `planning.plan_run`."""

@@ -7,7 +7,7 @@ and turns units into tasks for executors. It reads footers of a few files and wr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -41,7 +41,13 @@ from lithify.tables.paimon.primary_key.lookups import (
 )
 from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.paimon.primary_key.postponed import PostponedUnit, plan_postponed, tasks_of_postponed
+from lithify.tables.paimon.primary_key.postponed import (
+    STUCK,
+    PostponedUnit,
+    plan_all_postponed,
+    stuck_partitions,
+    tasks_of_postponed,
+)
 from lithify.tables.paimon.primary_key.postponed_task import PostponedTask
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
@@ -115,39 +121,21 @@ def plan_run(
         StorageError: the file system refuses access.
     """
     table.check_view(view)
-    now, policy, blocks = clock.now(), table.options.policy, Blocks(table, view)
+    blocks = Blocks(table, view)
     waiting = {bucket: None for bucket in view.bucket_ids if is_held(view, bucket, held)}
-    resting = view.resting(policy, strategy, now)
-    planned: dict[BucketId, PlannedUnit | Rest] = {}
-
-    def plan(bucket: BucketId, doubted: frozenset[int] = frozenset()) -> None:
-        with blocks.isolate(bucket):
-            files = _corrected(view.bucket(bucket), doubted)
-            planned[bucket] = plan_bucket(files, policy, strategy, now)
-
-    moving = _plan_postponed(table, view, waiting, blocks)
-    planned.update(moving)
-    partitions = {bucket.partition for bucket in moving}
-    for bucket in view.bucket_ids:
-        if bucket in waiting or bucket.partition in partitions or is_postponed(bucket.bucket):
-            continue
-        if bucket in resting:
-            planned[bucket] = Rest(bucket, resting[bucket])
-        else:
-            plan(bucket)
-    doubted = _files_hiding_deletes(table, view, _merges(planned), blocks)
-    for bucket, handles in doubted.items():
-        plan(bucket, handles)
-    merges = _merges(planned)
-    for unit in merges:
-        with blocks.isolate(unit.bucket):
-            files = _read_files(table, unit)
-            table.check_files(unit.bucket, files, view.unusual(unit.bucket, files))
+    moving = plan_all_postponed(table, view, waiting, blocks)
+    moved = {bucket.partition for bucket in moving}
+    chosen = [
+        bucket
+        for bucket in view.bucket_ids
+        if not (bucket in waiting or bucket.partition in moved or is_postponed(bucket.bucket))
+    ]
+    planned = {**moving, **_plan_buckets(table, view, chosen, strategy, clock, blocks)}
     left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
     blocked, conflicts = blocks.sorted_out()
     return RunPlan(
         view=view,
-        units=tuple(_units(left)),
+        units=tuple(each for each in left.values() if not isinstance(each, Rest)),
         rests=tuple(each for each in left.values() if isinstance(each, Rest)),
         blocks=blocked,
         held=tuple(waiting),
@@ -156,26 +144,43 @@ def plan_run(
     )
 
 
-def _plan_postponed(
-    table: PaimonTable, view: View, waiting: Container[BucketId], blocks: Blocks
-) -> dict[BucketId, PostponedUnit]:
-    """The units of all postponed buckets, except those that wait or are blocked."""
-    found: dict[BucketId, PostponedUnit] = {}
-    for bucket in view.bucket_ids:
-        if is_postponed(bucket.bucket) and bucket not in waiting:
-            with blocks.isolate(bucket):
-                unit = plan_postponed(table, view, view.bucket(bucket))
-                table.check_files(bucket, unit.inputs, view.unusual(bucket, unit.inputs))
-                found[bucket] = unit
-    return found
+def _plan_buckets(
+    table: PaimonTable,
+    view: View,
+    chosen: Iterable[BucketId],
+    strategy: Strategy,
+    clock: Clock,
+    blocks: Blocks,
+) -> dict[BucketId, Unit | Rest]:
+    """Plans real buckets none of whose rows are about to be moved."""
+    now, policy = clock.now(), table.options.policy
+    resting, stuck = view.resting(policy, strategy, now), stuck_partitions(table, view)
+    planned: dict[BucketId, Unit | Rest] = {}
+
+    def plan(bucket: BucketId, doubted: frozenset[int] = frozenset()) -> None:
+        with blocks.isolate(bucket):
+            files = _corrected(view.bucket(bucket), doubted)
+            planned[bucket] = plan_bucket(files, policy, strategy, now)
+
+    for bucket in chosen:
+        if bucket.partition in stuck:
+            planned[bucket] = Rest(bucket, STUCK)
+        elif bucket in resting:
+            planned[bucket] = Rest(bucket, resting[bucket])
+        else:
+            plan(bucket)
+    doubted = _files_hiding_deletes(table, view, _units(planned), blocks)
+    for bucket, handles in doubted.items():
+        plan(bucket, handles)
+    for unit in _units(planned):
+        with blocks.isolate(unit.bucket):
+            files = _read_files(table, unit)
+            table.check_files(unit.bucket, files, view.unusual(unit.bucket, files))
+    return planned
 
 
-def _merges(planned: Mapping[BucketId, PlannedUnit | Rest]) -> list[Unit]:
+def _units(planned: Mapping[BucketId, Unit | Rest]) -> list[Unit]:
     return [each for each in planned.values() if isinstance(each, Unit)]
-
-
-def _units(planned: Mapping[BucketId, PlannedUnit | Rest]) -> list[PlannedUnit]:
-    return [each for each in planned.values() if not isinstance(each, Rest)]
 
 
 def is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:

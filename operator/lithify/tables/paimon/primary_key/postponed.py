@@ -7,24 +7,32 @@ are read in the order of their creation times, and every row gets the next seque
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
 from lithify.errors import UnsupportedTable
 from lithify.rewriting.budget import Budget
+from lithify.rewriting.functions import Deduplicate
 from lithify.tables.files.model import InputFile
 from lithify.tables.model import Bucket, BucketId, DataFile
 from lithify.tables.paimon.metadata.entries import APPEND_SOURCE
 from lithify.tables.paimon.metadata.partition_layouts import NO_FILES, PartitionLayout
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.postponed import TRIGGER, postponed_text
+from lithify.tables.paimon.observing.postponed import TRIGGER, is_postponed, postponed_text
+from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.buckets import bucket_key
-from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
+from lithify.tables.paimon.primary_key.merge_functions.choosing import has_order_of_its_own, merge_function
+from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 from lithify.tables.paimon.primary_key.postponed_task import PostponedTask, TargetBucket
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
 from lithify.tables.paimon.table import PaimonTable
+
+_PICKING = (Deduplicate, FirstRow)
+"""Merge functions that pick a record, so that records may be merged in any portions."""
+STUCK = "postponed rows of the partition cannot be moved, and come first"
+"""Why a bucket is left alone; see `stuck_partitions`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +112,30 @@ class PostponedUnit:
         return ()
 
 
+def plan_all_postponed(
+    table: PaimonTable, view: View, waiting: Container[BucketId], blocks: Blocks
+) -> dict[BucketId, PostponedUnit]:
+    """Plans the postponed buckets of all partitions, except those that wait; records blocked ones."""
+    found: dict[BucketId, PostponedUnit] = {}
+    for bucket in view.bucket_ids:
+        if is_postponed(bucket.bucket) and bucket not in waiting:
+            with blocks.isolate(bucket):
+                unit = plan_postponed(table, view, view.bucket(bucket))
+                table.check_files(bucket, unit.inputs, view.unusual(bucket, unit.inputs))
+                found[bucket] = unit
+    return found
+
+
+def stuck_partitions(table: PaimonTable, view: View) -> set[bytes]:
+    """The partitions whose buckets must not be compacted before their postponed rows are moved.
+
+    Only an order of the user's can put a postponed row before a delete that a compaction would drop.
+    """
+    if not has_order_of_its_own(table.schema.options):
+        return set()
+    return {bucket.partition for bucket in view.bucket_ids if is_postponed(bucket.bucket)}
+
+
 def plan_postponed(table: PaimonTable, view: View, bucket: Bucket) -> PostponedUnit:
     """Plans the postponed bucket of one partition.
 
@@ -138,7 +170,8 @@ def tasks_of_postponed(
     """The tasks of a unit; not assigned to an attempt yet.
 
     If there are several tasks, the sequence numbers of each begin behind all rows of those before, whatever
-    their buckets are, so that no task has to wait for another.
+    their buckets are, so that no task has to wait for another. Where the result of a merge depends on which
+    records were merged before (a retraction that an aggregate has absorbed is lost), there is a single task.
     """
     function = merge_function(table.schema, ignore_deletes=table.options.ignore_deletes)
     spec = merge_spec(table.schema, table.options.sequence_fields, function, drop_deletes=False)
@@ -146,7 +179,7 @@ def tasks_of_postponed(
     assert options is not None  # noqa: S101  # otherwise there is no such unit
     buckets = [table.bucket_id(unit.bucket.partition, number) for number in range(unit.count)]
     targets = {bucket: _target(table, bucket) for bucket in buckets}
-    parts = [*_parts(unit.inputs, task_bytes)]
+    parts = [*_parts(unit.inputs, task_bytes)] if isinstance(function, _PICKING) else [unit.inputs]
     rows_before = accumulate((sum(file.rows for file in part) for part in parts), initial=0)
     for part, before in zip(parts, rows_before, strict=False):
         yield PostponedTask(

@@ -37,6 +37,11 @@ def merge_function(schema: Schema, *, ignore_deletes: bool) -> MergeFunction:
     return Deduplicate(ignore_retractions=ignore_deletes)
 
 
+def has_order_of_its_own(options: Mapping[str, str]) -> bool:
+    """Whether columns of the table decide which record of a key is the newest, and not only the writers."""
+    return bool(options.get("sequence.field", "").strip()) or bool(sequence_fields_of_groups(options))
+
+
 def sequence_fields_of_groups(options: Mapping[str, str]) -> set[str]:
     """The sequence fields of all sequence groups; empty for merge engines without groups."""
     if merge_engine(options) is not MergeEngine.PARTIAL_UPDATE:
