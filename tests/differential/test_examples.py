@@ -29,7 +29,7 @@ def test_a_table_becomes_what_its_example_says(oracle: Oracle, path: Path, tmp_p
 
 
 def test_an_append_table_has_the_files_that_its_example_says(oracle: Oracle, tmp_path: Path) -> None:
-    example = yaml.safe_load((EXAMPLES / "append.yaml").read_text())
+    example = yaml.safe_load((EXAMPLES / "append" / "events.yaml").read_text())
     table = Table(tmp_path, "db.t")
     oracle.create_table(
         table, example["columns"], partition_keys=example["partitionKeys"], options=example["options"]
