@@ -48,7 +48,7 @@ def test_postponed_rows_come_to_the_buckets_that_the_example_says(
 
 
 def test_an_append_table_has_the_files_that_its_example_says(oracle: Oracle, tmp_path: Path) -> None:
-    example = yaml.safe_load((EXAMPLES / "append-tables" / "events.yaml").read_text())
+    example = yaml.safe_load((EXAMPLES / "append" / "events.yaml").read_text())
     table = Table(tmp_path, "db.t")
     oracle.create_table(
         table, example["columns"], partition_keys=example["partitionKeys"], options=example["options"]

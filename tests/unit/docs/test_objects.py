@@ -25,7 +25,7 @@ SHOWN = tuple(
 EXAMPLES = sorted(
     path
     for path in (ROOT / "examples").rglob("*.yaml")
-    if path.parent.name not in ("merge-engines", "postponed-buckets", "append-tables")  # are tables
+    if path.parent.name not in ("append", "merge-engines", "postponed-buckets")  # are tables
 )
 _CELLS = re.compile(r"\s{2,}")
 

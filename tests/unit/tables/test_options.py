@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
 import pytest
 
 from lithify.errors import InvalidOption
+from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
 from lithify.rewriting.records import SequenceField
 from lithify.tables.files.options import FileOptions
@@ -19,6 +21,7 @@ from lithify.tables.paimon.options.table_options import (
     TableOptions,
     read_options,
 )
+from support.cases import case
 
 MIB = 1 << 20
 
@@ -412,3 +415,27 @@ def test_a_wrong_off_peak_ratio_is_named() -> None:
     with pytest.raises(InvalidOption) as caught:
         read_options({START: "1", END: "2", RATIO: "x"})
     assert caught.value.option == RATIO
+
+
+@pytest.mark.parametrize(
+    ("options", "changes"),
+    [
+        case({}, {}, id="defaults"),
+        case({"bucket": "4"}, {"is_ordered": True}, id="buckets keep the order of rows"),
+        case({"bucket": "-1"}, {"is_ordered": False}, id="no buckets"),
+        case(
+            {"target-file-size": "100 b"},
+            {"target_file_size": 100, "small_file_size": 70},
+            id="a target size",
+        ),
+        case({"source.split.open-file-cost": "1 kb"}, {"open_file_cost": 1024}, id="cost of a file"),
+        case({"compaction.min.file-num": "9"}, {"min_files": 9}, id="number of files"),
+        case({"compaction.file-num-limit": "1"}, {"max_files": 2}, id="files of a plan, at least two"),
+        case({"compaction.force-rewrite-all-files": "true"}, {"force_rewrite": True}, id="all files"),
+    ],
+)
+def test_how_append_tables_are_packed(options: dict[str, str], changes: dict[str, object]) -> None:
+    found = read_options(options, has_primary_key=False)
+    assert found.packing == replace(PackingOptions(), **changes)
+    assert found.files.target_size == found.packing.target_file_size
+    assert read_options(options).packing is None

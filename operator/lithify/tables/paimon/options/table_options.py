@@ -237,7 +237,7 @@ def _packing(reader: OptionReader, target: int) -> PackingOptions:
         small_file_size=_small_file_size(reader, target),
         open_file_cost=reader.size("source.split.open-file-cost", default.open_file_cost),
         min_files=reader.integer("compaction.min.file-num", default.min_files),
-        max_files=reader.integer("compaction.file-num-limit", default.max_files, low=2),
+        max_files=max(2, reader.integer("compaction.file-num-limit", default.max_files)),
         force_rewrite=reader.boolean("compaction.force-rewrite-all-files", default=False),
     )
 
