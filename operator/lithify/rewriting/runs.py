@@ -151,7 +151,7 @@ class _Buffered:
 
     @staticmethod
     def of(piece: KeyedPiece) -> _Buffered:
-        size = float(piece.piece.rows.get_total_buffer_size())
+        size = float(piece.piece.rows.nbytes)  # less than its buffers have, if it is a slice
         return _Buffered(piece, size / piece.rows, size)
 
     @property

@@ -64,7 +64,7 @@ def cursors_of(
 ) -> list[RunCursor]:
     """Cursors that buffer about so many rows, read in pieces of so many rows."""
     sources = sources_of(table, runs, [piece_rows])
-    row_bytes = table.batch(runs[0][:piece_rows]).get_total_buffer_size() / piece_rows
+    row_bytes = table.batch(runs[0][:piece_rows]).nbytes / piece_rows
     return [RunCursor(source, table.layout, int(buffered * row_bytes)) for source in sources]
 
 

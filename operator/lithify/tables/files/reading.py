@@ -32,7 +32,7 @@ def gathered(batches: Iterable[pa.RecordBatch], enough: int) -> Iterator[pa.Reco
     pending: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
-        bytes_held = batch.get_total_buffer_size()
+        bytes_held = batch.nbytes
         if pending and size + bytes_held > MOST_BYTES:
             yield pa.concat_batches(pending)
             pending, size = [], 0
