@@ -9,6 +9,7 @@ into one bin; Java would join their outputs in its next rounds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 
 from lithify.planning.bin_packing.packing import Bin
 from lithify.planning.bin_packing.policy import PackingOptions
@@ -78,11 +79,12 @@ def _with_equals(ordered: Sequence[DataFile], span: Span) -> Span:
 
 def _joined(ordered: Sequence[DataFile], spans: Iterable[Span], options: PackingOptions) -> list[Span]:
     """Joins spans that overlap, and adjacent ones that are no more than a bin together."""
+    sums = _sums(ordered)
     joined: list[Span] = []
     for start, end in spans:
         if joined:
             before, middle = joined[-1]
-            size = sum(file.size for file in ordered[before:end])
+            size = sums[end] - sums[before]
             if start < middle or (start == middle and size < options.full_bin_size):
                 joined[-1] = (before, max(middle, end))
                 continue
@@ -92,13 +94,15 @@ def _joined(ordered: Sequence[DataFile], spans: Iterable[Span], options: Packing
 
 def chunks(run: Bin, size: int) -> list[Bin]:
     """Divides a run into parts of at least about `size` bytes, between files of different numbers."""
-    parts: list[Bin] = []
-    current: list[DataFile] = []
-    for number, file in enumerate(run):
-        current.append(file)
-        rest = run[number + 1 :]
-        is_apart = bool(rest) and rest[0].min_sequence != file.min_sequence
-        if is_apart and sum(each.size for each in current) >= size <= sum(each.size for each in rest):
-            parts.append(tuple(current))
-            current = []
-    return [*parts, tuple(current)]
+    sums = _sums(run)
+    ends: list[int] = [0]
+    for end in range(1, len(run)):
+        is_apart = run[end].min_sequence != run[end - 1].min_sequence
+        if is_apart and sums[end] - sums[ends[-1]] >= size <= sums[-1] - sums[end]:
+            ends.append(end)
+    return [tuple(run[start:end]) for start, end in pairwise([*ends, len(run)])]
+
+
+def _sums(files: Sequence[DataFile]) -> list[int]:
+    """Bytes of the files before each position; one element more than there are files."""
+    return [*accumulate((file.size for file in files), initial=0)]
