@@ -122,6 +122,23 @@ class Groups:
             rises=self._rises,
         )
 
+    def among(self, chosen: Mask) -> tuple[Groups, Mask]:
+        """Selects records; groups that are left without any are omitted.
+
+        Args:
+            chosen: one value per row of `rows`.
+
+        Returns:
+            The groups, and a mask of the present groups that are among them.
+        """
+        is_chosen = chosen[self._by_key]
+        counts = np.add.reduceat(is_chosen, self.starts, dtype=np.int64)
+        left = counts > 0
+        sizes = counts[left]
+        by_key = self._by_key[is_chosen]
+        starts = np.cumsum(sizes) - sizes
+        return Groups(self.rows, self.layout, self.runs, by_key, starts, rises=self._rises), left
+
     @property
     def _numbers(self) -> IntPart:
         """The group number of each record, in key order."""

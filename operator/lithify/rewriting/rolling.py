@@ -91,15 +91,14 @@ class RollingWriter(Generic[Result]):
         """
         try:
             for batch in batches:
-                self._write(batch)
-            self._flush()
-            self._finish()
+                self.write(batch)
+            return self.finish()
         except BaseException:
-            self._abort()
+            self.abort()
             raise
-        return self._results
 
-    def _write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Adds rows, for callers that cannot use `write_all`; they must call `finish` or `abort`."""
         start = 0
         while start < batch.num_rows:
             rows = batch.slice(start, max(1, self._room() - self._pending_rows))
@@ -110,6 +109,18 @@ class RollingWriter(Generic[Result]):
             if self._pending_rows >= self._room() or self._pending_bytes >= self._rolling.row_group_bytes:
                 self._flush()
                 self._roll_if_full()
+
+    def finish(self) -> list[Result]:
+        """Writes the rest; returns the results of `close` for each file, in key order."""
+        self._flush()
+        self._finish()
+        return self._results
+
+    def abort(self) -> None:
+        """Deletes open files."""
+        for file in (self._full, self._file):
+            if file is not None:
+                file.abort()
 
     def _room(self) -> int:
         """The number of rows, pending ones included, until the open file or row group reaches its limit."""
@@ -151,8 +162,3 @@ class RollingWriter(Generic[Result]):
         if self._full is not None:
             self._results.append(self._full.close())
             self._full = None
-
-    def _abort(self) -> None:
-        for file in (self._full, self._file):
-            if file is not None:
-                file.abort()

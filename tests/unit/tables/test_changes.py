@@ -55,9 +55,16 @@ class TestEntries:
         made = change(removed=[elsewhere], added=[file_meta("new", 5)]).entries()
         assert {(each.partition, each.bucket, each.total_buckets) for each in made} == {(b"p", 7, 8)}
 
-    @pytest.mark.parametrize("kind", ["changelog", "index"])
-    def test_what_a_commit_would_leave_out_is_refused(self, kind: str) -> None:
-        outputs = replace(TaskOutputs((file_meta("new", 5),)), **{kind: (file_meta("more"),)})
+    def test_the_changelog_has_entries_of_its_own(self) -> None:
+        elsewhere = replace(A, partition=b"p", bucket=7, total_buckets=8)
+        outputs = TaskOutputs((file_meta("new", 5),), changelog=(file_meta("changes", 5),))
+        made = BucketChange(BUCKET, (elsewhere,), (), 5, outputs)
+        assert [each.file.name for each in made.entries()] == ["a", "new"]
+        assert made.changelog_entries() == [replace(elsewhere, kind=ADD, file=file_meta("changes", 5))]
+        assert [file.name for file in made.new_files] == ["new", "changes"]
+
+    def test_what_a_commit_would_leave_out_is_refused(self) -> None:
+        outputs = TaskOutputs((file_meta("new", 5),), index=(file_meta("more"),))
         with pytest.raises(UnsupportedTable) as refused:
             BucketChange(BUCKET, (A,), (), 5, outputs)
         assert refused.value.table == "bucket-0"

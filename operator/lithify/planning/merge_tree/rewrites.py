@@ -111,6 +111,8 @@ class _Walk:
         """Whether moving a file changes its rows, so that a metadata change is not enough."""
         policy = self._policy
         holds_deletes = self._to_top and file.may_hold_deletes
-        must_look_up = policy.looks_up and file.level == 0 and not self._to_top
+        is_new = file.level == 0
+        must_look_up = is_new and policy.looks_up and not self._to_top
+        changes_format = is_new and self._output_level in policy.reformatted
         is_asked_for = policy.force_rewrite or file.has_expired_rows(self._expired_before)
-        return holds_deletes or must_look_up or is_asked_for
+        return holds_deletes or must_look_up or changes_format or is_asked_for

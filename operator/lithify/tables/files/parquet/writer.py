@@ -66,7 +66,7 @@ class ParquetWriter:
 
     def write(self, rows: pa.Table) -> None:
         """Adds one row group."""
-        rows = self._variants.in_file(rows)
+        rows = _with_exact_dictionaries(self._variants.in_file(rows))
         is_looked_at = self._writer is None or self._options.parquet.filters.is_wanted
         leaves = list(leaves_of_rows(rows)) if is_looked_at else []
         if self._writer is None:
@@ -201,6 +201,22 @@ def _opened(
         write_page_index=True,
         metadata_collector=footers,
     )
+
+
+def _with_exact_dictionaries(rows: pa.Table) -> pa.Table:
+    """The rows, with dictionaries re-encoded for which PyArrow would write bounds that are too wide.
+
+    It leaves out values that no row refers to, but counts null as one: a dictionary with a single value too
+    many looks like one without.
+    """
+    for number, column in enumerate(rows.columns):
+        if pa.types.is_dictionary(column.type) and column.null_count:
+            values = column.unify_dictionaries().combine_chunks()
+            referred = pc.count_distinct(values.indices, mode="only_valid").as_py()
+            if referred == len(values.dictionary) - 1:
+                exact = values.dictionary_decode().dictionary_encode().cast(column.type)
+                rows = rows.set_column(number, rows.schema.field(number), exact)
+    return rows
 
 
 def _gets_dictionary(values: pa.ChunkedArray) -> bool:

@@ -26,6 +26,7 @@ from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.record_expiry import TIME_FIELD
 from lithify.tables.paimon.options.table_options import LocationOptions, TableOptions, read_options
+from lithify.tables.paimon.primary_key.changelogs import changelog_problems
 from lithify.tables.paimon.primary_key.merge_functions.choosing import (
     merge_function,
     sequence_fields_of_groups,
@@ -87,6 +88,7 @@ def open_table(address: TableAddress) -> PaimonTable:
             *_location_refusals(table.table_path, schema, options.locations, storage),
             *_order_refusals(options, merge_engine(schema.options)),
             *_merge_refusals(schema, options),
+            *changelog_problems(schema, options.changelog),
             *_expiry_refusals(schema, options),
         ),
         stored_options=stored_options(loaded.table_schema),

@@ -29,7 +29,7 @@ class BucketChange:
         outputs: the new files.
 
     Raises:
-        UnsupportedTable: the new files include other kinds than data files.
+        UnsupportedTable: the new files include index files.
     """
 
     bucket: BucketId
@@ -40,13 +40,18 @@ class BucketChange:
 
     def __post_init__(self) -> None:
         """Refuses outputs that the commit would omit."""
-        if self.outputs.changelog or self.outputs.index:
-            raise UnsupportedTable(self.bucket.path, ("commits of changelog and index files",))
+        if self.outputs.index:
+            raise UnsupportedTable(self.bucket.path, ("commits of index files",))
 
     @property
     def added(self) -> tuple[FileMeta, ...]:
         """The new data files."""
         return self.outputs.data
+
+    @property
+    def new_files(self) -> tuple[FileMeta, ...]:
+        """All new files: data files and those of the changelog."""
+        return (*self.outputs.data, *self.outputs.changelog)
 
     @property
     def inputs(self) -> tuple[ManifestEntry, ...]:
@@ -74,6 +79,11 @@ class BucketChange:
             *(replace(entry, kind=DELETE) for entry in self.inputs),
             *(replace(place, kind=ADD, file=file) for file in (*after, *self.added)),
         ]
+
+    def changelog_entries(self) -> list[ManifestEntry]:
+        """The entries of the changelog's manifests."""
+        place = self.inputs[0]
+        return [replace(place, kind=ADD, file=file) for file in self.outputs.changelog]
 
 
 def conflict_of(

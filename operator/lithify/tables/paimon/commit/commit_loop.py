@@ -80,6 +80,16 @@ class _Draft:
     merged: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Changelog:
+    """The manifest list of a changelog, its rows, and the names of the list and its manifests."""
+
+    list_name: str
+    list_size: int
+    rows: int
+    files: tuple[str, ...]
+
+
 class Committer:
     """Commits the changes of one attempt."""
 
@@ -230,7 +240,9 @@ class Committer:
         now = self._clock.now()
         if self._looked is None or now - self._looked > _LOOKED_AT_EVERY:
             self._looked = now
-            added = [(self._table.folder(change.bucket), file) for change in changes for file in change.added]
+            added = [
+                (self._table.folder(change.bucket), file) for change in changes for file in change.new_files
+            ]
             paths += [file.path(folder) for folder, file in added]
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
             if not exists:
@@ -270,6 +282,7 @@ class Committer:
         base_list, base_size = manifests.write_list(merged.manifests, f"manifest-list-{writer}-0")
         delta: list[ManifestFileMeta] = manifests.write(self._recorded(entries), writer, len(merged.written))
         delta_list, delta_size = manifests.write_list(delta, f"manifest-list-{writer}-1")
+        changelog = self._changelog(changes, writer, len(merged.written) + len(delta))
         delta_rows = sum(entry.file.rows if entry.kind == ADD else -entry.file.rows for entry in entries)
         schema_id = self._table.newest_schema().id
         snapshot = Snapshot(
@@ -280,6 +293,9 @@ class Committer:
             base_manifest_list_size=base_size,
             delta_manifest_list=delta_list,
             delta_manifest_list_size=delta_size,
+            changelog_manifest_list=changelog and changelog.list_name,
+            changelog_manifest_list_size=changelog and changelog.list_size,
+            changelog_record_count=changelog and changelog.rows,
             total_record_count=base.total_record_count + delta_rows,
             delta_record_count=delta_rows,
             commit_user=f"lithify-{self._attempt.run}",
@@ -294,7 +310,19 @@ class Committer:
             writer_version=f"lithify-{__version__}",
         )
         files = [base_list, delta_list, *(meta.file_name for meta in delta)]
+        files += changelog.files if changelog else ()
         return _Draft(snapshot, base, entries, files, merged.written)
+
+    def _changelog(self, changes: Sequence[BucketChange], writer: str, first: int) -> _Changelog | None:
+        """Writes the manifests of the changelog, counted from `first`; None if there is no changelog."""
+        entries = [entry for change in changes for entry in change.changelog_entries()]
+        if not entries:
+            return None
+        manifests = self._table.manifests
+        written = manifests.write(entries, writer, first)
+        name, size = manifests.write_list(written, f"manifest-list-{writer}-2")
+        files = (name, *(meta.file_name for meta in written))
+        return _Changelog(name, size, sum(entry.file.rows for entry in entries), files)
 
     def _merge(self, listed: Sequence[ManifestFileMeta], writer: str) -> MergedManifests:
         """The base's manifests, merged where due; reuses the last try's merge if its base was continued."""

@@ -13,11 +13,24 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
+from lithify.planning.merge_tree.policy import (
+    EarlyFull,
+    LoggedUpgrades,
+    MergeTreeOptions,
+    OffPeak,
+    PickingRule,
+)
 from lithify.rewriting.records import SequenceField
 from lithify.sizes import parse_size
 from lithify.tables.files.options import FileOptions
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
+from lithify.tables.paimon.options.changelog_options import (
+    NO_CHANGELOG,
+    ChangelogOptions,
+    ChangelogProducer,
+    level0_trigger,
+    read_changelog_options,
+)
 from lithify.tables.paimon.options.file_options import TARGET_SIZE, read_file_options
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.option_reader import (
@@ -35,6 +48,11 @@ _TIME_RETAINED = 3_600_000
 _LARGEST_SIZE = 1 << 62
 _MOST_COMMITS = 10_000
 """Maximum number of commits to count: an observation may have to read as many snapshots."""
+
+_LOGGED = {
+    ChangelogProducer.FULL_COMPACTION: LoggedUpgrades.TO_TOP,
+    ChangelogProducer.LOOKUP: LoggedUpgrades.OF_LEVEL0,
+}
 
 # The first option that is set applies.
 _WRITE_ONLY = ("write-only", "write.compaction-skip")
@@ -120,6 +138,8 @@ class TableOptions:
         expiry: which rows a compaction drops because of their age; None if none.
         delta_commits: number of commits after which a full compaction is due; None if not counted.
         check_millis: how often streaming readers look for new snapshots; None if the table does not say.
+        changelog: how changelogs are produced.
+        changelog_files: how changelog files are written; None if compactions write none.
     """
 
     policy: MergeTreeOptions
@@ -133,6 +153,8 @@ class TableOptions:
     expiry: RecordExpiry | None = None
     delta_commits: int | None = None
     check_millis: int | None = None
+    changelog: ChangelogOptions = NO_CHANGELOG
+    changelog_files: FileOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +172,12 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
         InvalidOption: a value cannot be parsed, or has no meaning in Paimon.
     """
     reader = OptionReader(options)
-    expiry = read_record_expiry(reader)
+    expiry, files = read_record_expiry(reader), read_file_options(reader, options)
+    changelog = read_changelog_options(reader, options)
+    policy = _with_lookups(_policy(reader, rule), reader, options, changelog, files)
     return TableOptions(
-        policy=replace(
-            _policy(reader, rule, is_first_row=merge_engine(options) is MergeEngine.FIRST_ROW),
-            expire_seconds=None if expiry is None else expiry.seconds,
-        ),
-        files=read_file_options(reader, options),
+        policy=replace(policy, expire_seconds=None if expiry is None else expiry.seconds),
+        files=files,
         locations=_location_options(reader),
         commit=CommitOptions(
             max_retries=reader.integer("commit.max-retries", 10, low=0),
@@ -171,8 +192,12 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
             next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
         ),
         expiry=expiry,
-        delta_commits=_delta_commits(reader),
+        delta_commits=_delta_commits(reader, changelog.producer),
         check_millis=reader.optional("continuous.discovery-interval", parse_millis),
+        changelog=changelog,
+        changelog_files=read_file_options(reader, options, of_changelogs=True)
+        if changelog.is_compacted
+        else None,
     )
 
 
@@ -200,8 +225,36 @@ def retention(options: Mapping[str, str]) -> SnapshotRetention:
     )
 
 
-def _policy(reader: OptionReader, rule: PickingRule, *, is_first_row: bool) -> MergeTreeOptions:
-    """How files are picked; readers of first-row skip level 0, so Paimon leaves no files there."""
+def _with_lookups(
+    policy: MergeTreeOptions,
+    reader: OptionReader,
+    options: Mapping[str, str],
+    changelog: ChangelogOptions,
+    files: FileOptions,
+) -> MergeTreeOptions:
+    """How changelogs and lookups affect planning.
+
+    Readers of first-row skip level 0, and changelogs by lookup need it empty, so Paimon leaves no files
+    there. An upgrade of a level-0 file needs no lookup if the newest record wins whatever is above.
+    """
+    logged = _LOGGED.get(changelog.producer, LoggedUpgrades.NONE)
+    engine = merge_engine(options)
+    if not changelog.looks_up and engine is not MergeEngine.FIRST_ROW:
+        return replace(policy, logged_upgrades=logged)
+    is_newest = engine is MergeEngine.DEDUPLICATE and not reader.text("sequence.field", "")
+    formats = {level: files.at(level).format for level in (0, *range(policy.num_levels), *files.levels)}
+    return replace(
+        policy,
+        force_level0=True,
+        level0_trigger=level0_trigger(reader, policy.run_trigger),
+        looks_up=not is_newest,
+        reformatted=frozenset(level for level, kind in formats.items() if kind != formats[0]),
+        logged_upgrades=logged,
+    )
+
+
+def _policy(reader: OptionReader, rule: PickingRule) -> MergeTreeOptions:
+    """How files are picked."""
     trigger = reader.integer("num-sorted-run.compaction-trigger", 5, low=1)
     target = reader.size("target-file-size", TARGET_SIZE, low=1)
     return MergeTreeOptions(
@@ -215,8 +268,7 @@ def _policy(reader: OptionReader, rule: PickingRule, *, is_first_row: bool) -> M
             incremental_size=reader.optional("compaction.incremental-size-threshold", parse_size),
         ),
         off_peak=_off_peak(reader),
-        force_level0=is_first_row or reader.boolean("compaction.force-up-level-0", default=False),
-        looks_up=is_first_row,
+        force_level0=reader.boolean("compaction.force-up-level-0", default=False),
         force_rewrite=reader.boolean("compaction.force-rewrite-all-files", default=False),
         target_file_size=target,
         small_file_size=_small_file_size(reader, target),
@@ -224,10 +276,15 @@ def _policy(reader: OptionReader, rule: PickingRule, *, is_first_row: bool) -> M
     )
 
 
-def _delta_commits(reader: OptionReader) -> int | None:
-    """Numbers below 1 disable the count; Java's writers divide by them."""
-    commits = reader.optional(DELTA_COMMITS, int)
-    return None if commits is None or commits < 1 else min(commits, _MOST_COMMITS)
+def _delta_commits(reader: OptionReader, producer: ChangelogProducer) -> int | None:
+    """Numbers below 1 disable the count, unless only full compactions write the changelog.
+
+    Then Java's jobs compact fully after every commit if the table states no other number.
+    """
+    commits = reader.optional(DELTA_COMMITS, int) or 0
+    if producer is ChangelogProducer.FULL_COMPACTION:
+        commits = max(commits, 1)
+    return None if commits < 1 else min(commits, _MOST_COMMITS)
 
 
 def _small_file_size(reader: OptionReader, target: int) -> int:

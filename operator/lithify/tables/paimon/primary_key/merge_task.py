@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from lithify.errors import (
 )
 from lithify.faults import reach
 from lithify.rewriting.budget import Budget
+from lithify.rewriting.merge import Record, forget
 from lithify.rewriting.passes import merge_section
 from lithify.rewriting.rolling import Rolling, RollingWriter
 from lithify.rewriting.runs import KeyRange
@@ -64,7 +66,10 @@ class MergeTask:
         storage: access to the files.
         budget: memory budget.
         expired: filter of expired rows; None if rows of the table do not expire.
-        known: runs of which only the keys are read; the task then has one section.
+        known: runs above the output level in which keys are looked up; the task then has one section.
+        known_values: whether the whole rows of known runs are read, not only their keys.
+        changelog: where and how to write the changelog; None if the task writes none.
+        rewrites: whether the merged rows are written; if not, the task only writes the changelog.
     """
 
     index: int
@@ -79,6 +84,9 @@ class MergeTask:
     budget: Budget
     expired: ExpiredRows | None = None
     known: tuple[tuple[InputFile, ...], ...] = ()
+    known_values: bool = False
+    changelog: FileTarget | None = None
+    rewrites: bool = True
 
     @property
     def input_sizes(self) -> dict[str, int]:
@@ -110,7 +118,7 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
     failure = None
     merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
     try:
-        outputs = TaskOutputs(data=tuple(merge.run()))
+        outputs = merge.run()
         reach("file-written", attempt)
     except (CorruptTable, StorageError, OutOfMemory) as error:
         merge.delete_files()
@@ -134,34 +142,52 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
 
 
 class _Merge:
-    """The readers, the merge and the writer of one task."""
+    """The readers, the merge and the writers of one task."""
 
     def __init__(self, task: MergeTask, writer: str, clock: Clock) -> None:
         self._task = task
-        self._target = replace(task.target, writer_id=writer)
-        self._names = self._target.names()
+        self._writer = writer
+        self._numbers = count()
         self._written: list[str] = []
         self._clock = clock
 
-    def run(self) -> list[FileMeta]:
-        """Writes the merged rows and returns the metadata of the files."""
-        inputs = self._task.inputs
+    def run(self) -> TaskOutputs:
+        """Writes the merged rows and the changelog; returns the metadata of the files."""
+        task = self._task
+        data = self._writer_of(task.target)
+        changelog = None if task.changelog is None else self._writer_of(task.changelog)
+        try:
+            with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
+                record = forget if changelog is None else changelog.write
+                for rows in self._rows(self._open_runs(), Path(folder), record):
+                    if task.rewrites:
+                        data.write(rows)
+            changes = [] if changelog is None else changelog.finish()
+            return TaskOutputs(data=tuple(data.finish()), changelog=tuple(changes))
+        except BaseException:
+            data.abort()
+            if changelog is not None:
+                changelog.abort()
+            raise
+
+    def _writer_of(self, target: FileTarget) -> RollingWriter[FileMeta]:
+        task, options = self._task, target.options
+        share = GATHERED_SHARE[options.format] / (2 if task.changelog is not None and task.rewrites else 1)
         rolling = Rolling(
-            target_size=self._target.options.target_size,
-            row_group_bytes=int(self._task.budget.row_group * GATHERED_SHARE[self._target.options.format]),
-            bytes_per_row=sum(file.size for file in inputs) / max(1, sum(file.rows for file in inputs)),
-            absorbs_rest=not self._task.is_last,
-            unit_size=self._target.options.unit_size,
+            target_size=options.target_size,
+            row_group_bytes=int(task.budget.row_group * share),
+            bytes_per_row=sum(file.size for file in task.inputs) / max(1, sum(f.rows for f in task.inputs)),
+            absorbs_rest=not task.is_last and target is task.target,
+            unit_size=options.unit_size,
         )
-        sections = self._open_runs()
-        with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
-            return RollingWriter(self._open_file, rolling).write_all(self._rows(sections, Path(folder)))
+        return RollingWriter(lambda: self._open_file(replace(target, writer_id=self._writer)), rolling)
 
     def _open_runs(self) -> list[list[FileRun]]:
         task = self._task
         most = max((len(section) for section in task.sections), default=1) + len(task.known)
+        values = [file for run in task.known for file in run] if task.known_values else []
         reading = Reading(
-            task.inputs,
+            [*task.inputs, *values],
             task.schemas,
             task.target.schema,
             task.spec.compared_columns,
@@ -171,22 +197,24 @@ class _Merge:
             options=task.target.options.parquet.variants,
             expired=task.expired,
         )
-        only = {*task.target.schema.primary_key, *SYSTEM_COLUMNS}
+        only = None if task.known_values else {*task.target.schema.primary_key, *SYSTEM_COLUMNS}
         known = [FileRun(run, reading, only) for run in task.known]
         return [[*(FileRun(run, reading) for run in section), *known] for section in task.sections]
 
-    def _rows(self, sections: list[list[FileRun]], spill_folder: Path) -> Iterator[pa.RecordBatch]:
+    def _rows(
+        self, sections: list[list[FileRun]], spill_folder: Path, record: Record
+    ) -> Iterator[pa.RecordBatch]:
         task = self._task
         for runs in sections:
-            yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys)
+            yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys, record)
 
-    def _open_file(self) -> KeyValueFile:
-        name = next(self._names)
-        self._written.append(name)
-        return KeyValueFile(name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()))
+    def _open_file(self, target: FileTarget) -> KeyValueFile:
+        name = target.name(next(self._numbers))
+        self._written.append(target.path(name))
+        return KeyValueFile(name, target, self._task.storage, lambda: wall_millis(self._clock.now()))
 
     def delete_files(self) -> None:
         """Deletes all written files; suppresses errors, which would hide the original one."""
-        for name in self._written:
+        for path in self._written:
             with suppress(LithifyError):  # the driver finds remaining files by the attempt's prefix
-                self._task.storage.delete(self._target.path(name))
+                self._task.storage.delete(path)

@@ -8,6 +8,7 @@ every other failure is raised.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.format import TaskOutputs, TaskResult
@@ -31,6 +32,7 @@ class Outputs:
     """
 
     def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]]) -> None:
+        self._order_key = table.order_key
         self._outputs: dict[BucketId, list[TaskOutputs]] = {}
         for unit, result in done:
             self._outputs.setdefault(unit.bucket, []).append(result.outputs)
@@ -49,8 +51,10 @@ class Outputs:
         return bool(self.lost or self.blocks)
 
     def of(self, bucket: BucketId) -> TaskOutputs:
-        """The new files of a bucket."""
-        return TaskOutputs.joined(self._outputs.get(bucket, ()))
+        """The new files of a bucket; those of the changelog by key, as they are read."""
+        joined = TaskOutputs.joined(self._outputs.get(bucket, ()))
+        changelog = sorted(joined.changelog, key=lambda file: self._order_key(file.min_key))
+        return replace(joined, changelog=tuple(changelog))
 
     def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
         rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]

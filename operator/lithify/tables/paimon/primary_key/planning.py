@@ -7,7 +7,7 @@ and turns units into tasks for executors. It reads footers of a few files and wr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -16,8 +16,10 @@ from types import MappingProxyType
 from lithify.clock import Clock
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.planning.merge_tree.tasks import TaskPlan, split_rewrite
+from lithify.planning.merge_tree.sections import Section
+from lithify.planning.merge_tree.tasks import KeySpan, TaskPlan, split_rewrite
 from lithify.rewriting.budget import Budget
+from lithify.rewriting.changelog import ChangelogSpec
 from lithify.rewriting.functions import MergeFunction
 from lithify.rewriting.order import decode_key
 from lithify.rewriting.runs import Key, KeyRange
@@ -26,9 +28,10 @@ from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import order_kinds
 from lithify.tables.format import Block, Sizing
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId
-from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
+from lithify.tables.paimon.metadata.entries import APPEND_SOURCE, COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.blocking import Blocks
+from lithify.tables.paimon.primary_key.changelogs import changelog_of_rewrite
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.lookups import (
@@ -39,6 +42,7 @@ from lithify.tables.paimon.primary_key.lookups import (
     looks_up,
 )
 from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
+from lithify.tables.paimon.primary_key.merge_functions.lookup import Lookup
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
@@ -160,14 +164,27 @@ def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tupl
         found = plan.view.entries(unit.bucket, files)
         entries = {file.handle: entry for file, entry in zip(files, found, strict=True)}
         for rewrite in unit.work.rewrites:
-            function = function_of_rewrite(chosen, unit, rewrite)
+            merging = _merging(table, chosen, unit, rewrite.files)
             for part in split_rewrite(rewrite, task_bytes):
-                yield unit, _task(table, entries, unit, part, function, sizing.budget)
+                yield unit, _task(table, entries, unit, part, merging, sizing.budget)
+        for file in unit.logged:
+            part = TaskPlan((Section(((file,),)),), KeySpan(), file.size, is_last=True)
+            task = _task(table, entries, unit, part, _merging(table, chosen, unit, (file,)), sizing.budget)
+            yield unit, replace(task, rewrites=False)
+
+
+def _merging(
+    table: PaimonTable, chosen: MergeFunction, unit: Unit, files: Sequence[DataFile]
+) -> tuple[MergeFunction, ChangelogSpec | None]:
+    """How the rows of some files are merged, and how their changes are recorded."""
+    changelog = table.options.changelog
+    function = function_of_rewrite(chosen, unit, files, looks_up=changelog.looks_up)
+    return function, changelog_of_rewrite(changelog, function, unit, table.schema)
 
 
 def _read_files(table: PaimonTable, unit: Unit) -> tuple[DataFile, ...]:
-    """The files of a unit that are rewritten, upgraded, or used for lookups."""
-    if not table.options.policy.looks_up:
+    """The files of a unit that are rewritten, upgraded, or in which keys are looked up."""
+    if not (table.options.policy.looks_up or table.options.changelog.looks_up):
         return unit.inputs
     upper = (run.files for run in unit.levels.runs if run.level > unit.output_level)
     return (*unit.inputs, *chain.from_iterable(upper))
@@ -183,9 +200,10 @@ def _task(
     entries: Mapping[int, ManifestEntry],
     unit: Unit,
     part: TaskPlan,
-    function: MergeFunction,
+    merging: tuple[MergeFunction, ChangelogSpec | None],
     budget: Budget,
 ) -> MergeTask:
+    function, changelog = merging
     known = [*known_runs(unit, part)] if looks_up(function) else []
     if known:
         part = in_one_section(part)
@@ -196,6 +214,14 @@ def _task(
     sections = tuple(tuple(tuple(map(read, run)) for run in section.runs) for section in part.sections)
     merged = (file for section in part.sections for file in section.files)
     schema_ids = {file.schema_id for file in (*merged, *chain.from_iterable(known))}
+    target = FileTarget(
+        folder=table.folder(unit.bucket),
+        writer_id="",
+        level=unit.output_level,
+        schema=table.schema,
+        options=table.options.files.at(unit.output_level),
+        external_paths=table.locations.external_paths(unit.bucket),
+    )
     return MergeTask(
         index=0,
         prefix="",
@@ -207,21 +233,25 @@ def _task(
             table.options.sequence_fields,
             function,
             drop_deletes=unit.drop_deletes,
+            changelog=changelog,
         ),
         schemas={schema_id: table.schema_of(schema_id) for schema_id in schema_ids},
-        target=FileTarget(
-            folder=table.folder(unit.bucket),
-            writer_id="",
-            level=unit.output_level,
-            schema=table.schema,
-            options=table.options.files.at(unit.output_level),
-            external_paths=table.locations.external_paths(unit.bucket),
-        ),
+        target=target,
         storage=table.storage,
         budget=budget,
         expired=_expired_rows(table, unit.expired_before),
         known=tuple(tuple(map(read, run)) for run in known),
+        known_values=isinstance(function, Lookup),
+        changelog=None if changelog is None else _changelog_target(table, target),
     )
+
+
+def _changelog_target(table: PaimonTable, data: FileTarget) -> FileTarget | None:
+    """Where and how a task writes its changelog."""
+    options = table.options.changelog_files
+    if options is None:
+        return None
+    return replace(data, options=options.at(data.level), source=APPEND_SOURCE)
 
 
 def _expired_rows(table: PaimonTable, before: int | None) -> ExpiredRows | None:

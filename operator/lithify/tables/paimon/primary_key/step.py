@@ -200,7 +200,7 @@ class CompactionStep:
         """Deletes new files of buckets in conflict; no reader can have seen them, so no check is needed."""
         for change in outputs.changes:
             if change.bucket not in outcome.committed:
-                for file in change.added:
+                for file in change.new_files:
                     self._table.storage.delete(file.path(self._table.folder(change.bucket)))
 
 

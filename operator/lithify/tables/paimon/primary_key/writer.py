@@ -48,6 +48,7 @@ class FileTarget:
         schema: the table's newest schema.
         options: how files are written.
         external_paths: storage paths used instead of the table's folder, if any.
+        source: where the rows come from, as manifests record it.
     """
 
     folder: str
@@ -56,18 +57,22 @@ class FileTarget:
     schema: Schema
     options: FileOptions
     external_paths: ExternalPaths | None = None
+    source: int = COMPACT_SOURCE
 
     def path(self, name: str) -> str:
         """Path of the file with this name."""
         return self.external_paths.path(name) if self.external_paths else f"{self.folder}/{name}"
 
-    def names(self) -> Iterator[str]:
-        """Yields file names in order."""
+    def name(self, number: int) -> str:
+        """The name of the writer's file of this number."""
         options = self.options
         names_codec = options.suffix_names_compression and options.named_compression
         codec = f".{options.named_compression}" if names_codec else ""
-        stem = f"{options.prefix}{self.writer_id}"
-        return (f"{stem}-{number}{codec}.{options.format}" for number in count())
+        return f"{options.prefix}{self.writer_id}-{number}{codec}.{options.format}"
+
+    def names(self) -> Iterator[str]:
+        """Yields file names in order."""
+        return map(self.name, count())
 
 
 class KeyValueFile:
@@ -129,7 +134,7 @@ class KeyValueFile:
             created_millis=self._wall_clock(),
             delete_rows=self._summary.delete_rows,
             embedded_index=None,
-            source=COMPACT_SOURCE,
+            source=self._target.source,
             value_stats_columns=columns,
             external_path=self._path if self._target.external_paths else None,
             first_row_id=None,
