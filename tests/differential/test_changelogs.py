@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
+from lithify.errors import UnsupportedTable
 from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
+from lithify.tables.paimon.primary_key import merge_task
 from support.comparing.changelogs import assert_changelogs_agree
 from support.comparing.updates import Updates
 from support.runs import run_inline
@@ -228,6 +232,21 @@ def test_lookups_in_many_tasks_and_passes(oracle: Oracle, case: Updates, tmp_pat
         assert assert_changelogs_agree(oracle, original, tmp_path, full=full, alike=False, sizing=sizing)
 
 
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize(
+    "name", ["few changes of many keys", "few last values of many", "first rows, few are new"]
+)
+@pytest.mark.parametrize("key", ["INT NOT NULL", "STRING NOT NULL"])
+def test_only_what_may_have_the_keys_is_read(
+    oracle: Oracle, name: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever size the levels above have, the keys are known before they are read."""
+    (case,) = (case for case in BY_LOOKUP if case.name == name)
+    original = replace(case, key=key).make(oracle, tmp_path / "original")
+    monkeypatch.setattr(merge_task, "WORTH_BYTES", 0)
+    assert assert_changelogs_agree(oracle, original, tmp_path, full=False)
+
+
 UPGRADED = Updates(
     "files are upgraded",
     options={**NEWEST, **FULL, "target-file-size": "1 b"},
@@ -260,6 +279,45 @@ def test_keys_of_upgraded_files_are_looked_up(oracle: Oracle, tmp_path: Path) ->
     original = UPGRADED_BELOW_THE_TOP.make(oracle, tmp_path / "original")
     changes = assert_changelogs_agree(oracle, original, tmp_path, full=False, alike=False)
     assert {row[0] for row in changes} == {"+I", "-U", "+U", "-D"}
+
+
+def test_files_above_the_top_level_block_full_compactions(oracle: Oracle, tmp_path: Path) -> None:
+    """Java writes no changelog of them, so that streams would miss all changes."""
+    table = make_plain(oracle, tmp_path, commits=2, **FULL)
+    run_inline(table)
+    append(oracle, table)
+    oracle.alter_table(table, {"set_option": ["num-levels", "3"]})
+    with pytest.raises(UnsupportedTable) as refused:
+        run_inline(table)
+    assert "num-levels to 6" in str(refused.value)
+
+
+@pytest.mark.parametrize("engine", ["deduplicate", "first-row"])
+def test_combinations_that_paimon_refuses(oracle: Oracle, engine: str, tmp_path: Path) -> None:
+    table = Table(tmp_path, "db.t")
+    options = {"bucket": "1", "merge-engine": engine}
+    oracle.create_table(table, PLAIN, primary_key=["id"], options=options)
+    (file,) = (table.folder / "schema").iterdir()
+    schema = json.loads(file.read_text())
+    schema["options"].update({**FULL, "force-lookup": "true"})
+    file.write_text(json.dumps(schema))
+    with pytest.raises(UnsupportedTable) as refused:
+        run_inline(table)
+    assert len(refused.value.reasons) == (2 if engine == "first-row" else 1)
+
+
+def test_values_that_cannot_be_compared_are_refused(oracle: Oracle, tmp_path: Path) -> None:
+    table = Table(tmp_path, "db.t")
+    columns = {"id": "INT NOT NULL", "m": "MAP<STRING, INT>", "r": "ARRAY<MAP<STRING, INT>>"}
+    options = {"bucket": "1", **LOOKUP, **NO_REPEATS}
+    oracle.create_table(table, columns, primary_key=["id"], options=options)
+    with pytest.raises(UnsupportedTable) as refused:
+        run_inline(table)
+    assert [reason.split()[1] for reason in refused.value.reasons] == ["m", "r"]
+    ignored = {"set_option": ["changelog-producer.row-deduplicate-ignore-fields", "m,r"]}
+    oracle.alter_table(table, ignored)
+    oracle.write(table, [["+I", 1, [], []]])
+    assert run_inline(table).status == "Compacted"
 
 
 @pytest.mark.parametrize("producer", ["none", "input"])

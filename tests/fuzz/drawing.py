@@ -11,6 +11,7 @@ from fuzz.engines import DEDUPLICATE, FIRST_ROW, IGNORE, PARTIAL_UPDATE, draw_en
 from fuzz.history import History
 from fuzz.merging import REMOVE, draw_aggregation
 from fuzz.options import FORMATS, draw_of_columns, draw_options, draw_shredded
+from fuzz.producers import draw_producer
 from fuzz.steps import Steps
 from fuzz.types import Atom
 from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without_nan
@@ -82,15 +83,19 @@ class _Draw:
             values["kind"] = "STRING"
         rescales = not partition and self._options["bucket"] != "-1"
         steps = Steps(random, self._options, self._columns, self._formats, rescales=rescales)
+        key_values = random.choice([2, 10, 40, 150])
+        taken = tuple(steps.draw())
+        # Drawn apart, too: there were histories before there were changelogs.
+        producer = draw_producer(Random(f"changelog of {self._seed}"), self._options, key, values, taken)
         return History(
             seed=self._seed,
             partition=partition,
             moving=moving,
             key=key,
             values=values,
-            options=dict(self._options),
-            key_values=random.choice([2, 10, 40, 150]),
-            steps=tuple(steps.draw()),
+            options={**self._options, **producer},
+            key_values=key_values,
+            steps=taken,
         )
 
     def _declared(self, kind: str) -> str:

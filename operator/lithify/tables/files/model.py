@@ -5,13 +5,16 @@ Implemented by the packages beside this module, called by adapters. Knows no for
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.errors import CorruptTable
+from lithify.rewriting.order import KeyValue, Part, key_at
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.types import ColumnType, Field, Raw, order_parts
@@ -58,6 +61,26 @@ class FileColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstKeys:
+    """Values of the first part of the key (see `rewriting.order`), ascending and distinct."""
+
+    values: Part
+
+    def any_within(self, low: KeyValue, high: KeyValue) -> bool:
+        """Whether any lies between two bounds, both included."""
+        place = bisect_left(range(len(self.values)), low, key=self._at)
+        return place < len(self.values) and self._at(place) <= high  # type: ignore[operator]
+
+    def among(self, part: Part) -> pa.BooleanArray:
+        """Which values of a part are among these."""
+        return pc.is_in(pa.array(part), value_set=pa.array(self.values))
+
+    def _at(self, place: int) -> KeyValue:
+        (value,) = key_at([self.values], place)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What to read of a data file.
 
@@ -68,6 +91,7 @@ class Wanted:
         piece_bytes: upper bound of a batch's size.
         instants_are_local: whether instants in ORC files depend on time zones, as in old Java versions.
         fields: ids of the ROW fields that still exist, None for all of them.
+        among: rows whose key begins with none of these values may be skipped; None if all rows are wanted.
     """
 
     columns: Sequence[FileColumn]
@@ -76,6 +100,7 @@ class Wanted:
     piece_bytes: int = 1 << 20
     instants_are_local: bool = False
     fields: frozenset[int] | None = None
+    among: FirstKeys | None = None
 
     @property
     def names(self) -> list[str]:
@@ -89,10 +114,11 @@ class Wanted:
                 yield part
 
     def may_hold(self, low: Raw, high: Raw) -> bool:
-        """Whether rows whose first key column lies between two values may be in the range."""
+        """Whether rows whose first key column lies between two values may be wanted."""
         after, upto = self.keys.after, self.keys.upto
         least, most = (order_parts(self.first_key.type, bound)[:1] for bound in (low, high))
-        return (after is None or most >= after[:1]) and (upto is None or least <= upto[:1])
+        is_inside = (after is None or most >= after[:1]) and (upto is None or least <= upto[:1])
+        return is_inside and (self.among is None or self.among.any_within(least[0], most[0]))
 
 
 class Unwritable(Exception):

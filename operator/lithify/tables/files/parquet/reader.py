@@ -78,9 +78,10 @@ class ParquetReader:
                 yield as_declared(batch.select(names), wanted.columns)
 
     def row_groups(self, file: InputFile, wanted: Wanted) -> list[int]:
-        """The row groups of a file that may hold keys of the range, by the first column of the key."""
+        """The row groups of a file that may hold wanted keys, by the first column of the key."""
         groups = range(self.footers.of(file.path).num_row_groups)
-        if file.is_inside or wanted.keys == EVERYTHING:
+        is_whole = file.is_inside or wanted.keys == EVERYTHING
+        if is_whole and wanted.among is None:
             return list(groups)
         return [number for number in groups if self._may_hold_keys(file, number, wanted)]
 

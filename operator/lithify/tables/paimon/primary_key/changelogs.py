@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lithify.errors import UnsupportedTable
 from lithify.planning.merge_tree.plan import Unit
 from lithify.rewriting.changelog import ChangelogSpec
 from lithify.rewriting.functions import MergeFunction
@@ -60,6 +61,23 @@ def changelog_of_rewrite(
 def _top_run(unit: Unit) -> int:
     runs = enumerate(unit.levels.runs)
     return next((number for number, run in runs if run.level == unit.levels.max_level), -1)
+
+
+def check_levels(unit: Unit, changelog: ChangelogOptions, num_levels: int) -> None:
+    """Checks that a full compaction of a bucket reaches the level that the table's options call the top.
+
+    Raises:
+        UnsupportedTable: files are above that level since `num-levels` was lowered. Paimon then writes no
+            changelog, or fails.
+    """
+    is_grown = unit.levels.number_of_levels > num_levels
+    if is_grown and changelog.producer is ChangelogProducer.FULL_COMPACTION:
+        highest = unit.levels.highest_non_empty
+        reason = (
+            f"files of level {highest} with num-levels = {num_levels}: Paimon writes no changelog then; "
+            f"set num-levels to {highest + 1} again"
+        )
+        raise UnsupportedTable(unit.bucket.path, (reason,))
 
 
 def changelog_problems(schema: Schema, changelog: ChangelogOptions) -> Iterator[str]:

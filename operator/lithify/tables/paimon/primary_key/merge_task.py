@@ -35,13 +35,14 @@ from lithify.rewriting.passes import merge_section
 from lithify.rewriting.rolling import Rolling, RollingWriter
 from lithify.rewriting.runs import KeyRange
 from lithify.rewriting.spec import MergeSpec
-from lithify.tables.files.model import InputFile
+from lithify.tables.files.model import FirstKeys, InputFile
 from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
+from lithify.tables.paimon.primary_key.looked_up_keys import MOST_KEYS, WORTH_BYTES, first_keys_of
 from lithify.tables.paimon.primary_key.reader import FileRun, Reading
 from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, Schema
@@ -69,6 +70,7 @@ class MergeTask:
         known: runs above the output level in which keys are looked up; the task then has one section.
         known_values: whether the whole rows of known runs are read, not only their keys.
         changelog: where and how to write the changelog; None if the task writes none.
+        first_upper_run: number of the first run above level 0; keys of the runs before are looked up.
         rewrites: whether the merged rows are written; if not, the task only writes the changelog.
     """
 
@@ -85,6 +87,7 @@ class MergeTask:
     expired: ExpiredRows | None = None
     known: tuple[tuple[InputFile, ...], ...] = ()
     known_values: bool = False
+    first_upper_run: int = 0
     changelog: FileTarget | None = None
     rewrites: bool = True
 
@@ -198,8 +201,20 @@ class _Merge:
             expired=task.expired,
         )
         only = None if task.known_values else {*task.target.schema.primary_key, *SYSTEM_COLUMNS}
-        known = [FileRun(run, reading, only) for run in task.known]
+        among = self._looked_up(reading)
+        known = [FileRun(run, reading, only, among) for run in task.known]
         return [[*(FileRun(run, reading) for run in section), *known] for section in task.sections]
+
+    def _looked_up(self, reading: Reading) -> FirstKeys | None:
+        """The keys to look up in known runs; None if it is not worth knowing them."""
+        task, first = self._task, reading.first_key
+        runs = [run for section in task.sections for run in section]
+        new = [[file for file in run if file.run < task.first_upper_run] for run in runs]
+        rows = sum(file.rows for run in new for file in run)
+        size = sum(file.size for run in task.known for file in run)
+        if size < WORTH_BYTES or rows > MOST_KEYS:
+            return None
+        return first_keys_of((FileRun(run, reading, {first}) for run in new if run), first)
 
     def _rows(
         self, sections: list[list[FileRun]], spill_folder: Path, record: Record

@@ -31,7 +31,7 @@ from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotI
 from lithify.tables.paimon.metadata.entries import APPEND_SOURCE, COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.blocking import Blocks
-from lithify.tables.paimon.primary_key.changelogs import changelog_of_rewrite
+from lithify.tables.paimon.primary_key.changelogs import changelog_of_rewrite, check_levels
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.lookups import (
@@ -131,6 +131,7 @@ def plan_run(
         plan(bucket, handles)
     for unit in _units(planned):
         with blocks.isolate(unit.bucket):
+            check_levels(unit, table.options.changelog, policy.num_levels)
             files = _read_files(table, unit)
             table.check_files(unit.bucket, files, view.unusual(unit.bucket, files))
     left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
@@ -242,6 +243,7 @@ def _task(
         expired=_expired_rows(table, unit.expired_before),
         known=tuple(tuple(map(read, run)) for run in known),
         known_values=isinstance(function, Lookup),
+        first_upper_run=len(unit.levels.level0),
         changelog=None if changelog is None else _changelog_target(table, target),
     )
 

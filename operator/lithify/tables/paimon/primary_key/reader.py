@@ -13,9 +13,10 @@ from functools import cached_property
 import pyarrow as pa
 
 from lithify.errors import CorruptTable
+from lithify.rewriting.order import parts_of_column
 from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
 from lithify.tables.files.casting import Cast, cast_between, reads_as
-from lithify.tables.files.model import FileColumn, InputFile, Wanted
+from lithify.tables.files.model import FileColumn, FirstKeys, InputFile, Wanted
 from lithify.tables.files.names import format_of
 from lithify.tables.files.nesting import nulls
 from lithify.tables.files.registry import Readers
@@ -69,6 +70,11 @@ class Reading:
         self._variants = self._forms(files, options)
         self.schema = newest.rows_schema(self._dictionaries(files) - set(plain), self._variants)
 
+    @property
+    def first_key(self) -> str:
+        """Name of the first key column."""
+        return self._newest.primary_key[0]
+
     def columns_of(self, file: InputFile, only: Container[str] | None = None) -> list[FileColumn | None]:
         """For each column of the rows, the file's column to read it from; None where it is missing.
 
@@ -91,8 +97,14 @@ class Reading:
         pairs = zip(self._casts[file.schema_id], self.schema, strict=True)
         return [None if field.name in self._variants else cast for cast, field in pairs]
 
-    def wanted(self, file: InputFile, piece_bytes: int, only: Container[str] | None = None) -> Wanted:
-        """The request to read a file, for all columns or only the named ones."""
+    def wanted(
+        self,
+        file: InputFile,
+        piece_bytes: int,
+        only: Container[str] | None = None,
+        among: FirstKeys | None = None,
+    ) -> Wanted:
+        """The request to read a file, for all columns or only the named ones, all keys or some."""
         position = [column.name for column in self._newest.columns].index(self._newest.primary_key[0])
         first = self._stored[file.schema_id][position]
         return Wanted(
@@ -102,6 +114,7 @@ class Reading:
             piece_bytes=piece_bytes,
             instants_are_local=self._newest.options.get(_LEGACY_INSTANTS, "true").strip().lower() != "false",
             fields=self._fields,
+            among=among,
         )
 
     def _forms(self, files: Sequence[InputFile], options: VariantOptions) -> dict[str, pa.DataType]:
@@ -146,14 +159,20 @@ class FileRun:
         files: in key order.
         reading: how all files of the task are read.
         only: the columns to read, None for all; the others are null.
+        among: keys whose rows are needed; others may be left out. None if all are needed.
     """
 
     def __init__(
-        self, files: Sequence[InputFile], reading: Reading, only: Container[str] | None = None
+        self,
+        files: Sequence[InputFile],
+        reading: Reading,
+        only: Container[str] | None = None,
+        among: FirstKeys | None = None,
     ) -> None:
         self._files = files
         self._reading = reading
         self._only = only
+        self._among = among
 
     @property
     def size(self) -> int:
@@ -178,11 +197,14 @@ class FileRun:
 
     def _batches(self, file: InputFile, piece_bytes: int) -> Iterator[pa.RecordBatch]:
         columns, schema = self._reading.columns_of(file, self._only), self._reading.schema
-        wanted = self._reading.wanted(file, piece_bytes, self._only)
+        wanted = self._reading.wanted(file, piece_bytes, self._only, self._among)
         for batch in self._reading.readers.of(file.path).batches(file, wanted):
             both = zip(columns, self._reading.casts_of(file), schema, strict=True)
             arrays = [_column(batch, *each, file.path) for each in both]
             rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
+            if self._among is not None:
+                first = parts_of_column(rows.column(self._reading.first_key))[0]
+                rows = rows.filter(self._among.among(first))
             expired = self._reading.expired
             yield rows if expired is None else expired.leave_out(rows)
 
