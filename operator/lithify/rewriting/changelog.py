@@ -38,7 +38,7 @@ class Previous:
     """The previous record of each group.
 
     Attributes:
-        places: its position in `rows`, -1 if there is none.
+        places: its position in `rows`, -1 if the key has no previous row.
         counts: mask of the groups whose change is recorded.
     """
 
@@ -92,7 +92,6 @@ def changes_of(
     """
     previous = spec.previous.of(groups)
     had = previous.places >= 0
-    had[had] &= ~groups.retracts[previous.places[had]]
     inserted = previous.counts & ~had & exists
     deleted = previous.counts & had & ~exists
     updated = previous.counts & had & exists

@@ -22,6 +22,9 @@ KINDS = ChangeKinds(insert=0, update_before=1, update_after=2, delete=3)
 class TopLevelRecords:
     """With full compactions, readers have the records of the top level.
 
+    Paimon does not look at their kinds: an overwrite may leave a delete there, and a later row of its key
+    then becomes an update.
+
     Attributes:
         top_run: the number of the run of the top level; -1 if it is empty.
     """
@@ -58,7 +61,9 @@ class LookedUpRecords:
         """The lowest record above level 0; only keys with records of level 0 are recorded."""
         is_changed = np.zeros(len(groups), dtype=bool)
         is_changed[groups.numbers_of(np.flatnonzero(groups.runs < self.first_upper_run))] = True
-        return Previous(lowest_above(groups, self.first_upper_run), is_changed)
+        places = lowest_above(groups, self.first_upper_run)
+        places[(places >= 0) & groups.retracts[places]] = -1
+        return Previous(places, is_changed)
 
     def is_recorded(self, run: int) -> bool:
         """Runs of level 0 are new to readers."""
