@@ -105,8 +105,8 @@ class Groups:
         return self._sorted(self.order, rank_rows(parts))
 
     def numbers_of(self, positions: IntPart) -> IntPart:
-        """The group number of each of these positions in `rows`."""
-        numbers = np.empty(self.rows.num_rows, dtype=np.int64)
+        """The group number of each of these positions in `rows`, -1 for a row that is in no group."""
+        numbers = np.full(self.rows.num_rows, -1, dtype=np.int64)
         numbers[self._by_key] = self._numbers
         return numbers[positions]
 

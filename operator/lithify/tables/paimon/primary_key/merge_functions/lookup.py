@@ -56,9 +56,11 @@ class Lookup:
         lowest = lowest_above(groups, self.first_upper_run)
         chosen[lowest[lowest >= 0]] = True
         if not is_input.all():
+            numbers = groups.numbers_of(np.arange(groups.rows.num_rows))
+            is_grouped = numbers >= 0
             has_input = np.zeros(len(groups), dtype=bool)
-            has_input[groups.numbers_of(np.flatnonzero(is_input))] = True
-            chosen &= has_input[groups.numbers_of(np.arange(groups.rows.num_rows))]
+            has_input[numbers[is_input & is_grouped]] = True
+            chosen &= is_grouped & has_input[numbers]
         if not chosen.any():
             return Merged(groups.members, kept=np.zeros(len(groups), dtype=bool))
         some, left = groups.among(chosen)
@@ -75,8 +77,10 @@ def lowest_above(groups: Groups, first_upper_run: int) -> IntPart:
     """The position in `rows` of each group's record of the lowest level above level 0, -1 for none."""
     upper = np.flatnonzero(groups.runs >= first_upper_run)
     upper = upper[np.argsort(-groups.runs[upper], kind="stable")]
+    numbers = groups.numbers_of(upper)
     lowest = np.full(len(groups), -1)
-    lowest[groups.numbers_of(upper)] = upper  # the last of several wins: the lowest run
+    # The last of several wins: the lowest run. Rows of no group are left out.
+    lowest[numbers[numbers >= 0]] = upper[numbers >= 0]
     return lowest
 
 
