@@ -263,6 +263,15 @@ def test_upgraded_files_are_read_for_the_changelog(oracle: Oracle, tmp_path: Pat
     assert len(changes) == len(oracle.read(original))
 
 
+def test_a_delete_that_an_overwrite_left_at_the_top_counts_as_a_row(oracle: Oracle, tmp_path: Path) -> None:
+    table = Table(tmp_path / "original", "db.t")
+    oracle.create_table(table, PLAIN, ["id"], options={"bucket": "1", "write-only": "true", **FULL})
+    oracle.write(table, [["-D", 1, "gone", 1], ["+I", 2, "b", 2]], overwrite_partition={})
+    oracle.write(table, [["+I", 1, "new", 3]])
+    changes = assert_changelogs_agree(oracle, table, tmp_path, full=True)
+    assert changes == [["-U", 1, "gone", 1], ["+U", 1, "new", 3]]
+
+
 UPGRADED_BELOW_THE_TOP = Updates(
     "files are upgraded below the top",
     options={**NEWEST, **LOOKUP, "target-file-size": "1 b"},
@@ -318,6 +327,16 @@ def test_values_that_cannot_be_compared_are_refused(oracle: Oracle, tmp_path: Pa
     oracle.alter_table(table, ignored)
     oracle.write(table, [["+I", 1, [], []]])
     assert run_inline(table).status == "Compacted"
+
+
+def test_changelog_files_must_hold_every_type(oracle: Oracle, tmp_path: Path) -> None:
+    table = Table(tmp_path, "db.t")
+    options = {"bucket": "1", **LOOKUP, "changelog-file.format": "orc"}
+    oracle.create_table(table, {"id": "INT NOT NULL", "m": "MULTISET<INT>"}, ["id"], options=options)
+    oracle.write(table, [["+I", 1, None]])
+    with pytest.raises(UnsupportedTable) as refused:
+        run_inline(table)
+    assert refused.value.reasons == ("column m: MULTISET in ORC files",)
 
 
 @pytest.mark.parametrize("producer", ["none", "input"])

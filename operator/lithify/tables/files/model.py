@@ -5,7 +5,7 @@ Implemented by the packages beside this module, called by adapters. Knows no for
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -72,8 +72,13 @@ class FirstKeys:
         return place < len(self.values) and self._at(place) <= high  # type: ignore[operator]
 
     def among(self, part: Part) -> pa.BooleanArray:
-        """Which values of a part are among these."""
-        return pc.is_in(pa.array(part), value_set=pa.array(self.values))
+        """Which values of an ascending part are among these."""
+        if not len(part):
+            return pa.array([], pa.bool_())
+        places = range(len(self.values))
+        start = bisect_left(places, key_at([part], 0)[0], key=self._at)
+        stop = bisect_right(places, key_at([part], len(part) - 1)[0], key=self._at)
+        return pc.is_in(pa.array(part), value_set=pa.array(self.values[start:stop]))
 
     def _at(self, place: int) -> KeyValue:
         (value,) = key_at([self.values], place)

@@ -289,8 +289,10 @@ class PaimonTable:
 
     def _new_formats(self) -> set[str]:
         """The formats of the files to be written."""
-        options = self.options.files
-        return {options.format, *(of_level.format for of_level in options.levels.values())}
+        written = [self.options.files]
+        if self.options.changelog_files is not None:
+            written.append(self.options.changelog_files)
+        return {of_level.format for each in written for of_level in (each, *each.levels.values())}
 
     def index_problem(self, index_types: frozenset[str]) -> str | None:
         """Why a snapshot with such indexes cannot be compacted.
