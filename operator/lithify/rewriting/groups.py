@@ -122,6 +122,39 @@ class Groups:
             rises=self._rises,
         )
 
+    def restricted(self, among: Mask) -> tuple[Groups, Mask]:
+        """The groups with only some of their records, and a mask of the groups that have any of these.
+
+        Groups without any are not among the first.
+
+        Args:
+            among: one value per row of `rows`.
+        """
+        stays = among[self._by_key]
+        sizes = np.add.reduceat(stays.astype(np.int64), self.starts)
+        remains = sizes > 0
+        sizes = sizes[remains]
+        groups = Groups(
+            self.rows,
+            self.layout,
+            self.runs,
+            self._by_key[stays],
+            np.cumsum(sizes) - sizes,
+            rises=self._rises,
+        )
+        return groups, remains
+
+    def has_any(self, among: Mask) -> Mask:
+        """Mask of the groups with a record for which `among` holds (one value per row of `rows`)."""
+        found: Mask = np.logical_or.reduceat(among[self._by_key], self.starts)
+        return found
+
+    def spread(self, of_groups: Mask) -> Mask:
+        """For each row of `rows`, the value of its group; False for rows in no group."""
+        found = np.zeros(self.rows.num_rows, dtype=bool)
+        found[self._by_key] = np.repeat(of_groups, self.sizes)
+        return found
+
     @property
     def _numbers(self) -> IntPart:
         """The group number of each record, in key order."""

@@ -106,6 +106,19 @@ class ManifestOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorOptions:
+    """How deletion vectors are written.
+
+    Attributes:
+        is_wide: whether new ones have the 64-bit form.
+        in_data_directory: whether index files are in the directories of their buckets.
+    """
+
+    is_wide: bool
+    in_data_directory: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TableOptions:
     """All options that a compaction reads.
 
@@ -117,6 +130,7 @@ class TableOptions:
         sequence_fields: columns that order the rows of a key before their sequence number does.
         snapshot_ordering: whether the row of a key from the latest snapshot wins.
         ignore_deletes: whether deletes are ignored.
+        vectors: how deletion vectors are written; None if the table has none.
         expiry: which rows a compaction drops because of their age; None if none.
         delta_commits: number of commits after which a full compaction is due; None if not counted.
         check_millis: how often streaming readers look for new snapshots; None if the table does not say.
@@ -130,6 +144,7 @@ class TableOptions:
     sequence_fields: tuple[SequenceField, ...]
     snapshot_ordering: bool
     ignore_deletes: bool
+    vectors: VectorOptions | None = None
     expiry: RecordExpiry | None = None
     delta_commits: int | None = None
     check_millis: int | None = None
@@ -151,9 +166,10 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
     """
     reader = OptionReader(options)
     expiry = read_record_expiry(reader)
+    vectors = _vector_options(reader)
     return TableOptions(
         policy=replace(
-            _policy(reader, rule, is_first_row=merge_engine(options) is MergeEngine.FIRST_ROW),
+            _policy(reader, rule, options, has_vectors=vectors is not None),
             expire_seconds=None if expiry is None else expiry.seconds,
         ),
         files=read_file_options(reader, options),
@@ -170,6 +186,7 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
         ignore_deletes=reader.boolean(
             next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
         ),
+        vectors=vectors,
         expiry=expiry,
         delta_commits=_delta_commits(reader),
         check_millis=reader.optional("continuous.discovery-interval", parse_millis),
@@ -200,8 +217,25 @@ def retention(options: Mapping[str, str]) -> SnapshotRetention:
     )
 
 
-def _policy(reader: OptionReader, rule: PickingRule, *, is_first_row: bool) -> MergeTreeOptions:
-    """How files are picked; readers of first-row skip level 0, so Paimon leaves no files there."""
+def _vector_options(reader: OptionReader) -> VectorOptions | None:
+    if not reader.boolean("deletion-vectors.enabled", default=False):
+        return None
+    return VectorOptions(
+        is_wide=reader.boolean("deletion-vectors.bitmap64", default=False),
+        in_data_directory=reader.boolean("index-file-in-data-file-dir", default=False),
+    )
+
+
+def _policy(
+    reader: OptionReader, rule: PickingRule, options: Mapping[str, str], *, has_vectors: bool
+) -> MergeTreeOptions:
+    """How files are picked.
+
+    Readers of first-row and of tables with deletion vectors skip level 0, so Paimon leaves no files there.
+    """
+    engine = merge_engine(options)
+    is_first_row = engine is MergeEngine.FIRST_ROW
+    keeps_newest = engine in (None, MergeEngine.DEDUPLICATE) and not _sequence_fields(reader)
     trigger = reader.integer("num-sorted-run.compaction-trigger", 5, low=1)
     target = reader.size("target-file-size", TARGET_SIZE, low=1)
     return MergeTreeOptions(
@@ -215,8 +249,11 @@ def _policy(reader: OptionReader, rule: PickingRule, *, is_first_row: bool) -> M
             incremental_size=reader.optional("compaction.incremental-size-threshold", parse_size),
         ),
         off_peak=_off_peak(reader),
-        force_level0=is_first_row or reader.boolean("compaction.force-up-level-0", default=False),
-        looks_up=is_first_row,
+        force_level0=is_first_row
+        or has_vectors
+        or reader.boolean("compaction.force-up-level-0", default=False),
+        looks_up=is_first_row or (has_vectors and not keeps_newest),
+        has_vectors=has_vectors,
         force_rewrite=reader.boolean("compaction.force-rewrite-all-files", default=False),
         target_file_size=target,
         small_file_size=_small_file_size(reader, target),

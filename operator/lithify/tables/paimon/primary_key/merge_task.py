@@ -31,21 +31,36 @@ from lithify.faults import reach
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.passes import merge_section
 from lithify.rewriting.rolling import Rolling, RollingWriter
-from lithify.rewriting.runs import KeyRange
+from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.deletion_vectors.bitmaps import serialize
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
+from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
 from lithify.tables.paimon.primary_key.reader import FileRun, Reading
 from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, Schema
 
 Sections = tuple[tuple[tuple[InputFile, ...], ...], ...]
 """Sections of runs of files, in key order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupersededRows:
+    """Rows of a file above the output level that a task's rows supersede.
+
+    Attributes:
+        file: name of the file.
+        positions: positions of the rows, as `bitmaps.serialize` writes them.
+    """
+
+    file: str
+    positions: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +79,10 @@ class MergeTask:
         storage: access to the files.
         budget: memory budget.
         expired: filter of expired rows; None if rows of the table do not expire.
-        known: runs of which only the keys are read; the task then has one section.
+        known: runs in which keys are looked up; the task then has one section.
+        known_columns: the columns that are read of these, None for all.
+        known_keys: range of keys that are looked up.
+        only_looks_up: whether nothing is written, because the files only change level.
     """
 
     index: int
@@ -79,12 +97,19 @@ class MergeTask:
     budget: Budget
     expired: ExpiredRows | None = None
     known: tuple[tuple[InputFile, ...], ...] = ()
+    known_columns: frozenset[str] | None = None
+    known_keys: KeyRange = EVERYTHING
+    only_looks_up: bool = False
+
+    @property
+    def looked_up(self) -> list[InputFile]:
+        """All files in which keys are looked up."""
+        return [file for run in self.known for file in run]
 
     @property
     def input_sizes(self) -> dict[str, int]:
         """Bytes of the files to read, by path."""
-        known = (file for run in self.known for file in run)
-        return {file.path: file.size for file in (*self.inputs, *known)}
+        return {file.path: file.size for file in (*self.inputs, *self.looked_up)}
 
     def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
         """Merges, writes, and cleans up after itself if that fails; see `run_task`."""
@@ -110,7 +135,7 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
     failure = None
     merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
     try:
-        outputs = TaskOutputs(data=tuple(merge.run()))
+        outputs = TaskOutputs(data=tuple(merge.run()), index=merge.superseded())
         reach("file-written", attempt)
     except (CorruptTable, StorageError, OutOfMemory) as error:
         merge.delete_files()
@@ -137,7 +162,11 @@ class _Merge:
     """The readers, the merge and the writer of one task."""
 
     def __init__(self, task: MergeTask, writer: str, clock: Clock) -> None:
+        self._superseded = Superseded()
         self._task = task
+        if isinstance(task.spec.function, Superseding):
+            function = replace(task.spec.function, superseded=self._superseded)
+            self._task = replace(task, spec=replace(task.spec, function=function))
         self._target = replace(task.target, writer_id=writer)
         self._names = self._target.names()
         self._written: list[str] = []
@@ -155,13 +184,25 @@ class _Merge:
         )
         sections = self._open_runs()
         with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
+            if self._task.only_looks_up:
+                for _ in self._rows(sections, Path(folder)):
+                    pass
+                return []
             return RollingWriter(self._open_file, rolling).write_all(self._rows(sections, Path(folder)))
+
+    def superseded(self) -> tuple[SupersededRows, ...]:
+        """The rows of other files that the merged rows supersede."""
+        paths = {file.number: file.path for file in self._task.looked_up}
+        return tuple(
+            SupersededRows(paths[number].rpartition("/")[2], serialize(rows))
+            for number, rows in self._superseded.rows.items()
+        )
 
     def _open_runs(self) -> list[list[FileRun]]:
         task = self._task
         most = max((len(section) for section in task.sections), default=1) + len(task.known)
         reading = Reading(
-            task.inputs,
+            task.inputs if task.known_columns is not None else [*task.inputs, *task.looked_up],
             task.schemas,
             task.target.schema,
             task.spec.compared_columns,
@@ -170,15 +211,18 @@ class _Merge:
             share=task.budget.reading // 2 // max(1, most),
             options=task.target.options.parquet.variants,
             expired=task.expired,
+            has_places=isinstance(task.spec.function, Superseding),
         )
-        only = {*task.target.schema.primary_key, *SYSTEM_COLUMNS}
-        known = [FileRun(run, reading, only) for run in task.known]
-        return [[*(FileRun(run, reading) for run in section), *known] for section in task.sections]
+        known = [FileRun(run, reading, task.known_columns, task.known_keys) for run in task.known]
+        only = task.known_columns if task.only_looks_up else None
+        return [[*(FileRun(run, reading, only) for run in section), *known] for section in task.sections]
 
     def _rows(self, sections: list[list[FileRun]], spill_folder: Path) -> Iterator[pa.RecordBatch]:
         task = self._task
+        columns = [*(column.name for column in task.target.schema.columns), *SYSTEM_COLUMNS]
         for runs in sections:
-            yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys)
+            for rows in merge_section(runs, task.spec, task.budget, spill_folder, task.keys):
+                yield rows.select(columns)
 
     def _open_file(self) -> KeyValueFile:
         name = next(self._names)

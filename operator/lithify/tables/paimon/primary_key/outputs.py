@@ -7,12 +7,20 @@ every other failure is raised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import count
+
+from pyroaring import BitMap
 
 from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange
+from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.deletion_vectors.bitmaps import deserialize
+from lithify.tables.paimon.deletion_vectors.maintaining import VectorChange, maintain
+from lithify.tables.paimon.layout.file_names import index_file_name
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.planning import RunPlan
 from lithify.tables.paimon.table import PaimonTable
@@ -30,7 +38,13 @@ class Outputs:
         LithifyError: a task failed for a reason that affects more than its own bucket.
     """
 
-    def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]]) -> None:
+    def __init__(
+        self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]], prefix: str
+    ) -> None:
+        self._table = table
+        self._plan = plan
+        self._prefix = prefix
+        self._numbers = count()
         self._outputs: dict[BucketId, list[TaskOutputs]] = {}
         for unit, result in done:
             self._outputs.setdefault(unit.bucket, []).append(result.outputs)
@@ -39,9 +53,13 @@ class Outputs:
             if result.failure is not None:
                 with failures.isolate(unit.bucket):
                     raise result.failure.as_error()
+        changes = {}
+        for unit in plan.units:
+            if unit.bucket not in failures.errors:
+                with failures.isolate(unit.bucket):
+                    changes[unit.bucket] = self._change(unit)
         self.blocks, self.lost = failures.sorted_out()
-        whole = [unit for unit in plan.units if unit.bucket not in failures.errors]
-        self.changes = [self._change(plan, unit) for unit in whole]
+        self.changes = list(changes.values())
 
     @property
     def has_leftovers(self) -> bool:
@@ -52,12 +70,33 @@ class Outputs:
         """The new files of a bucket."""
         return TaskOutputs.joined(self._outputs.get(bucket, ()))
 
-    def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
+    def _change(self, unit: Unit) -> BucketChange:
+        view = self._plan.view
         rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
         return BucketChange(
             bucket=unit.bucket,
-            removed=tuple(plan.view.entries(unit.bucket, rewritten)),
-            upgraded=tuple(plan.view.entries(unit.bucket, unit.work.upgrades)),
+            removed=tuple(view.entries(unit.bucket, rewritten)),
+            upgraded=tuple(view.entries(unit.bucket, unit.work.upgrades)),
             output_level=unit.output_level,
-            outputs=self.of(unit.bucket),
+            outputs=replace(self.of(unit.bucket), index=()),
+            vectors=self._vectors(unit, {file.name for file in rewritten}),
+        )
+
+    def _vectors(self, unit: Unit, rewritten: Collection[str]) -> VectorChange:
+        """The deletion vectors of a unit's bucket; writes them if they change."""
+        options = self._table.options.vectors
+        if options is None:
+            return VectorChange()
+        superseded: dict[str, BitMap] = {}
+        for rows in self.of(unit.bucket).index:
+            superseded[rows.file] = superseded.get(rows.file, BitMap()) | deserialize(rows.positions)
+        writer = writer_id(self._prefix, 0)
+        name = index_file_name(writer, next(self._numbers))
+        return maintain(
+            self._table.storage,
+            f"{self._table.index_folder(unit.bucket)}/{name}",
+            self._plan.view.vectors(unit.bucket),
+            {name for name, _ in self._plan.view.names(unit.bucket)}.difference(rewritten),
+            superseded,
+            is_wide=options.is_wide,
         )

@@ -10,22 +10,25 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count
 from types import MappingProxyType
 
 from lithify.clock import Clock
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.merge_tree.rewrites import Rewrite
+from lithify.planning.merge_tree.sections import Section
 from lithify.planning.merge_tree.tasks import TaskPlan, split_rewrite
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import MergeFunction
 from lithify.rewriting.order import decode_key
 from lithify.rewriting.runs import Key, KeyRange
-from lithify.tables.files.model import InputFile
+from lithify.tables.files.model import InputFile, VectorLocation
 from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import order_kinds
 from lithify.tables.format import Block, Sizing
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId
+from lithify.tables.paimon.deletion_vectors.index_files import located
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.primary_key.blocking import Blocks
@@ -34,6 +37,7 @@ from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.lookups import (
     function_of_rewrite,
     in_one_section,
+    known_columns,
     known_run_number,
     known_runs,
     looks_up,
@@ -128,7 +132,8 @@ def plan_run(
     for unit in _units(planned):
         with blocks.isolate(unit.bucket):
             files = _read_files(table, unit)
-            table.check_files(unit.bucket, files, view.unusual(unit.bucket, files))
+            vectors = view.vectors(unit.bucket)
+            table.check_files(unit.bucket, files, view.unusual(unit.bucket, files), vectors)
     left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
     blocked, conflicts = blocks.sorted_out()
     return RunPlan(
@@ -160,14 +165,28 @@ def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tupl
         found = plan.view.entries(unit.bucket, files)
         entries = {file.handle: entry for file, entry in zip(files, found, strict=True)}
         for rewrite in unit.work.rewrites:
-            function = function_of_rewrite(chosen, unit, rewrite)
+            function = function_of_rewrite(chosen, unit, rewrite, table.options)
             for part in split_rewrite(rewrite, task_bytes):
-                yield unit, _task(table, entries, unit, part, function, sizing.budget)
+                yield unit, _task(table, plan.view, entries, unit, part, function, sizing.budget)
+        for rewrite in _moved_from_level0(table, unit):
+            function = function_of_rewrite(chosen, unit, rewrite, table.options)
+            for part in split_rewrite(rewrite, task_bytes):
+                task = _task(table, plan.view, entries, unit, part, function, sizing.budget)
+                if task.known:
+                    yield unit, replace(task, only_looks_up=True)
+
+
+def _moved_from_level0(table: PaimonTable, unit: Unit) -> Iterator[Rewrite]:
+    """Files that only change level, whose keys are nevertheless looked up in the levels above."""
+    if table.options.vectors is not None:
+        for file in unit.work.upgrades:
+            if file.level == 0:
+                yield Rewrite((Section(((file,),)),))
 
 
 def _read_files(table: PaimonTable, unit: Unit) -> tuple[DataFile, ...]:
     """The files of a unit that are rewritten, upgraded, or used for lookups."""
-    if not table.options.policy.looks_up:
+    if not (table.options.policy.looks_up or table.options.policy.has_vectors):
         return unit.inputs
     upper = (run.files for run in unit.levels.runs if run.level > unit.output_level)
     return (*unit.inputs, *chain.from_iterable(upper))
@@ -180,6 +199,7 @@ def numbered(work: Iterable[tuple[Unit, MergeTask]], prefix: str) -> list[tuple[
 
 def _task(
     table: PaimonTable,
+    view: View,
     entries: Mapping[int, ManifestEntry],
     unit: Unit,
     part: TaskPlan,
@@ -190,8 +210,17 @@ def _task(
     if known:
         part = in_one_section(part)
 
+    vectors = _vector_locations(table, view, unit)
+
     def read(file: DataFile) -> InputFile:
-        return _input_file(table, unit, entries[file.handle], is_inside=part.span.covers(file))
+        return _input_file(
+            table, unit, entries[file.handle], vectors.get(file.name), is_inside=part.span.covers(file)
+        )
+
+    numbers = count()
+
+    def look_up(file: DataFile) -> InputFile:
+        return replace(read(file), number=next(numbers), is_inside=False)
 
     sections = tuple(tuple(tuple(map(read, run)) for run in section.runs) for section in part.sections)
     merged = (file for section in part.sections for file in section.files)
@@ -220,8 +249,26 @@ def _task(
         storage=table.storage,
         budget=budget,
         expired=_expired_rows(table, unit.expired_before),
-        known=tuple(tuple(map(read, run)) for run in known),
+        known=tuple(tuple(map(look_up, run)) for run in known),
+        known_columns=known_columns(function, table.schema),
+        known_keys=_known_keys(table, part),
     )
+
+
+def _known_keys(table: PaimonTable, part: TaskPlan) -> KeyRange:
+    """A range that contains the keys of the task's level-0 files."""
+    files = [file for section in part.sections for file in section.files if file.level == 0]
+    last = max((file.max_key for file in files), default=None)
+    upto = part.span.upto if last is None or (part.span.upto and part.span.upto < last) else last
+    return KeyRange(_key(table, part.span.after), _key(table, upto))
+
+
+def _vector_locations(table: PaimonTable, view: View, unit: Unit) -> dict[str, VectorLocation]:
+    """Where the deletion vectors of a unit's bucket are, by the names of their files."""
+    folder = table.index_folder(unit.bucket) if view.vectors(unit.bucket) else ""
+    return {
+        name: located(folder, index, name) for index in view.vectors(unit.bucket) for name in index.ranges
+    }
 
 
 def _expired_rows(table: PaimonTable, before: int | None) -> ExpiredRows | None:
@@ -231,12 +278,21 @@ def _expired_rows(table: PaimonTable, before: int | None) -> ExpiredRows | None:
     return ExpiredRows(expiry.column, table.schema.column(expiry.column).type.root, before)
 
 
-def _input_file(table: PaimonTable, unit: Unit, entry: ManifestEntry, *, is_inside: bool) -> InputFile:
+def _input_file(
+    table: PaimonTable, unit: Unit, entry: ManifestEntry, vector: VectorLocation | None, *, is_inside: bool
+) -> InputFile:
     """Describes a data file of a unit to a reader."""
     file = entry.file
     run = unit.run_numbers[file.name] if file.name in unit.run_numbers else known_run_number(unit, file.level)
     return InputFile(
-        table.path(entry), file.size, file.rows, file.schema_id, run, is_inside, table.sequence_of(file)
+        table.path(entry),
+        file.size,
+        file.rows,
+        file.schema_id,
+        run,
+        is_inside,
+        table.sequence_of(file),
+        vector,
     )
 
 
@@ -249,15 +305,15 @@ def _key(table: PaimonTable, key: OrderKey | None) -> Key | None:
 def _files_hiding_deletes(
     table: PaimonTable, view: View, units: Iterable[Unit], blocks: Blocks
 ) -> dict[BucketId, frozenset[int]]:
-    """By bucket, the handles of files planned for upgrade to the top level that hold uncounted deletes.
+    """By bucket, the handles of files planned for upgrade that hold uncounted deletes but must not.
 
     Some writers (pypaimon among them) store deletes without counting them, and an upgrade to an intermediate
-    level does not rewrite the file. Files written by a compaction have correct counts and are not checked.
+    level does not rewrite the file unless the table has deletion vectors. Files written by a compaction have correct counts and are not checked.
     """
     suspects = [
         (unit.bucket, file, entry)
         for unit in units
-        if unit.output_level == unit.levels.max_level
+        if unit.output_level == unit.levels.max_level or table.options.policy.has_vectors
         for file, entry in zip(unit.work.upgrades, view.entries(unit.bucket, unit.work.upgrades), strict=True)
         if entry.file.source != COMPACT_SOURCE
     ]

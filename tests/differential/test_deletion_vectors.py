@@ -1,0 +1,117 @@
+"""Tables with deletion vectors are compacted as Java compacts them: the same files, and the same rows deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infrastructure.oracle.client import Oracle, Table
+from lithify.rewriting.budget import Budget
+from lithify.tables.format import Sizing
+from support.comparing.rounds import Round, assert_rounds_agree
+from support.comparing.updates import Updates
+from support.runs import run_inline
+from support.tables import copy_of
+
+pytestmark = pytest.mark.oracle
+
+MARKED = {"merge-engine": "deduplicate", "deletion-vectors.enabled": "true"}
+ALL = ("+I", "+U", "-U", "-D")
+WIDE = {"a": "DOUBLE", "b": "DOUBLE", "c": "BIGINT", "d": "STRING"}
+
+CASES = [
+    Updates("marked rows", options=MARKED, key_values=60),
+    Updates("deletes", options=MARKED, kinds=ALL, key_values=60, compacted=(1, 3)),
+    Updates("never compacted before", options=MARKED, kinds=ALL, compacted=()),
+    Updates("compacted often", options=MARKED, kinds=ALL, compacted=(1, 2, 4, 5), commits=8, key_values=90),
+    Updates(
+        "few new rows over many",
+        options=MARKED,
+        kinds=ALL,
+        values=WIDE,
+        loaded=4000,
+        key_values=4200,
+        written=25,
+        commits=6,
+        compacted=(2, 4),
+    ),
+    Updates(
+        "one new file over many rows",
+        options=MARKED,
+        values=WIDE,
+        loaded=3000,
+        key_values=3000,
+        written=20,
+        commits=1,
+        compacted=(),
+    ),
+    Updates("two levels", options={**MARKED, "num-levels": "2"}, kinds=ALL),
+    Updates("every file rewritten", options={**MARKED, "compaction.force-rewrite-all-files": "true"}),
+    Updates("thin files", options={**MARKED, "data-file.thin-mode": "true"}, kinds=ALL, compacted=(1, 3)),
+    Updates(
+        "wide vectors",
+        options={**MARKED, "deletion-vectors.bitmap64": "true"},
+        kinds=ALL,
+        compacted=(1, 3, 5),
+    ),
+    Updates(
+        "index files beside the data",
+        options={**MARKED, "index-file-in-data-file-dir": "true"},
+        kinds=ALL,
+        compacted=(1, 3),
+    ),
+    Updates("orc", options={**MARKED, "file.format": "orc"}, kinds=ALL, compacted=(1, 3)),
+    Updates("avro", options={**MARKED, "file.format": "avro"}, kinds=ALL, compacted=(1, 3)),
+]
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_as_java_compacts_them(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
+    original = case.make(oracle, tmp_path / "original")
+    for full in (False, True):
+        assert_marked_as_by_java(oracle, original, tmp_path, full=full)
+        assert_marked_as_by_java(
+            oracle, original, tmp_path / "in passes", full=full, sizing=Sizing(1, Budget(1 << 20))
+        )
+
+
+def assert_marked_as_by_java(
+    oracle: Oracle, original: Table, folder: Path, *, full: bool, **how: Any
+) -> None:
+    """Java compacts a copy, we compact another one; then Java compacts both fully and the rows stay."""
+    before = oracle.files(original)
+    java = copy_of(original, folder / f"java, full={full}")
+    oracle.manager_round(java, full=full, commit=True)
+    ours = copy_of(original, folder / f"ours, full={full}")
+    run_inline(ours, full=full, **how)
+    of_ours, of_java = (Round(table, before, oracle.files(table)) for table in (ours, java))
+    assert_rounds_agree(oracle, of_ours, of_java)
+    assert deleted(oracle, ours) == deleted(oracle, java, among=of_java)
+    rows = oracle.read(ours)
+    assert rows == oracle.read(java)
+    oracle.compact(ours)
+    assert oracle.read(ours) == rows
+    assert not deleted(oracle, ours)
+
+
+def deleted(oracle: Oracle, table: Table, among: Round | None = None) -> Mapping[Any, Any]:
+    """How many rows of each file are deleted, by the file's place and keys: new files have other names.
+
+    Java may keep vectors of files that are gone.
+    """
+    files = {file.name: file for file in (among.after if among else oracle.files(table))}
+    vectors = {
+        name: found.cardinality
+        for index in oracle.index_files(table)
+        for name, found in index.deletion_vectors.items()
+        if name in files or among is None
+    }
+    return {
+        (str(file.partition), file.bucket, file.level, str(file.min_key)): vectors[name]
+        for name, file in files.items()
+        if name in vectors
+    }
