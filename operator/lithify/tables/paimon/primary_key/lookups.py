@@ -15,7 +15,7 @@ from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.rewrites import Rewrite
 from lithify.planning.merge_tree.sections import Section
 from lithify.planning.merge_tree.tasks import TaskPlan
-from lithify.rewriting.functions import MergeFunction
+from lithify.rewriting.functions import Deduplicate, MergeFunction
 from lithify.tables.model import DataFile
 from lithify.tables.paimon.options.table_options import TableOptions
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
@@ -35,7 +35,8 @@ def function_of_rewrite(
         return replace(
             function, looks_up=looks_up, first_upper_run=first_upper_run, first_known_run=first_known_run
         )
-    if options.vectors is None or not looks_up or first_known_run == len(runs):
+    is_lone_unchanged = first_known_run == len(runs) and isinstance(function, Deduplicate)
+    if options.vectors is None or not looks_up or is_lone_unchanged:
         return function
     return Superseding(function, first_upper_run, first_known_run, merges_known=options.policy.looks_up)
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
-from lithify.rewriting.functions import LoneRecords, Merged, MergeFunction, merge_groups
+from lithify.rewriting.functions import LoneRecords, Merged, MergeFunction
 from lithify.rewriting.groups import Groups
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
@@ -61,7 +61,7 @@ class Superseding:
 
     @property
     def lone_records(self) -> LoneRecords:
-        """A lone record may be one that has only been looked up."""
+        """Lone records go through the table's function, too, as in Paimon's `LookupMergeFunction`."""
         return LoneRecords.MERGED
 
     def merge(self, groups: Groups) -> Merged:
@@ -82,7 +82,7 @@ class Superseding:
         inputs, has_input = groups.restricted(counts)
         if not len(inputs):
             return Merged(groups.members, kept=has_input)
-        return _spread(merge_groups(self.function, inputs), has_input)
+        return _spread(self.function.merge(inputs), has_input)
 
     def reduce(self, groups: Groups) -> IntPart | None:
         """All records: which of them count depends on the others."""
