@@ -77,10 +77,10 @@ class MergeTreeOptions:
         early_full: conditions of an early full compaction.
         off_peak: hours with a relaxed size ratio.
         force_level0: a minor pick always takes all of level 0 (`compaction.force-up-level-0`).
-        looks_up: a level-0 file is upgraded only to the top level and otherwise rewritten, because rows change
-            whose key exists in a level above.
-        has_vectors: rows of levels above the output that level 0 supersedes are deleted by deletion vectors, so
-            no level but 0 has deletes (`deletion-vectors.enabled`).
+        looks_up: a level-0 file is upgraded only to the top level and otherwise rewritten, because rows
+            change whose key exists in a level above.
+        has_vectors: rows of levels above the output that level 0 supersedes are deleted by deletion vectors,
+            so no level but 0 has deletes (`deletion-vectors.enabled`).
         force_rewrite: no file is ever upgraded in metadata (`compaction.force-rewrite-all-files`).
         target_file_size: size at which output files roll.
         small_file_size: files below this are rewritten with adjacent ones.

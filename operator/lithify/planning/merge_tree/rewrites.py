@@ -42,7 +42,7 @@ class UnitWork:
 
 
 def drops_deletes(levels: Levels, output_level: int, policy: MergeTreeOptions) -> bool:
-    """Whether deletes may be dropped: when no older data lies below the output, or it is deleted there, too."""
+    """Whether deletes may be dropped: no older data lies below the output, or it is deleted there, too."""
     is_lowest = output_level >= levels.highest_non_empty
     return output_level != 0 and (is_lowest or policy.has_vectors)
 

@@ -15,7 +15,7 @@ from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.format import TaskOutputs
 from lithify.tables.model import BucketId, OrderKey
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
-from lithify.tables.paimon.deletion_vectors.maintaining import VectorChange
+from lithify.tables.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
 
 
@@ -40,7 +40,7 @@ class BucketChange:
     upgraded: tuple[ManifestEntry, ...]
     output_level: int
     outputs: TaskOutputs
-    vectors: VectorChange = VectorChange()
+    vectors: VectorChange = NO_VECTORS
 
     def __post_init__(self) -> None:
         """Refuses outputs that the commit would omit."""

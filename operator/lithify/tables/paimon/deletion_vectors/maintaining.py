@@ -43,6 +43,9 @@ class VectorChange:
         return self.after if self.is_new else None
 
 
+NO_VECTORS = VectorChange()
+
+
 def maintain(
     storage: Storage,
     path: str,

@@ -28,6 +28,7 @@ from lithify.tables.paimon.options.option_reader import (
 )
 from lithify.tables.paimon.options.record_expiry import RecordExpiry, read_record_expiry
 
+VECTORS = "deletion-vectors.enabled"
 DELTA_COMMITS = "full-compaction.delta-commits"
 _EXTERNAL = "data-file.external-paths"
 
@@ -218,7 +219,7 @@ def retention(options: Mapping[str, str]) -> SnapshotRetention:
 
 
 def _vector_options(reader: OptionReader) -> VectorOptions | None:
-    if not reader.boolean("deletion-vectors.enabled", default=False):
+    if not reader.boolean(VECTORS, default=False):
         return None
     return VectorOptions(
         is_wide=reader.boolean("deletion-vectors.bitmap64", default=False),

@@ -19,7 +19,7 @@ from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.deletion_vectors.bitmaps import deserialize
-from lithify.tables.paimon.deletion_vectors.maintaining import VectorChange, maintain
+from lithify.tables.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange, maintain
 from lithify.tables.paimon.layout.file_names import index_file_name
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.planning import RunPlan
@@ -86,7 +86,7 @@ class Outputs:
         """The deletion vectors of a unit's bucket; writes them if they change."""
         options = self._table.options.vectors
         if options is None:
-            return VectorChange()
+            return NO_VECTORS
         superseded: dict[str, BitMap] = {}
         for rows in self.of(unit.bucket).index:
             superseded[rows.file] = superseded.get(rows.file, BitMap()) | deserialize(rows.positions)
