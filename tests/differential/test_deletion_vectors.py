@@ -1,4 +1,4 @@
-"""Tables with deletion vectors are compacted as Java compacts them: the same files, and the same rows deleted."""
+"""Tables with deletion vectors are compacted as Java does it: the same files, and the same rows deleted."""
 
 from __future__ import annotations
 

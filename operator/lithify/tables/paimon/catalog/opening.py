@@ -227,7 +227,7 @@ def _vector_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
     if options.snapshot_ordering:
         yield f"{together} sequence.snapshot-ordering = true: this release does not look up rows by snapshots"
     if options.vectors.in_data_directory and options.locations.external:
-        yield f"{together} index-file-in-data-file-dir = true and data-file.external-paths: they lie there, too"
+        yield f"{together} index-file-in-data-file-dir = true and data-file.external-paths: they go there"
     if schema.options.get(_INDEX_PATH, "").strip():
         yield f"{together} {_INDEX_PATH}: index files of deletion vectors lie there, too"
 

@@ -73,7 +73,7 @@ def read_vector(storage: Storage, location: VectorLocation, file: InputFile | No
         StorageError: the file system refuses.
     """
     path = location.path
-    if not 0 < location.offset or not 0 < location.length <= MOST_BYTES:
+    if location.offset < 1 or not 0 < location.length <= MOST_BYTES:
         raise CorruptTable(path, f"the index manifest has a vector of {location.length} bytes in it")
     try:
         with reporting(path), storage.open(path) as source:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.tables.files.names import FORMATS
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId, fingerprint_of
+from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
     flagged,
@@ -29,7 +30,6 @@ from lithify.tables.paimon.metadata.column_groups import (
     whole,
     with_columns,
 )
-from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import data_files, entries_of
 from lithify.tables.paimon.metadata.index_manifests import Indexes

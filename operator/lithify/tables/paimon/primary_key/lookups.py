@@ -54,7 +54,7 @@ def known_columns(function: MergeFunction, schema: Schema) -> frozenset[str] | N
 
 
 def known_runs(unit: Unit, part: TaskPlan) -> Iterator[tuple[DataFile, ...]]:
-    """Runs above the output level, each restricted to files that may have keys of the task's level-0 files."""
+    """Runs above the output level, each restricted to files that may have the level-0 keys of the task."""
     files = [file for section in part.sections for file in section.files if file.level == 0]
     if not files:
         return

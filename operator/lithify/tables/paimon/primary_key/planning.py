@@ -307,8 +307,9 @@ def _files_hiding_deletes(
 ) -> dict[BucketId, frozenset[int]]:
     """By bucket, the handles of files planned for upgrade that hold uncounted deletes but must not.
 
-    Some writers (pypaimon among them) store deletes without counting them, and an upgrade to an intermediate
-    level does not rewrite the file unless the table has deletion vectors. Files written by a compaction have correct counts and are not checked.
+    Some writers (pypaimon among them) store deletes without counting them. A file that moves to another level
+    is not rewritten for its deletes unless the table has deletion vectors. Files written by a
+    compaction have correct counts and are not checked.
     """
     suspects = [
         (unit.bucket, file, entry)
