@@ -10,6 +10,7 @@ import pytest
 from pypaimon import CatalogFactory
 
 from infrastructure.oracle.client import Oracle, Table
+from lithify.errors import UnsupportedTable
 from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
 from support.comparing.rounds import Round, assert_rounds_agree
@@ -258,3 +259,38 @@ def read_with_pypaimon(table: Table) -> list[list[Any]]:
     builder = catalog.get_table(table.name).new_read_builder()
     rows = builder.new_read().to_arrow(builder.new_scan().plan().splits())
     return sorted([*row.values()] for row in rows.to_pylist())
+
+
+REFUSED: dict[str, tuple[dict[str, str], str]] = {
+    "writers compact": ({"write-only": "false"}, "write-only"),
+    "rows expire": (
+        {"record-level.expire-time": "1 h", "record-level.time-field": "v"},
+        "record-level.time-field",
+    ),
+    "index files elsewhere": (
+        {"global-index.external-path": "file:/tmp/indexes"},
+        "global-index.external-path",
+    ),
+    "index files beside data elsewhere": (
+        {
+            "index-file-in-data-file-dir": "true",
+            "data-file.external-paths": "file:/tmp/elsewhere",
+            "data-file.external-paths.strategy": "round-robin",
+        },
+        "index-file-in-data-file-dir",
+    ),
+    "vectors may be switched off": ({"deletion-vectors.modifiable": "true"}, "deletion-vectors.modifiable"),
+}
+
+
+@pytest.mark.parametrize(("options", "name"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_combined_is_refused(
+    oracle: Oracle, tmp_path: Path, options: dict[str, str], name: str
+) -> None:
+    table = Table(tmp_path / "w", "db.t")
+    of_table = {**MARKED, "bucket": "1", "write-only": "true", **options}
+    oracle.create_table(table, {"id": "INT NOT NULL", "v": "INT"}, ["id"], options=of_table)
+    with pytest.raises(UnsupportedTable) as caught:
+        run_inline(table)
+    (reason,) = caught.value.reasons
+    assert name in reason

@@ -25,7 +25,13 @@ from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.record_expiry import TIME_FIELD
-from lithify.tables.paimon.options.table_options import VECTORS, LocationOptions, TableOptions, read_options
+from lithify.tables.paimon.options.table_options import (
+    VECTORS,
+    LocationOptions,
+    TableOptions,
+    is_write_only,
+    read_options,
+)
 from lithify.tables.paimon.primary_key.merge_functions.choosing import (
     merge_function,
     sequence_fields_of_groups,
@@ -215,6 +221,11 @@ def _vector_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
     if options.vectors is None:
         return
     together = f"option {VECTORS} = true with"
+    if not is_write_only(schema.options):
+        yield (
+            f"{together} write-only = false: writers that compact, too, do not notice that another compaction "
+            "has replaced a file in which they delete rows; set write-only = true, so that they leave it to others"
+        )
     if merge_engine(schema.options) is MergeEngine.FIRST_ROW:
         yield f"{together} merge-engine = first-row: Paimon refuses it, because first-row replaces no rows"
     producer = schema.options.get(_PRODUCER, "none").strip().lower()

@@ -1,18 +1,27 @@
 """Deletion vectors as bytes, in the two forms of Paimon: 32-bit and 64-bit.
 
-Used by `index_files`. Pure. A vector is a Roaring bitmap of row positions in its data file. The form decides
-how it is framed: both have a length, a magic number, the bitmap and a checksum, with different byte orders
-(Paimon's `BitmapDeletionVector`, `Bitmap64DeletionVector`). Positions of 2^32 and more are not supported in
-either form: no data file has as many rows.
+Used by `index_files`, and by merges, which collect positions. Pure. A vector is a Roaring bitmap of row
+positions in its data file. The form decides how it is framed: both have a length, a magic number, the bitmap
+and a checksum, with different byte orders (Paimon's `BitmapDeletionVector`, `Bitmap64DeletionVector`).
+Positions of 2^32 and more are not supported in either form: no data file has as many rows.
+
+Only this module imports pyroaring, and only where a bitmap is made: the operator's image does not have it.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pyroaring import BitMap
+import numpy as np
+
+from lithify.rewriting.order import IntPart
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 _MAGIC = 1581511376
 _MAGIC_64 = 1681511377
@@ -43,6 +52,18 @@ class DeletionVector:
     def with_positions(self, positions: BitMap) -> DeletionVector:
         """The vector with more positions."""
         return DeletionVector(self.positions | positions, self.is_wide)
+
+
+def bitmap_of(positions: Iterable[int] = ()) -> BitMap:
+    """A bitmap of some positions."""
+    from pyroaring import BitMap
+
+    return BitMap(positions)
+
+
+def positions_between(bitmap: BitMap, first: int, last: int) -> IntPart:
+    """The positions of a bitmap from `first` to `last`, ascending."""
+    return np.asarray((bitmap & bitmap_of(range(first, last + 1))).to_array(), dtype=np.int64)
 
 
 def encode(vector: DeletionVector) -> tuple[bytes, int]:
@@ -92,7 +113,7 @@ def decode(stored: bytes, length: int) -> DeletionVector:
     data = stored[4 : 4 + size]
     if zlib.crc32(data) != struct.unpack_from(">I", stored, 4 + size)[0]:
         raise ValueError("the checksum of a vector is wrong")
-    return DeletionVector(_wide(data) if is_wide else BitMap.deserialize(data[4:]), is_wide)
+    return DeletionVector(_wide(data) if is_wide else deserialize(data[4:]), is_wide)
 
 
 def deserialize(content: bytes) -> BitMap:
@@ -101,7 +122,7 @@ def deserialize(content: bytes) -> BitMap:
     Raises:
         ValueError: it is no bitmap.
     """
-    return BitMap.deserialize(content)
+    return type(bitmap_of()).deserialize(content)
 
 
 def _framed(data: bytes) -> bytes:
@@ -113,7 +134,7 @@ def _wide(data: bytes) -> BitMap:
         raise ValueError("the file ends in a vector")
     _, count = _HEAD_64.unpack_from(data)
     if count == 0:
-        return BitMap()
+        return bitmap_of()
     if count != 1 or _KEY.unpack_from(data, _HEAD_64.size)[0] != 0:
         raise ValueError("a vector has positions of 2^32 and more")
-    return BitMap.deserialize(data[_HEAD_64.size + _KEY.size :])
+    return deserialize(data[_HEAD_64.size + _KEY.size :])

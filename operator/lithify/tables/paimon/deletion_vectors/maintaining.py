@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-
-from pyroaring import BitMap
+from typing import TYPE_CHECKING
 
 from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.deletion_vectors.bitmaps import DeletionVector
+from lithify.tables.paimon.deletion_vectors.bitmaps import DeletionVector, bitmap_of
 from lithify.tables.paimon.deletion_vectors.index_files import (
     VectorIndex,
     located,
     read_vector,
     write_vectors,
 )
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,6 @@ def maintain(
     folder = path.rpartition("/")[0]
     vectors = {name: read_vector(storage, located(folder, index, name)) for name, index in kept.items()}
     for name, rows in superseded.items():
-        vectors[name] = vectors.get(name, DeletionVector(BitMap(), is_wide)).with_positions(rows)
+        vectors[name] = vectors.get(name, DeletionVector(bitmap_of(), is_wide)).with_positions(rows)
     after = write_vectors(storage, path, vectors) if vectors else None
     return VectorChange(tuple(before), after, is_new=True)

@@ -10,20 +10,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import count
-
-from pyroaring import BitMap
+from typing import TYPE_CHECKING
 
 from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange
 from lithify.tables.paimon.commit.journal import writer_id
-from lithify.tables.paimon.deletion_vectors.bitmaps import deserialize
+from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of, deserialize
 from lithify.tables.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange, maintain
 from lithify.tables.paimon.layout.file_names import index_file_name
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.planning import RunPlan
 from lithify.tables.paimon.table import PaimonTable
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 
 class Outputs:
@@ -89,7 +91,7 @@ class Outputs:
             return NO_VECTORS
         superseded: dict[str, BitMap] = {}
         for rows in self.of(unit.bucket).index:
-            superseded[rows.file] = superseded.get(rows.file, BitMap()) | deserialize(rows.positions)
+            superseded[rows.file] = superseded.get(rows.file, bitmap_of()) | deserialize(rows.positions)
         writer = writer_id(self._prefix, 0)
         name = index_file_name(writer, next(self._numbers))
         return maintain(

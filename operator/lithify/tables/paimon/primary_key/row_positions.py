@@ -7,13 +7,17 @@ a batch is expanded.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyroaring import BitMap
 
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
+from lithify.tables.paimon.deletion_vectors.bitmaps import positions_between
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 ROW_PLACE = "_ROW_PLACE"
 """Column of a merge's rows: number of the file and position of the row in it; -1 where nobody asks."""
@@ -65,10 +69,8 @@ def is_deleted(positions: IntPart, deleted: BitMap) -> Mask:
     """Mask of the positions (ascending) that a deletion vector contains."""
     if not len(positions):
         return np.zeros(0, dtype=bool)
-    first = int(positions[0])
-    found = deleted & BitMap(range(first, int(positions[-1]) + 1))
     mask = np.zeros(len(positions), dtype=bool)
-    rows = np.asarray(found.to_array(), dtype=np.int64)
+    rows = positions_between(deleted, int(positions[0]), int(positions[-1]))
     at = np.searchsorted(positions, rows)
     mask[at[positions[at] == rows]] = True
     return mask

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyroaring import BitMap
 
 from lithify.rewriting.functions import LoneRecords, Merged, MergeFunction
 from lithify.rewriting.groups import Groups
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
+from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of
 from lithify.tables.paimon.primary_key.row_positions import ROW_PLACE, split_places
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 
 class Superseded:
@@ -32,7 +36,7 @@ class Superseded:
         """Adds rows by their places."""
         files, positions = split_places(places)
         for file in np.unique(files).tolist():
-            found = BitMap(positions[files == file].astype(np.uint32))
+            found = bitmap_of(positions[files == file].astype(np.uint32))
             self.rows[file] = self.rows[file] | found if file in self.rows else found
 
 
