@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
 from support.comparing.rounds import Round, assert_rounds_agree
 from support.comparing.updates import Updates
+from support.comparing.vectors import deleted, unpaired
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
 
@@ -178,38 +178,14 @@ def assert_marked_as_by_java(
     run_inline(ours, full=full, **how)
     of_ours, of_java = (Round(table, before, oracle.files(table)) for table in (ours, java))
     assert_rounds_agree(oracle, of_ours, of_java)
-    assert deleted(oracle, ours) == deleted(oracle, java, among=of_java)
+    assert deleted(oracle, ours) == deleted(oracle, java)
     rows = oracle.read(ours)
     assert rows == oracle.read(java)
+    assert not unpaired(oracle, ours)
     assert stray_files(oracle, ours) <= {file.name for file in before}
     oracle.compact(ours)
     assert oracle.read(ours) == rows
     assert not deleted(oracle, ours)
-
-
-def stored(path: str, offset: int) -> bytes:
-    """The bytes of a vector in an index file, with its length and checksum."""
-    content = Path(path.removeprefix("file:")).read_bytes()
-    return content[offset : offset + 8 + int.from_bytes(content[offset : offset + 4], "big")]
-
-
-def deleted(oracle: Oracle, table: Table, among: Round | None = None) -> Mapping[Any, Any]:
-    """The stored vector of each file and its cardinality, by the file's place and keys.
-
-    New files have other names. Java may keep vectors of files that are gone.
-    """
-    files = {file.name: file for file in (among.after if among else oracle.files(table))}
-    vectors = {
-        name: (found.cardinality, stored(index.path, found.offset))
-        for index in oracle.index_files(table)
-        for name, found in index.deletion_vectors.items()
-        if name in files or among is None
-    }
-    return {
-        (str(file.partition), file.bucket, file.level, str(file.min_key)): vectors[name]
-        for name, file in files.items()
-        if name in vectors
-    }
 
 
 def test_cases_of_few_rows_do_delete_rows_of_higher_levels(oracle: Oracle, tmp_path: Path) -> None:

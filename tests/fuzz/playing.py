@@ -27,6 +27,7 @@ from lithify.rewriting.budget import Budget
 from lithify.sizes import parse_size
 from lithify.tables.format import Sizing
 from support.comparing.rounds import TARGET, Round, assert_rounds_agree
+from support.comparing.vectors import deleted
 from support.races import Meanwhile
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
@@ -105,6 +106,7 @@ class _Play:
         is_whole = step.step_bytes is None and target >= TARGET
         ours, theirs = (standing(oracle, each, with_manifests=is_whole) for each in (table, java))
         assert ours == theirs
+        assert deleted(oracle, table) == deleted(oracle, java)
         if step.full:
             self._ask(rows, java)
         self._leave(java, outside)

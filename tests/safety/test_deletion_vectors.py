@@ -8,6 +8,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
+from support.comparing.vectors import cardinality, unpaired
 from support.races import step_at
 from support.runs import clean_up, run_inline, start
 from support.tables import copy_of, stray_files
@@ -40,18 +41,6 @@ def table(oracle: Oracle, tmp_path: Path) -> Table:
     assert cardinality(oracle, table) == 50
     oracle.write(table, rows(100, 20, 1))
     return table
-
-
-def cardinality(oracle: Oracle, table: Table) -> int:
-    """Number of rows that are deleted by vectors."""
-    vectors = (found for index in oracle.index_files(table) for found in index.deletion_vectors.values())
-    return sum(found.cardinality or 0 for found in vectors)
-
-
-def unpaired(oracle: Oracle, table: Table) -> set[str]:
-    """Files with vectors that do not exist."""
-    marked = {name for index in oracle.index_files(table) for name in index.deletion_vectors}
-    return marked - {file.name for file in oracle.files(table)}
 
 
 @pytest.mark.parametrize("point", ["tasks-done", "manifests-written"])

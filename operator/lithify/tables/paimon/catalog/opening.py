@@ -223,8 +223,8 @@ def _vector_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
     together = f"option {VECTORS} = true with"
     if not is_write_only(schema.options):
         yield (
-            f"{together} write-only = false: writers that compact, too, do not notice that another compaction "
-            "has replaced a file in which they delete rows; set write-only = true, so that they leave it to others"
+            f"{together} write-only = false: writers that compact, too, do not notice that another "
+            "compaction has replaced a file in which they delete rows; set write-only = true on the table"
         )
     if merge_engine(schema.options) is MergeEngine.FIRST_ROW:
         yield f"{together} merge-engine = first-row: Paimon refuses it, because first-row replaces no rows"
