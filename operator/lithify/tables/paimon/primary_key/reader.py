@@ -221,7 +221,8 @@ class FileRun:
     def _places(self, file: InputFile, wanted: Wanted) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
         """A function for consecutive batches that leaves out deleted rows, and adds the places of rows."""
         reading = self._reading
-        if file.vector is None and file.number is None:
+        number = file.number if reading.has_places else None
+        if file.vector is None and number is None:
             return reading.without_places
         positions = Positions(reading.readers.of(file.path).spans(file, wanted))
         deleted = None if file.vector is None else read_vector(reading.storage, file.vector, file).positions
@@ -231,9 +232,9 @@ class FileRun:
             if deleted is not None:
                 stays = ~is_deleted(numbers, deleted)
                 rows, numbers = rows.filter(pa.array(stays)), numbers[stays]
-            if file.number is None:
+            if number is None:
                 return reading.without_places(rows)
-            return rows.append_column(PLACE_FIELD, places(file.number, numbers))
+            return rows.append_column(PLACE_FIELD, places(number, numbers))
 
         return place
 
