@@ -11,7 +11,7 @@ from infrastructure.oracle.model import Row
 from support.comparing.vectors import cardinality, unpaired
 from support.races import step_at
 from support.runs import clean_up, run_inline, start
-from support.tables import copy_of, stray_files
+from support.tables import copy_of, expire, stray_files
 
 pytestmark = pytest.mark.oracle
 
@@ -148,3 +148,32 @@ def test_index_files_of_a_committed_run_stay(oracle: Oracle, table: Table, point
 
     assert oracle.read(table) == rows_after
     assert oracle.index_files(table) == index
+
+
+def test_old_index_files_go_when_their_snapshots_expire(oracle: Oracle, table: Table) -> None:
+    old = {index.path for index in oracle.index_files(table)}
+    rows_before = len(oracle.read(table))
+    run_inline(table, full=False)
+    assert old.isdisjoint(index.path for index in oracle.index_files(table))
+
+    expire(oracle, table)
+
+    assert not [path for path in old if Path(path.removeprefix("file:")).exists()]
+    assert len(oracle.read(table)) == rows_before
+    assert stray_files(oracle, table) == set()
+
+
+def test_a_damaged_index_file_blocks_its_bucket_only(oracle: Oracle, table: Table) -> None:
+    damaged, other = oracle.index_files(table)
+    path = Path(damaged.path.removeprefix("file:"))
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 0xFF
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    path.write_bytes(content)
+
+    report = run_inline(table, full=False)
+
+    assert [bucket.bucket for bucket in report.blocked] == [f"bucket-{damaged.bucket}"]
+    assert [bucket["bucket"] for bucket in report.to_dict()["buckets"]] == [f"bucket-{other.bucket}"]
+    assert {index.bucket for index in oracle.index_files(table)} == {0, 1}
+    assert stray_files(oracle, table) == set()

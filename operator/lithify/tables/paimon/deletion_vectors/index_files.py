@@ -7,18 +7,22 @@ manifest only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from lithify.errors import CorruptTable, MissingFile, StorageError
 from lithify.tables.files.model import InputFile, VectorLocation
-from lithify.tables.io.storage import Storage, reporting
+from lithify.tables.io.storage import Fetching, Storage, reporting
 from lithify.tables.paimon.deletion_vectors.bitmaps import MOST_BYTES, DeletionVector, decode, encode
 
 DELETION_VECTORS = "DELETION_VECTORS"
 """The type of these index files in index manifests."""
 _VERSION = b"\x01"
 _FRAME = 8
+_AT_ONCE = 8 << 20
+"""Bytes of an index file to fetch at a time where every read is a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +77,39 @@ def read_vector(storage: Storage, location: VectorLocation, file: InputFile | No
         StorageError: the file system refuses.
     """
     path = location.path
-    if location.offset < 1 or not 0 < location.length <= MOST_BYTES:
-        raise CorruptTable(path, f"the index manifest has a vector of {location.length} bytes in it")
+    (vector,) = _read(storage, path, [(location.offset, location.length)])
+    if file is not None and vector.positions and vector.positions.max() >= file.rows:
+        raise CorruptTable(path, f"a vector deletes rows that {file.path} does not have")
+    return vector
+
+
+def read_vectors(
+    storage: Storage, folder: str, index: VectorIndex, files: Sequence[str]
+) -> dict[str, DeletionVector]:
+    """Reads the vectors of some data files from one index file; raises what `read_vector` does."""
+    ranges = [index.ranges[name] for name in files]
+    found = _read(storage, f"{folder}/{index.name}", [(each.offset, each.length) for each in ranges])
+    return dict(zip(files, found, strict=True))
+
+
+def _read(storage: Storage, path: str, ranges: Sequence[tuple[int, int]]) -> list[DeletionVector]:
+    """Reads the vectors at some offsets, with their lengths."""
+    if any(offset < 1 or not 0 < length <= MOST_BYTES for offset, length in ranges):
+        raise CorruptTable(path, "the index manifest has a vector in it where none can be")
+    block = max((length for _, length in ranges), default=0) + _FRAME
+    fetching = Fetching(max(block, _AT_ONCE) if len(ranges) > 1 else block)
     try:
-        with reporting(path), storage.open(path) as source:
-            source.seek(location.offset)
-            vector = decode(source.read(location.length + _FRAME), location.length)
+        with reporting(path), storage.open(path, fetching=fetching) as source:
+            return [_read_at(source, *each) for each in ranges]
     except FileNotFoundError as error:
         raise MissingFile(path) from error
     except ValueError as error:
         raise CorruptTable(path, f"its deletion vectors cannot be read ({error})") from error
-    if file is not None and vector.positions and vector.positions.max() >= file.rows:
-        raise CorruptTable(path, f"a vector deletes rows that {file.path} does not have")
-    return vector
+
+
+def _read_at(source: pa.NativeFile, offset: int, length: int) -> DeletionVector:
+    source.seek(offset)
+    return decode(source.read(length + _FRAME), length)
 
 
 def write_vectors(storage: Storage, path: str, vectors: Mapping[str, DeletionVector]) -> VectorIndex:

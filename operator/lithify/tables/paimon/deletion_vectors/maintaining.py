@@ -15,8 +15,7 @@ from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.deletion_vectors.bitmaps import DeletionVector, bitmap_of
 from lithify.tables.paimon.deletion_vectors.index_files import (
     VectorIndex,
-    located,
-    read_vector,
+    read_vectors,
     write_vectors,
 )
 
@@ -71,11 +70,14 @@ def maintain(
         MissingFile, CorruptTable: an old index file cannot be read.
         StorageError: the new one cannot be written.
     """
-    kept = {name: index for index in before for name in index.ranges if name in remaining}
-    if not superseded and len(before) < 2 and len(kept) == sum(len(index.ranges) for index in before):
+    kept = [[name for name in index.ranges if name in remaining] for index in before]
+    dropped = sum(len(index.ranges) for index in before) - sum(map(len, kept))
+    if not superseded and not dropped and len(before) < 2:
         return VectorChange(tuple(before), before[0] if before else None)
     folder = path.rpartition("/")[0]
-    vectors = {name: read_vector(storage, located(folder, index, name)) for name, index in kept.items()}
+    vectors: dict[str, DeletionVector] = {}
+    for index, names in zip(before, kept, strict=True):
+        vectors.update(read_vectors(storage, folder, index, names) if names else {})
     for name, rows in superseded.items():
         vectors[name] = vectors.get(name, DeletionVector(bitmap_of(), is_wide)).with_positions(rows)
     after = write_vectors(storage, path, vectors) if vectors else None
