@@ -10,13 +10,14 @@ from fuzz.changes import Columns
 from fuzz.engines import DEDUPLICATE, FIRST_ROW, IGNORE, PARTIAL_UPDATE, draw_engine, draw_engine_options
 from fuzz.history import History
 from fuzz.merging import REMOVE, draw_aggregation
-from fuzz.options import FORMATS, draw_of_columns, draw_options, draw_shredded
+from fuzz.options import FORMATS, VECTORS, draw_of_columns, draw_options, draw_shredded
 from fuzz.producers import draw_producer
 from fuzz.steps import Steps
 from fuzz.types import Atom
 from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without_nan
 
 _AGGREGATING = 0.3
+_MARKED = 0.2
 _NO_PARTITION = ("BYTES", "BINARY(3)", "VARBINARY", "VARIANT")
 _OF_OTHER_LENGTHS = (
     *("DECIMAL(4, 4)", "DECIMAL(19, 3)", "VARCHAR(3)", "VARBINARY(5)", "TIME(1)"),
@@ -79,6 +80,7 @@ class _Draw:
                 self._options.pop("rowkind.field", None)
             # Retractions leave nulls, which Java cannot write where there must be none.
             values = {name: kind.removesuffix(" NOT NULL") for name, kind in values.items()}
+        self._options.update(self._vectors([*key.values()]))
         if "rowkind.field" in self._options:
             values["kind"] = "STRING"
         rescales = not partition and self._options["bucket"] != "-1"
@@ -97,6 +99,22 @@ class _Draw:
             key_values=key_values,
             steps=taken,
         )
+
+    def _vectors(self, key: Sequence[str]) -> dict[str, str]:
+        """Options of a table with deletion vectors, drawn apart, too.
+
+        Java cannot look up keys of bytes, and rewrites where formats of levels differ.
+        """
+        random = Random(f"deletion vectors of {self._seed}")
+        is_allowed = self._engine != FIRST_ROW and len(self._formats) == 1
+        has_bytes = any(kind.startswith(_NO_PARTITION) for kind in key)
+        if not is_allowed or has_bytes or random.random() >= _MARKED:
+            return {}
+        return {
+            VECTORS: "true",
+            "write-only": "true",
+            "deletion-vectors.bitmap64": random.choice(["true", "false"]),
+        }
 
     def _declared(self, kind: str) -> str:
         return f"{kind} NOT NULL" if self._random.random() < 0.1 else kind

@@ -95,9 +95,12 @@ def takes_deletes(options: Mapping[str, str]) -> bool:
 def is_stable(options: Mapping[str, str]) -> bool:
     """Whether readers see the same before and after a compaction, whatever it takes in.
 
-    Readers of first-row see nothing of level 0. Partial updates with deletes or functions are not
-    associative: what a compaction of some files leaves adds up to something else, with Java as well.
+    Readers of first-row, or of tables with deletion vectors, see nothing of level 0. Partial updates with
+    deletes or functions are not associative: what a compaction of some files leaves adds up to something
+    else, with Java as well.
     """
+    if options.get("deletion-vectors.enabled") == "true":
+        return False
     engine = options.get("merge-engine", DEDUPLICATE)
     if engine == PARTIAL_UPDATE:
         has_functions = any(name.endswith(".aggregate-function") for name in options)

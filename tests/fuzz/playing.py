@@ -28,6 +28,7 @@ from lithify.rewriting.budget import Budget
 from lithify.sizes import parse_size
 from lithify.tables.format import Sizing
 from support.comparing.rounds import TARGET, Round, assert_rounds_agree
+from support.comparing.vectors import deleted
 from support.races import Meanwhile
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
@@ -108,6 +109,7 @@ class _Play:
         ours, theirs = (standing(oracle, each, with_manifests=is_whole) for each in (table, java))
         assert ours == theirs
         assert written_changes(oracle, table, newest) == written_changes(oracle, java, newest)
+        assert deleted(oracle, table) == deleted(oracle, java)
         if step.full:
             self._ask(rows, java)
         self._leave(java, outside)

@@ -7,6 +7,7 @@ from random import Random
 
 from fuzz.engines import FIRST_ROW, IGNORE
 from fuzz.history import Alter, Compact, Step
+from fuzz.options import VECTORS
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import KeyValue
 
@@ -28,9 +29,11 @@ def draw_producer(
 ) -> dict[str, str]:
     """Options of a changelog, none for most histories.
 
-    Java fails over keys of which it ignores all records, and writes no changelog of levels that the table
-    does not have any more.
+    With deletion vectors, only writers write a changelog. Java fails over keys of which it ignores all
+    records, and writes no changelog of levels that the table does not have any more.
     """
+    if VECTORS in options:
+        return {"changelog-producer": "input"} if random.random() < 0.5 else {}
     changes = [change for step in _taken(steps) if isinstance(step, Alter) for change in step.changes]
     set_later = {change["set_option"][0] for change in changes if "set_option" in change}
     if random.random() < 0.5 or set_later & {*IGNORE, "num-levels"} or {*options} & {*IGNORE}:

@@ -139,6 +139,17 @@ class Groups:
         starts = np.cumsum(sizes) - sizes
         return Groups(self.rows, self.layout, self.runs, by_key, starts, rises=self._rises), left
 
+    def has_any(self, among: Mask) -> Mask:
+        """Mask of the groups with a record for which `among` holds (one value per row of `rows`)."""
+        found: Mask = np.logical_or.reduceat(among[self._by_key], self.starts)
+        return found
+
+    def spread(self, of_groups: Mask) -> Mask:
+        """For each row of `rows`, the value of its group; False for rows in no group."""
+        found = np.zeros(self.rows.num_rows, dtype=bool)
+        found[self._by_key] = np.repeat(of_groups, self.sizes)
+        return found
+
     @property
     def _numbers(self) -> IntPart:
         """The group number of each record, in key order."""

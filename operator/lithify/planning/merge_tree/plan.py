@@ -126,8 +126,8 @@ def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, no
 def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions, now: datetime) -> Unit | Rest:
     """Compacts all files to the top level.
 
-    In a bucket whose files are all at the top level already, only files with expired rows are rewritten, or
-    all files if the table requires that.
+    In a bucket whose files are all at the top level already, only files with expired or deleted rows are
+    rewritten, or all files if the table requires that.
     """
     verdict = TriggerVerdict(Trigger.FULL, fired=True, detail="a full compaction was asked for")
     everything = Pick(levels.runs, levels.max_level, verdict)
@@ -135,10 +135,14 @@ def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions, now: da
     (only, *others) = levels.runs
     if others or only.level != levels.max_level:
         return _unit(bucket, levels, everything, _work(levels, everything, policy, before), policy, before)
-    files = [file for file in only.files if policy.force_rewrite or file.has_expired_rows(before)]
+    files = [file for file in only.files if _is_rewritten_at_top(file, policy, before)]
     if not files:
         return Rest(bucket.id, ALL_AT_TOP)
     return _unit(bucket, levels, everything, work_of_top_files(files), policy, before)
+
+
+def _is_rewritten_at_top(file: DataFile, policy: MergeTreeOptions, expired_before: int | None) -> bool:
+    return policy.force_rewrite or file.has_vector or file.has_expired_rows(expired_before)
 
 
 def _work(levels: Levels, pick: Pick, policy: MergeTreeOptions, expired_before: int | None) -> UnitWork:
@@ -160,7 +164,7 @@ def _unit(
         bucket=bucket.id,
         files=files,
         output_level=pick.output_level,
-        drop_deletes=drops_deletes(levels, pick.output_level),
+        drop_deletes=drops_deletes(levels, pick.output_level, policy),
         work=work,
         run_numbers={file.name: numbers[file.name] for file in files},
         verdict=pick.verdict,

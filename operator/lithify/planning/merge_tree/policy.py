@@ -87,6 +87,8 @@ class MergeTreeOptions:
         force_level0: a minor pick always takes all of level 0 (`compaction.force-up-level-0`).
         looks_up: a level-0 file is upgraded only to the top level and otherwise rewritten, because its rows
             are merged with rows of their keys in levels above, or dropped for them.
+        has_vectors: rows of levels above the output that level 0 supersedes are deleted by deletion vectors,
+            so no level but 0 has deletes (`deletion-vectors.enabled`).
         level0_trigger: number of level-0 files from which it does.
         reformatted: levels to which a level-0 file is always rewritten, because files there have another
             format and rows are looked up.
@@ -107,6 +109,7 @@ class MergeTreeOptions:
     force_level0: bool = False
     force_rewrite: bool = False
     looks_up: bool = False
+    has_vectors: bool = False
     level0_trigger: int = 1
     reformatted: frozenset[int] = frozenset()
     logged_upgrades: LoggedUpgrades = LoggedUpgrades.NONE

@@ -21,6 +21,21 @@ from lithify.tables.files.types import ColumnType, Field, Raw, order_parts
 
 
 @dataclass(frozen=True, slots=True)
+class VectorLocation:
+    """Where the deletion vector of a data file is.
+
+    Attributes:
+        path: the file that has it.
+        offset: its first byte.
+        length: its length, as the table format counts it.
+    """
+
+    path: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class InputFile:
     """A data file to be read.
 
@@ -32,6 +47,8 @@ class InputFile:
         run: run number in the whole unit.
         is_inside: whether all keys of the file are in the range that the task merges.
         sequence: sequence number assigned to all rows of the file, None if each row has its own.
+        vector: the deletion vector of the file; None if none of its rows is deleted.
+        number: number by which a merge identifies rows of the file, None if it need not (`positions`).
     """
 
     path: str
@@ -41,6 +58,8 @@ class InputFile:
     run: int
     is_inside: bool = True
     sequence: int | None = None
+    vector: VectorLocation | None = None
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +171,10 @@ class FormatReader(Protocol):
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
         """Whether any row has one of the values in a column of small integers without nulls."""
+        ...
+
+    def spans(self, file: InputFile, wanted: Wanted) -> Sequence[tuple[int, int]]:
+        """First row and number of rows of each part of the file that `batches` reads, in their order."""
         ...
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:

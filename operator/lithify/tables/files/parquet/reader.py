@@ -5,7 +5,8 @@ Created by `registry`; a `FormatReader`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -54,6 +55,13 @@ class ParquetReader:
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
         """Whether any row has one of the values: by the statistics, else by reading the column."""
         return self.footers.holds_any(path, column.name, values)
+
+    def spans(self, file: InputFile, wanted: Wanted) -> Sequence[tuple[int, int]]:
+        """The row groups that may hold keys of the range."""
+        footer = self.footers.of(file.path)
+        rows = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
+        starts = list(accumulate(rows, initial=0))
+        return [(starts[number], rows[number]) for number in self.row_groups(file, wanted)]
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """The rows of the row groups that may hold keys of the range."""

@@ -23,9 +23,16 @@ from lithify.tables.paimon.catalog.connecting import load_table
 from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
+from lithify.tables.paimon.options.changelog_options import PRODUCER
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.record_expiry import TIME_FIELD
-from lithify.tables.paimon.options.table_options import LocationOptions, TableOptions, read_options
+from lithify.tables.paimon.options.table_options import (
+    VECTORS,
+    LocationOptions,
+    TableOptions,
+    is_write_only,
+    read_options,
+)
 from lithify.tables.paimon.primary_key.changelogs import changelog_problems
 from lithify.tables.paimon.primary_key.merge_functions.choosing import (
     merge_function,
@@ -51,6 +58,7 @@ _TUNING = (
 )
 """Prefixes of options that may be overridden: other options determine the table's rows."""
 
+_INDEX_PATH = "global-index.external-path"
 _LOCK = "lock.enabled"
 """The catalog option for Java's lock around commits; by default a lock is used on S3 if the catalog has one.
 """
@@ -90,6 +98,7 @@ def open_table(address: TableAddress) -> PaimonTable:
             *_merge_refusals(schema, options),
             *changelog_problems(schema, options.changelog),
             *_expiry_refusals(schema, options),
+            *_vector_refusals(schema, options),
         ),
         stored_options=stored_options(loaded.table_schema),
     )
@@ -207,6 +216,33 @@ def _expiry_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
         problem = options.expiry.problem(None if column is None else column.type)
         if problem is not None:
             yield f"option {TIME_FIELD} = {options.expiry.column}: {problem}"
+
+
+def _vector_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
+    """What deletion vectors cannot be combined with."""
+    if options.vectors is None:
+        return
+    together = f"option {VECTORS} = true with"
+    if not is_write_only(schema.options):
+        yield (
+            f"{together} write-only = false: writers that compact, too, do not notice that another "
+            "compaction has replaced a file in which they delete rows; set write-only = true on the table"
+        )
+    if merge_engine(schema.options) is MergeEngine.FIRST_ROW:
+        yield f"{together} merge-engine = first-row: Paimon refuses it, because first-row replaces no rows"
+    if options.changelog.is_compacted:
+        producer = options.changelog.producer
+        yield f"{together} {PRODUCER} = {producer}: this release does not write such a changelog"
+    if schema.options.get("bucket", "").strip() == "-2":
+        yield f"{together} bucket = -2: this release assigns no rows to buckets of such a table"
+    if options.expiry is not None:
+        yield f"{together} {TIME_FIELD}: Paimon does not look up expired rows, so they stay besides new ones"
+    if options.snapshot_ordering:
+        yield f"{together} sequence.snapshot-ordering = true: this release does not look up rows by snapshots"
+    if options.vectors.in_data_directory and options.locations.external:
+        yield f"{together} index-file-in-data-file-dir = true and data-file.external-paths: they go there"
+    if schema.options.get(_INDEX_PATH, "").strip():
+        yield f"{together} {_INDEX_PATH}: index files of deletion vectors lie there, too"
 
 
 def _commit_refusals(

@@ -184,14 +184,16 @@ class Committer:
         changed = schema_conflict(self._table.schema, self._table.newest_schema())
         if changed is not None:
             return [], {change.bucket: changed for change in changes}
-        hindrance = self._table.index_problem(self._table.manifests.index_types(base))
+        indexes = self._table.indexes(base, [change.bucket for change in changes])
+        hindrance = self._table.index_problem(indexes.types)
         if hindrance is not None:
             return [], {change.bucket: hindrance for change in changes}
         entries = live.at(base)
         ready, conflicts = [], {}
         for change in changes:
-            files = entries.get((change.bucket.partition, change.bucket.bucket), ())
-            reason = conflict_of(change, files, self._table.order_key)
+            place = (change.bucket.partition, change.bucket.bucket)
+            files = entries.get(place, ())
+            reason = conflict_of(change, files, self._table.order_key, indexes.vectors.get(place, ()))
             if reason is None:
                 ready.append(change.found_in(files))
             else:
@@ -240,10 +242,7 @@ class Committer:
         now = self._clock.now()
         if self._looked is None or now - self._looked > _LOOKED_AT_EVERY:
             self._looked = now
-            added = [
-                (self._table.folder(change.bucket), file) for change in changes for file in change.new_files
-            ]
-            paths += [file.path(folder) for folder, file in added]
+            paths += [path for change in changes for path in new_paths(self._table, change)]
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
             if not exists:
                 raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")
@@ -285,6 +284,7 @@ class Committer:
         changelog = self._changelog(changes, writer, len(merged.written) + len(delta))
         delta_rows = sum(entry.file.rows if entry.kind == ADD else -entry.file.rows for entry in entries)
         schema_id = self._table.newest_schema().id
+        index_manifest = self._index_manifest(changes, base, writer)
         snapshot = Snapshot(
             version=_SNAPSHOT_VERSION,
             id=base.id + 1,
@@ -302,7 +302,7 @@ class Committer:
             commit_identifier=BATCH_COMMIT_IDENTIFIER,
             commit_kind="COMPACT",
             time_millis=int(self._clock.now().timestamp() * 1000),
-            index_manifest=base.index_manifest,
+            index_manifest=index_manifest,
             watermark=base.watermark,
             statistics=self._inherited_statistics(base, schema_id),
             next_row_id=base.next_row_id,
@@ -311,6 +311,7 @@ class Committer:
         )
         files = [base_list, delta_list, *(meta.file_name for meta in delta)]
         files += changelog.files if changelog else ()
+        files += [index_manifest] if index_manifest not in (None, base.index_manifest) else []
         return _Draft(snapshot, base, entries, files, merged.written)
 
     def _changelog(self, changes: Sequence[BucketChange], writer: str, first: int) -> _Changelog | None:
@@ -323,6 +324,18 @@ class Committer:
         name, size = manifests.write_list(written, f"manifest-list-{writer}-2")
         files = (name, *(meta.file_name for meta in written))
         return _Changelog(name, size, sum(entry.file.rows for entry in entries), files)
+
+    def _index_manifest(self, changes: Sequence[BucketChange], base: Snapshot, writer: str) -> str | None:
+        """The base's index manifest, or a new one if deletion vectors change."""
+        replaced = {
+            (change.bucket.partition, change.bucket.bucket): change.vectors.after
+            for change in changes
+            if change.vectors.is_new
+        }
+        if not replaced:
+            name: str | None = base.index_manifest
+            return name
+        return self._table.manifests.write_indexes(base, replaced, f"index-manifest-{writer}-0")
 
     def _merge(self, listed: Sequence[ManifestFileMeta], writer: str) -> MergedManifests:
         """The base's manifests, merged where due; reuses the last try's merge if its base was continued."""
@@ -363,6 +376,13 @@ class Committer:
         name: str | None = base.statistics
         text = name and self._table.storage.read_text(f"{self._table.root}/statistics/{name}")
         return name if text and _schema_id(text) == schema_id else None
+
+
+def new_paths(table: PaimonTable, change: BucketChange) -> list[str]:
+    """The paths of the files that a change adds."""
+    folder, index = table.folder(change.bucket), change.vectors.written
+    paths = [file.path(folder) for file in change.new_files]
+    return paths if index is None else [*paths, f"{table.index_folder(change.bucket)}/{index.name}"]
 
 
 def _schema_id(statistics: str) -> object:

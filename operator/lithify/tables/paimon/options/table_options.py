@@ -41,6 +41,7 @@ from lithify.tables.paimon.options.option_reader import (
 )
 from lithify.tables.paimon.options.record_expiry import RecordExpiry, read_record_expiry
 
+VECTORS = "deletion-vectors.enabled"
 DELTA_COMMITS = "full-compaction.delta-commits"
 _EXTERNAL = "data-file.external-paths"
 
@@ -124,6 +125,19 @@ class ManifestOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorOptions:
+    """How deletion vectors are written.
+
+    Attributes:
+        is_wide: whether new ones have the 64-bit form.
+        in_data_directory: whether index files are in the directories of their buckets.
+    """
+
+    is_wide: bool
+    in_data_directory: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TableOptions:
     """All options that a compaction reads.
 
@@ -135,6 +149,7 @@ class TableOptions:
         sequence_fields: columns that order the rows of a key before their sequence number does.
         snapshot_ordering: whether the row of a key from the latest snapshot wins.
         ignore_deletes: whether deletes are ignored.
+        vectors: how deletion vectors are written; None if the table has none.
         expiry: which rows a compaction drops because of their age; None if none.
         delta_commits: number of commits after which a full compaction is due; None if not counted.
         check_millis: how often streaming readers look for new snapshots; None if the table does not say.
@@ -150,6 +165,7 @@ class TableOptions:
     sequence_fields: tuple[SequenceField, ...]
     snapshot_ordering: bool
     ignore_deletes: bool
+    vectors: VectorOptions | None = None
     expiry: RecordExpiry | None = None
     delta_commits: int | None = None
     check_millis: int | None = None
@@ -172,9 +188,10 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
         InvalidOption: a value cannot be parsed, or has no meaning in Paimon.
     """
     reader = OptionReader(options)
-    expiry, files = read_record_expiry(reader), read_file_options(reader, options)
+    expiry, files, vectors = read_record_expiry(reader), read_file_options(reader, options), _vectors(reader)
     changelog = read_changelog_options(reader, options)
-    policy = _with_lookups(_policy(reader, rule), reader, options, changelog, files)
+    policy = replace(_policy(reader, rule), has_vectors=vectors is not None)
+    policy = _with_lookups(policy, reader, options, changelog, files)
     return TableOptions(
         policy=replace(policy, expire_seconds=None if expiry is None else expiry.seconds),
         files=files,
@@ -191,6 +208,7 @@ def read_options(options: Mapping[str, str], rule: PickingRule = PickingRule.V1_
         ignore_deletes=reader.boolean(
             next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
         ),
+        vectors=vectors,
         expiry=expiry,
         delta_commits=_delta_commits(reader, changelog.producer),
         check_millis=reader.optional("continuous.discovery-interval", parse_millis),
@@ -225,6 +243,15 @@ def retention(options: Mapping[str, str]) -> SnapshotRetention:
     )
 
 
+def _vectors(reader: OptionReader) -> VectorOptions | None:
+    if not reader.boolean(VECTORS, default=False):
+        return None
+    return VectorOptions(
+        is_wide=reader.boolean("deletion-vectors.bitmap64", default=False),
+        in_data_directory=reader.boolean("index-file-in-data-file-dir", default=False),
+    )
+
+
 def _with_lookups(
     policy: MergeTreeOptions,
     reader: OptionReader,
@@ -234,12 +261,13 @@ def _with_lookups(
 ) -> MergeTreeOptions:
     """How changelogs and lookups affect planning.
 
-    Readers of first-row skip level 0, and changelogs by lookup need it empty, so Paimon leaves no files
-    there. An upgrade of a level-0 file needs no lookup if the newest record wins whatever is above.
+    Readers of first-row and of tables with deletion vectors skip level 0, and changelogs by lookup need it
+    empty, so Paimon leaves no files there. An upgrade of a level-0 file needs no lookup if the newest record
+    wins whatever is above.
     """
     logged = _LOGGED.get(changelog.producer, LoggedUpgrades.NONE)
     engine = merge_engine(options)
-    if not changelog.looks_up and engine is not MergeEngine.FIRST_ROW:
+    if not (changelog.looks_up or policy.has_vectors or engine is MergeEngine.FIRST_ROW):
         return replace(policy, logged_upgrades=logged)
     is_newest = engine is MergeEngine.DEDUPLICATE and not reader.text("sequence.field", "")
     formats = {level: files.at(level).format for level in (0, *range(policy.num_levels), *files.levels)}

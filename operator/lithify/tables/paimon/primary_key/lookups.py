@@ -1,7 +1,8 @@
 """Chooses the merge function of a rewrite and the files in which it looks up keys.
 
-Called by `planning`. The latter are the files above the output level. They are neither inputs nor changed: a
-task reads those that overlap its key range in the same pass as its inputs, with first-row only their keys.
+Called by `planning`. The latter are the files above the output level (the known runs). They are neither
+inputs nor changed: a task reads them in the same pass as its inputs, only those that overlap its key range,
+and with first-row and some deletion vectors only their keys.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from itertools import zip_longest
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.sections import Section
 from lithify.planning.merge_tree.tasks import TaskPlan
-from lithify.rewriting.functions import MergeFunction
+from lithify.rewriting.functions import Deduplicate, MergeFunction
 from lithify.tables.model import DataFile
+from lithify.tables.paimon.options.table_options import TableOptions
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 from lithify.tables.paimon.primary_key.merge_functions.lookup import Lookup
+from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseding
+from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, Schema
 
 
 def function_of_rewrite(
-    function: MergeFunction, unit: Unit, files: Iterable[DataFile], *, looks_up: bool
+    function: MergeFunction, unit: Unit, files: Iterable[DataFile], options: TableOptions
 ) -> MergeFunction:
     """The table's merge function for the files of one rewrite, with the run numbers that it needs set.
 
@@ -28,15 +32,20 @@ def function_of_rewrite(
         function: the table's merge function.
         unit: the unit of the files.
         files: the files that are merged.
-        looks_up: whether the table's compactions look up keys, with any merge engine.
+        options: the table's options.
     """
     has_new = any(file.level == 0 for file in files)
     first_upper, first_known = len(unit.levels.level0), _first_known_run(unit)
     if isinstance(function, FirstRow):
         return replace(function, looks_up=has_new, first_upper_run=first_upper, first_known_run=first_known)
-    if not looks_up:
-        return function
-    return Lookup(function, has_new, first_upper, first_known)
+    if options.vectors is not None:
+        is_lone_unchanged = first_known == len(unit.levels.runs) and isinstance(function, Deduplicate)
+        if not has_new or is_lone_unchanged:
+            return function
+        return Superseding(function, first_upper, first_known, merges_known=options.policy.looks_up)
+    if options.changelog.looks_up:
+        return Lookup(function, has_new, first_upper, first_known)
+    return function
 
 
 def _first_known_run(unit: Unit) -> int:
@@ -45,13 +54,21 @@ def _first_known_run(unit: Unit) -> int:
 
 def looks_up(function: MergeFunction) -> bool:
     """Whether the merge looks up keys in levels above the output."""
+    if isinstance(function, Superseding):
+        return True
     return isinstance(function, FirstRow | Lookup) and function.looks_up
+
+
+def known_columns(function: MergeFunction, schema: Schema) -> frozenset[str] | None:
+    """The columns that are read where keys are looked up; None for all."""
+    if isinstance(function, Lookup) or (isinstance(function, Superseding) and function.merges_known):
+        return None
+    return frozenset({*schema.primary_key, *SYSTEM_COLUMNS})
 
 
 def known_runs(unit: Unit, part: TaskPlan) -> Iterator[tuple[DataFile, ...]]:
     """Runs above the output level, each restricted to files that may have keys of the task's new files."""
-    merged = (file for section in part.sections for file in section.files)
-    files = [file for file in merged if file.level == 0]
+    files = new_files(part)
     if not files:
         return
     first, last = min(file.min_key for file in files), max(file.max_key for file in files)
@@ -61,6 +78,11 @@ def known_runs(unit: Unit, part: TaskPlan) -> Iterator[tuple[DataFile, ...]]:
             touched = tuple(file for file in within if part.span.touches(file))
             if touched:
                 yield touched
+
+
+def new_files(part: TaskPlan) -> list[DataFile]:
+    """The files of level 0 among those that a task merges; their keys are looked up."""
+    return [file for section in part.sections for file in section.files if file.level == 0]
 
 
 def known_run_number(unit: Unit, level: int) -> int:

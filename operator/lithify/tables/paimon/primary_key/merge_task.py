@@ -33,22 +33,37 @@ from lithify.rewriting.budget import Budget
 from lithify.rewriting.merge import Record, forget
 from lithify.rewriting.passes import merge_section
 from lithify.rewriting.rolling import Rolling, RollingWriter
-from lithify.rewriting.runs import KeyRange
+from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import FirstKeys, InputFile
 from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.deletion_vectors.bitmaps import serialize
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.looked_up_keys import MOST_KEYS, WORTH_BYTES, first_keys_of
+from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
 from lithify.tables.paimon.primary_key.reader import FileRun, Reading
 from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, Schema
 
 Sections = tuple[tuple[tuple[InputFile, ...], ...], ...]
 """Sections of runs of files, in key order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupersededRows:
+    """Rows of a file above the output level that a task's rows supersede.
+
+    Attributes:
+        file: name of the file.
+        positions: positions of the rows, as `bitmaps.serialize` writes them.
+    """
+
+    file: str
+    positions: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +83,12 @@ class MergeTask:
         budget: memory budget.
         expired: filter of expired rows; None if rows of the table do not expire.
         known: runs above the output level in which keys are looked up; the task then has one section.
-        known_values: whether the whole rows of known runs are read, not only their keys.
-        changelog: where and how to write the changelog; None if the task writes none.
+        known_columns: the columns that are read of these, None for all.
+        known_keys: range of keys that are looked up.
         first_upper_run: number of the first run above level 0; keys of the runs before are looked up.
-        rewrites: whether the merged rows are written; if not, the task only writes the changelog.
+        changelog: where and how to write the changelog; None if the task writes none.
+        rewrites: whether the merged rows are written; if not, the files only change level, and the task
+            writes the changelog or finds superseded rows.
     """
 
     index: int
@@ -86,16 +103,21 @@ class MergeTask:
     budget: Budget
     expired: ExpiredRows | None = None
     known: tuple[tuple[InputFile, ...], ...] = ()
-    known_values: bool = False
+    known_columns: frozenset[str] | None = None
+    known_keys: KeyRange = EVERYTHING
     first_upper_run: int = 0
     changelog: FileTarget | None = None
     rewrites: bool = True
 
     @property
+    def looked_up(self) -> list[InputFile]:
+        """All files in which keys are looked up."""
+        return [file for run in self.known for file in run]
+
+    @property
     def input_sizes(self) -> dict[str, int]:
         """Bytes of the files to read, by path."""
-        known = (file for run in self.known for file in run)
-        return {file.path: file.size for file in (*self.inputs, *known)}
+        return {file.path: file.size for file in (*self.inputs, *self.looked_up)}
 
     def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
         """Merges, writes, and cleans up after itself if that fails; see `run_task`."""
@@ -121,7 +143,7 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
     failure = None
     merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
     try:
-        outputs = merge.run()
+        outputs = replace(merge.run(), index=merge.superseded())
         reach("file-written", attempt)
     except (CorruptTable, StorageError, OutOfMemory) as error:
         merge.delete_files()
@@ -148,7 +170,11 @@ class _Merge:
     """The readers, the merge and the writers of one task."""
 
     def __init__(self, task: MergeTask, writer: str, clock: Clock) -> None:
+        self._superseded = Superseded()
         self._task = task
+        if isinstance(task.spec.function, Superseding):
+            function = replace(task.spec.function, superseded=self._superseded)
+            self._task = replace(task, spec=replace(task.spec, function=function))
         self._writer = writer
         self._numbers = count()
         self._written: list[str] = []
@@ -185,12 +211,19 @@ class _Merge:
         )
         return RollingWriter(lambda: self._open_file(replace(target, writer_id=self._writer)), rolling)
 
+    def superseded(self) -> tuple[SupersededRows, ...]:
+        """The rows of other files that the merged rows supersede."""
+        paths = {file.number: file.path for file in self._task.looked_up}
+        return tuple(
+            SupersededRows(paths[number].rpartition("/")[2], serialize(rows))
+            for number, rows in self._superseded.rows.items()
+        )
+
     def _open_runs(self) -> list[list[FileRun]]:
         task = self._task
         most = max((len(section) for section in task.sections), default=1) + len(task.known)
-        values = [file for run in task.known for file in run] if task.known_values else []
         reading = Reading(
-            [*task.inputs, *values],
+            task.inputs if task.known_columns is not None else [*task.inputs, *task.looked_up],
             task.schemas,
             task.target.schema,
             task.spec.compared_columns,
@@ -199,11 +232,13 @@ class _Merge:
             share=task.budget.reading // 2 // max(1, most),
             options=task.target.options.parquet.variants,
             expired=task.expired,
+            has_places=isinstance(task.spec.function, Superseding),
         )
-        only = None if task.known_values else {*task.target.schema.primary_key, *SYSTEM_COLUMNS}
         among = self._looked_up(reading)
-        known = [FileRun(run, reading, only, among) for run in task.known]
-        return [[*(FileRun(run, reading) for run in section), *known] for section in task.sections]
+        known = [FileRun(run, reading, task.known_columns, task.known_keys, among) for run in task.known]
+        is_written = task.rewrites or task.changelog is not None
+        only = None if is_written else task.known_columns
+        return [[*(FileRun(run, reading, only) for run in section), *known] for section in task.sections]
 
     def _looked_up(self, reading: Reading) -> FirstKeys | None:
         """The keys to look up in known runs; None if it is not worth knowing them."""
@@ -220,8 +255,10 @@ class _Merge:
         self, sections: list[list[FileRun]], spill_folder: Path, record: Record
     ) -> Iterator[pa.RecordBatch]:
         task = self._task
+        columns = [*(column.name for column in task.target.schema.columns), *SYSTEM_COLUMNS]
         for runs in sections:
-            yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys, record)
+            for rows in merge_section(runs, task.spec, task.budget, spill_folder, task.keys, record):
+                yield rows.select(columns)
 
     def _open_file(self, target: FileTarget) -> KeyValueFile:
         name = target.name(next(self._numbers))

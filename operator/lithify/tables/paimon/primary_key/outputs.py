@@ -7,16 +7,25 @@ every other failure is raised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING
 
 from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange
+from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of, deserialize
+from lithify.tables.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange, maintain
+from lithify.tables.paimon.layout.file_names import index_file_name
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.planning import RunPlan
 from lithify.tables.paimon.table import PaimonTable
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 
 class Outputs:
@@ -31,8 +40,13 @@ class Outputs:
         LithifyError: a task failed for a reason that affects more than its own bucket.
     """
 
-    def __init__(self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]]) -> None:
-        self._order_key = table.order_key
+    def __init__(
+        self, table: PaimonTable, plan: RunPlan, done: Sequence[tuple[Unit, TaskResult]], prefix: str
+    ) -> None:
+        self._table = table
+        self._plan = plan
+        self._prefix = prefix
+        self._numbers = count()
         self._outputs: dict[BucketId, list[TaskOutputs]] = {}
         for unit, result in done:
             self._outputs.setdefault(unit.bucket, []).append(result.outputs)
@@ -41,9 +55,13 @@ class Outputs:
             if result.failure is not None:
                 with failures.isolate(unit.bucket):
                     raise result.failure.as_error()
+        changes = {}
+        for unit in plan.units:
+            if unit.bucket not in failures.errors:
+                with failures.isolate(unit.bucket):
+                    changes[unit.bucket] = self._change(unit)
         self.blocks, self.lost = failures.sorted_out()
-        whole = [unit for unit in plan.units if unit.bucket not in failures.errors]
-        self.changes = [self._change(plan, unit) for unit in whole]
+        self.changes = list(changes.values())
 
     @property
     def has_leftovers(self) -> bool:
@@ -53,15 +71,36 @@ class Outputs:
     def of(self, bucket: BucketId) -> TaskOutputs:
         """The new files of a bucket; those of the changelog by key, as they are read."""
         joined = TaskOutputs.joined(self._outputs.get(bucket, ()))
-        changelog = sorted(joined.changelog, key=lambda file: self._order_key(file.min_key))
+        changelog = sorted(joined.changelog, key=lambda file: self._table.order_key(file.min_key))
         return replace(joined, changelog=tuple(changelog))
 
-    def _change(self, plan: RunPlan, unit: Unit) -> BucketChange:
+    def _change(self, unit: Unit) -> BucketChange:
+        view = self._plan.view
         rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
         return BucketChange(
             bucket=unit.bucket,
-            removed=tuple(plan.view.entries(unit.bucket, rewritten)),
-            upgraded=tuple(plan.view.entries(unit.bucket, unit.work.upgrades)),
+            removed=tuple(view.entries(unit.bucket, rewritten)),
+            upgraded=tuple(view.entries(unit.bucket, unit.work.upgrades)),
             output_level=unit.output_level,
             outputs=self.of(unit.bucket),
+            vectors=self._vectors(unit, {file.name for file in rewritten}),
+        )
+
+    def _vectors(self, unit: Unit, rewritten: Collection[str]) -> VectorChange:
+        """The deletion vectors of a unit's bucket; writes them if they change."""
+        options = self._table.options.vectors
+        if options is None:
+            return NO_VECTORS
+        superseded: dict[str, BitMap] = {}
+        for rows in self.of(unit.bucket).index:
+            superseded[rows.file] = superseded.get(rows.file, bitmap_of()) | deserialize(rows.positions)
+        writer = writer_id(self._prefix, 0)
+        name = index_file_name(writer, next(self._numbers))
+        return maintain(
+            self._table.storage,
+            f"{self._table.index_folder(unit.bucket)}/{name}",
+            self._plan.view.vectors(unit.bucket),
+            {name for name, _ in self._plan.view.names(unit.bucket)}.difference(rewritten),
+            superseded,
+            is_wide=options.is_wide,
         )

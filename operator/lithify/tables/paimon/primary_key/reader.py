@@ -6,7 +6,7 @@ as Java does, so files with and without `_KEY_` columns mix freely, and so do fi
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -24,7 +24,15 @@ from lithify.tables.files.types import field_ids
 from lithify.tables.files.variants.columns import merged_form
 from lithify.tables.files.variants.options import NOT_SHREDDED, VariantOptions
 from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.deletion_vectors.index_files import read_vector
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
+from lithify.tables.paimon.primary_key.row_positions import (
+    PLACE_FIELD,
+    Positions,
+    is_deleted,
+    no_places,
+    places,
+)
 from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, SYSTEM_COLUMNS, Schema
 
 _LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
@@ -46,6 +54,7 @@ class Reading:
         share: bytes to prefetch per run from storage where every read is a request.
         options: the table's options for shredding VARIANT columns.
         expired: filter of expired rows; None if rows of the table do not expire.
+        has_places: whether the rows have a column with the places of those of numbered files (`ROW_PLACE`).
     """
 
     def __init__(
@@ -59,7 +68,10 @@ class Reading:
         share: int = 0,
         options: VariantOptions = NOT_SHREDDED,
         expired: ExpiredRows | None = None,
+        *,
+        has_places: bool = False,
     ) -> None:
+        self.storage = storage
         self.readers = Readers(storage, share, len(newest.columns))
         self._keys = keys
         self._newest = newest
@@ -68,7 +80,9 @@ class Reading:
         self._casts = {number: _casts(columns, newest) for number, columns in self._stored.items()}
         self._fields = frozenset(each for column in newest.columns for each in field_ids(column.type))
         self._variants = self._forms(files, options)
-        self.schema = newest.rows_schema(self._dictionaries(files) - set(plain), self._variants)
+        self.read_schema = newest.rows_schema(self._dictionaries(files) - set(plain), self._variants)
+        self.schema = self.read_schema.append(PLACE_FIELD) if has_places else self.read_schema
+        self.has_places = has_places
 
     @property
     def first_key(self) -> str:
@@ -80,7 +94,7 @@ class Reading:
 
         With `only`, other columns are not read and become null.
         """
-        pairs = zip(self._stored[file.schema_id], self.schema, strict=True)
+        pairs = zip(self._stored[file.schema_id], self.read_schema, strict=True)
         return [
             None
             if column is None or (only is not None and field.name not in only)
@@ -94,7 +108,7 @@ class Reading:
 
     def casts_of(self, file: InputFile) -> Sequence[Cast | None]:
         """For each column of the rows, the cast from the file's type."""
-        pairs = zip(self._casts[file.schema_id], self.schema, strict=True)
+        pairs = zip(self._casts[file.schema_id], self.read_schema, strict=True)
         return [None if field.name in self._variants else cast for cast, field in pairs]
 
     def wanted(
@@ -102,20 +116,28 @@ class Reading:
         file: InputFile,
         piece_bytes: int,
         only: Container[str] | None = None,
+        keys: KeyRange | None = None,
         among: FirstKeys | None = None,
     ) -> Wanted:
-        """The request to read a file, for all columns or only the named ones, all keys or some."""
+        """The request to read a file, for all columns or only the named ones, all keys or some.
+
+        `keys` narrows the range, `among` leaves out other keys in it.
+        """
         position = [column.name for column in self._newest.columns].index(self._newest.primary_key[0])
         first = self._stored[file.schema_id][position]
         return Wanted(
             columns=[column for column in self.columns_of(file, only) if column is not None],
             first_key=first or FileColumn("", self._newest.key_types[0]),
-            keys=self._keys,
+            keys=self._keys if keys is None else keys,
             piece_bytes=piece_bytes,
             instants_are_local=self._newest.options.get(_LEGACY_INSTANTS, "true").strip().lower() != "false",
             fields=self._fields,
             among=among,
         )
+
+    def without_places(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows whose places nobody asks for, in `schema`."""
+        return rows.append_column(PLACE_FIELD, no_places(rows.num_rows)) if self.has_places else rows
 
     def _forms(self, files: Sequence[InputFile], options: VariantOptions) -> dict[str, pa.DataType]:
         """Arrow types of VARIANT columns that are read shredded; inferred from the largest file."""
@@ -159,6 +181,7 @@ class FileRun:
         files: in key order.
         reading: how all files of the task are read.
         only: the columns to read, None for all; the others are null.
+        keys: rows outside this range may be left out, None for the range of the task.
         among: keys whose rows are needed; others may be left out. None if all are needed.
     """
 
@@ -167,11 +190,13 @@ class FileRun:
         files: Sequence[InputFile],
         reading: Reading,
         only: Container[str] | None = None,
+        keys: KeyRange | None = None,
         among: FirstKeys | None = None,
     ) -> None:
         self._files = files
         self._reading = reading
         self._only = only
+        self._keys = keys
         self._among = among
 
     @property
@@ -196,17 +221,39 @@ class FileRun:
                 yield Piece(_numbered(batch, file.sequence), file.run, file.path)
 
     def _batches(self, file: InputFile, piece_bytes: int) -> Iterator[pa.RecordBatch]:
-        columns, schema = self._reading.columns_of(file, self._only), self._reading.schema
-        wanted = self._reading.wanted(file, piece_bytes, self._only, self._among)
-        for batch in self._reading.readers.of(file.path).batches(file, wanted):
-            both = zip(columns, self._reading.casts_of(file), schema, strict=True)
+        columns, casts = self._reading.columns_of(file, self._only), self._reading.casts_of(file)
+        wanted = self._reading.wanted(file, piece_bytes, self._only, self._keys, self._among)
+        reader, schema = self._reading.readers.of(file.path), self._reading.read_schema
+        place = self._places(file, wanted)
+        for batch in reader.batches(file, wanted):
+            both = zip(columns, casts, schema, strict=True)
             arrays = [_column(batch, *each, file.path) for each in both]
-            rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
+            rows = place(pa.RecordBatch.from_arrays(arrays, schema=schema))
             if self._among is not None:
                 first = parts_of_column(rows.column(self._reading.first_key))[0]
                 rows = rows.filter(self._among.among(first))
             expired = self._reading.expired
             yield rows if expired is None else expired.leave_out(rows)
+
+    def _places(self, file: InputFile, wanted: Wanted) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        """A function for consecutive batches that leaves out deleted rows, and adds the places of rows."""
+        reading = self._reading
+        number = file.number if reading.has_places else None
+        if file.vector is None and number is None:
+            return reading.without_places
+        positions = Positions(reading.readers.of(file.path).spans(file, wanted))
+        deleted = None if file.vector is None else read_vector(reading.storage, file.vector, file).positions
+
+        def place(rows: pa.RecordBatch) -> pa.RecordBatch:
+            numbers = positions.take(rows.num_rows)
+            if deleted is not None:
+                stays = ~is_deleted(numbers, deleted)
+                rows, numbers = rows.filter(pa.array(stays)), numbers[stays]
+            if number is None:
+                return reading.without_places(rows)
+            return rows.append_column(PLACE_FIELD, places(number, numbers))
+
+        return place
 
 
 def _grouped(files: Sequence[InputFile]) -> dict[tuple[int, str], list[InputFile]]:

@@ -17,7 +17,7 @@ from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import Block, GroupReport, StepOutcome, TaskResult, Totals
 from lithify.tables.model import BucketId, DataFile
-from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
+from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer, new_paths
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
 from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit
 from lithify.tables.paimon.commit.sweeping import sweep
@@ -127,7 +127,8 @@ class CompactionStep:
         units = {task.index: unit for unit, task in (*self._work, *joined)}
         done = (*without_joined(results, self._joins), *followed)
         reach("tasks-done")
-        self._outputs = Outputs(self._table, self._plan, [(units[each.index], each) for each in done])
+        of_units = [(units[each.index], each) for each in done]
+        self._outputs = Outputs(self._table, self._plan, of_units, self._attempt.prefix)
         return self._outputs.blocks
 
     def commit(self, to_come: int) -> StepOutcome:
@@ -200,8 +201,8 @@ class CompactionStep:
         """Deletes new files of buckets in conflict; no reader can have seen them, so no check is needed."""
         for change in outputs.changes:
             if change.bucket not in outcome.committed:
-                for file in change.new_files:
-                    self._table.storage.delete(file.path(self._table.folder(change.bucket)))
+                for path in new_paths(self._table, change):
+                    self._table.storage.delete(path)
 
 
 def bucket_report(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:

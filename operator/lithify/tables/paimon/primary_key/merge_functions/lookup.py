@@ -65,7 +65,7 @@ class Lookup:
             return Merged(groups.members, kept=np.zeros(len(groups), dtype=bool))
         some, left = groups.among(chosen)
         merged = self.function.merge(some)
-        return merged if left.all() else _spread(merged, left, groups)
+        return merged if left.all() else spread(merged, left, groups)
 
     def reduce(self, groups: Groups) -> IntPart | None:
         """All records: the lowest level is not known before all runs are."""
@@ -84,7 +84,7 @@ def lowest_above(groups: Groups, first_upper_run: int) -> IntPart:
     return lowest
 
 
-def _spread(merged: Merged, left: Mask, groups: Groups) -> Merged:
+def spread(merged: Merged, left: Mask, groups: Groups) -> Merged:
     """The results of some groups as results of all; the others have none."""
     numbers = np.cumsum(left) - 1
     places = np.where(left, numbers, 0)
