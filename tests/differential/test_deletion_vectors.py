@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.errors import UnsupportedTable
 from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
+from lithify.tables.paimon.primary_key import merge_task
 from support.comparing.rounds import Round, assert_rounds_agree
 from support.comparing.updates import Updates
 from support.comparing.vectors import deleted, unpaired
@@ -153,6 +155,18 @@ CASES = [
     ),
     Updates("orc", options={**MARKED, "file.format": "orc"}, kinds=ALL, compacted=(1, 3)),
     Updates("avro", options={**MARKED, "file.format": "avro"}, kinds=ALL, compacted=(1, 3)),
+    Updates(
+        "levels of other formats",
+        options={**MARKED, "file.format.per.level": "4:orc,5:avro"},
+        kinds=ALL,
+        compacted=(1, 3),
+    ),
+    Updates(
+        "forced lookups, which change nothing",
+        options={**MARKED, "force-lookup": "true", "changelog-producer": "input"},
+        kinds=ALL,
+        compacted=(1, 3),
+    ),
 ]
 
 
@@ -165,6 +179,17 @@ def test_as_java_compacts_them(oracle: Oracle, case: Updates, tmp_path: Path) ->
         assert_marked_as_by_java(
             oracle, original, tmp_path / "in passes", full=full, sizing=Sizing(1, Budget(1 << 20))
         )
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.loaded], ids=lambda case: case.name)
+def test_rows_keep_their_positions_where_others_are_not_read(
+    oracle: Oracle, case: Updates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row groups without any of the keys are skipped, whatever size the levels above have."""
+    small = replace(case, options={**case.options, "parquet.block.size": "1024"})
+    original = small.make(oracle, tmp_path / "original")
+    monkeypatch.setattr(merge_task, "WORTH_BYTES", 0)
+    assert_marked_as_by_java(oracle, original, tmp_path, full=False)
 
 
 def assert_marked_as_by_java(

@@ -103,10 +103,10 @@ class _Draw:
     def _vectors(self, key: Sequence[str]) -> dict[str, str]:
         """Options of a table with deletion vectors, drawn apart, too.
 
-        Java cannot look up keys of bytes, and rewrites where formats of levels differ.
+        Java cannot look up keys of bytes.
         """
         random = Random(f"deletion vectors of {self._seed}")
-        is_allowed = self._engine != FIRST_ROW and len(self._formats) == 1
+        is_allowed = self._engine != FIRST_ROW
         has_bytes = any(kind.startswith(_NO_PARTITION) for kind in key)
         if not is_allowed or has_bytes or random.random() >= _MARKED:
             return {}

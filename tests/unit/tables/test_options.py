@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -468,6 +469,20 @@ class TestChangelogs:
     def test_levels_of_another_format_are_known(self) -> None:
         options = {"force-lookup": "true", "file.format.per.level": "0:avro,3:avro,5:orc"}
         assert read_options(options).policy.reformatted == {1, 2, 4, 5}
+
+    @pytest.mark.parametrize(
+        ("options", "must_rewrite"),
+        [({}, False), ({"sequence.field": "v"}, True), ({"merge-engine": "aggregation"}, True)],
+    )
+    def test_deletion_vectors_are_planned_like_lookups(
+        self, options: dict[str, str], *, must_rewrite: bool
+    ) -> None:
+        lookups = {"force-lookup": "true", "file.format.per.level": "5:orc", "lookup-compact": "gentle"}
+        forced = read_options({**options, **lookups}).policy
+        del lookups["force-lookup"]
+        marked = read_options({**options, **lookups, "deletion-vectors.enabled": "true"}).policy
+        assert marked == replace(forced, has_vectors=True)
+        assert (marked.force_level0, marked.level0_trigger, marked.looks_up) == (True, 10, must_rewrite)
 
     def test_changelog_files_have_options_of_their_own(self) -> None:
         read = read_options(
