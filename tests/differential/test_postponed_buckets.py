@@ -290,6 +290,7 @@ REFUSED = {
     "bucket-function.type": "hive",
     "changelog-producer": "input",
     "deletion-vectors.enabled": "true",
+    "force-lookup": "true",
     "sequence.snapshot-ordering": "true",
 }
 

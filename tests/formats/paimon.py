@@ -41,9 +41,9 @@ class PaimonTables:
     def make_unsupported(self, folder: Path) -> tuple[Table, str]:
         """A table that is refused, and the option that the refusal names."""
         table = Table(folder, "db.refused")
-        options = {"bucket": "1", "changelog-producer": "input"}
+        options = {"bucket": "1", "lookup.remote-file.enabled": "true"}
         self.oracle.create_table(table, PLAIN, primary_key=["id"], options=options)
-        return table, "changelog-producer"
+        return table, "lookup.remote-file.enabled"
 
     def address(self, table: Table) -> TableAddress:
         """How a run is told which table."""

@@ -8,10 +8,11 @@ from typing import Any
 
 from fuzz.changes import Columns
 from fuzz.engines import DEDUPLICATE, FIRST_ROW, IGNORE, PARTIAL_UPDATE, draw_engine, draw_engine_options
-from fuzz.expiring import draw_expiry
+from fuzz.expiring import draw_expiry, expires
 from fuzz.history import History
 from fuzz.merging import REMOVE, draw_aggregation, draw_late_functions
-from fuzz.options import FORMATS, draw_of_columns, draw_options, draw_shredded
+from fuzz.options import FORMATS, VECTORS, draw_of_columns, draw_options, draw_shredded
+from fuzz.producers import draw_producer
 from fuzz.steps import Steps
 from fuzz.types import Atom
 from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without_nan
@@ -19,6 +20,7 @@ from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without
 _AGGREGATING = 0.3
 _EXPIRING = 0.15
 _SKETCHING = 0.5
+_MARKED = 0.2
 _NO_PARTITION = ("BYTES", "BINARY(3)", "VARBINARY", "VARIANT")
 _OF_OTHER_LENGTHS = (
     *("DECIMAL(4, 4)", "DECIMAL(19, 3)", "VARCHAR(3)", "VARBINARY(5)", "TIME(1)"),
@@ -89,20 +91,41 @@ class _Draw:
         expiry = Random(f"expiry of {self._seed}")
         if expiry.random() < _EXPIRING:
             self._options.update(draw_expiry(expiry, self._columns))
+        self._options.update(self._vectors([*key.values()]))
         if "rowkind.field" in self._options:
             values["kind"] = "STRING"
         rescales = not partition and self._options["bucket"] != "-1"
         steps = Steps(random, self._options, self._columns, self._formats, rescales=rescales)
+        key_values = random.choice([2, 10, 40, 150])
+        taken = tuple(steps.draw())
+        # Drawn apart, too: there were histories before there were changelogs.
+        producer = draw_producer(Random(f"changelog of {self._seed}"), self._options, key, values, taken)
         return History(
             seed=self._seed,
             partition=partition,
             moving=moving,
             key=key,
             values=values,
-            options=dict(self._options),
-            key_values=random.choice([2, 10, 40, 150]),
-            steps=tuple(steps.draw()),
+            options={**self._options, **producer},
+            key_values=key_values,
+            steps=taken,
         )
+
+    def _vectors(self, key: Sequence[str]) -> dict[str, str]:
+        """Options of a table with deletion vectors, drawn apart, too.
+
+        Java cannot look up keys of bytes, nor rows that expire.
+        """
+        random = Random(f"deletion vectors of {self._seed}")
+        is_allowed = self._engine != FIRST_ROW and not expires(self._options)
+        has_bytes = any(kind.startswith(_NO_PARTITION) for kind in key)
+        if not is_allowed or has_bytes or random.random() >= _MARKED:
+            return {}
+        return {
+            VECTORS: "true",
+            "write-only": "true",
+            "deletion-vectors.bitmap64": random.choice(["true", "false"]),
+        }
 
     def _declared(self, kind: str) -> str:
         return f"{kind} NOT NULL" if self._random.random() < 0.1 else kind

@@ -113,7 +113,13 @@ class Java:
         rows, buckets = self._rows(table, step)
         if self._history.moving:
             how["buckets"] = buckets
+        if not step.overwrites:
+            self._oracle.write(table, rows, **how)
+            return
+        before = stray_files(self._oracle, table)
         self._oracle.write(table, rows, **how)
+        # An overwrite commits no changelog, and leaves the files of it that were written.
+        self.left |= stray_files(self._oracle, table) - before
 
     def _rows(self, table: Table, step: Write) -> tuple[list[Row], list[int]]:
         """Rows, and the bucket of each in a table whose rows move."""

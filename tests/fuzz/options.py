@@ -116,6 +116,7 @@ _SHREDDED: Sequence[Mapping[str, Any]] = (
     },
 )
 """Types that a table may give for the variants of a column."""
+VECTORS = "deletion-vectors.enabled"
 LATER = (
     "metadata.stats-mode",
     "metadata.stats-dense-store",

@@ -40,5 +40,6 @@ class Outside:
         if not fresh:
             return set()
         numbers = [snapshot["id"] for snapshot in oracle.snapshots(table)]
-        live = (file for number in numbers for file in oracle.files(table, snapshot_id=number))
+        live = [file for number in numbers for file in oracle.files(table, snapshot_id=number)]
+        live += [entry.file for number in numbers for entry in oracle.files_of_changelog(table, number)]
         return fresh - {Path(file.path.removeprefix("file:")) for file in live}

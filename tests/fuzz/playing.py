@@ -20,6 +20,7 @@ from fuzz.java import Java
 from fuzz.memory import Memory
 from fuzz.metadata import asks, misled, standing
 from fuzz.outside import Outside
+from fuzz.producers import written_changes
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.job.steps import Commits
@@ -27,6 +28,7 @@ from lithify.rewriting.budget import Budget
 from lithify.sizes import parse_size
 from lithify.tables.format import Sizing
 from support.comparing.rounds import TARGET, Round, assert_rounds_agree
+from support.comparing.vectors import deleted
 from support.races import Meanwhile
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
@@ -89,6 +91,7 @@ class _Play:
     def _compact_alone(self, step: Compact) -> None:
         oracle, table = self._oracle, self._table
         rows, before, outside = oracle.read(table), oracle.files(table), self._outside.files
+        newest = max((int(snapshot["id"]) for snapshot in oracle.snapshots(table)), default=0)
         java = copy_of(table, self._folder / "java")
         with self._outside.of_copy():
             oracle.manager_round(java, full=step.full, commit=True)
@@ -105,6 +108,8 @@ class _Play:
         is_whole = step.step_bytes is None and target >= TARGET
         ours, theirs = (standing(oracle, each, with_manifests=is_whole) for each in (table, java))
         assert ours == theirs
+        assert written_changes(oracle, table, newest) == written_changes(oracle, java, newest)
+        assert deleted(oracle, table) == deleted(oracle, java)
         if step.full:
             self._ask(rows, java)
         self._leave(java, outside)

@@ -120,7 +120,7 @@ def without_manifests(table: SmallTable) -> None:
         case(lambda table: table.drop(), {}, Reason.TABLE_NOT_FOUND, id="dropped"),
         case(without_manifests, {}, Reason.CORRUPT_TABLE, id="without manifests"),
         case(
-            lambda table: table.set_option("deletion-vectors.enabled", "true"),
+            lambda table: table.set_option("deletion-vectors.modifiable", "true"),
             {},
             Reason.UNSUPPORTED,
             id="not supported",

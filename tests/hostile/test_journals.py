@@ -214,12 +214,17 @@ def test_the_name_of_a_committed_journal_must_fit_its_text(tables: Neighbours) -
 def test_only_what_our_writers_name_is_deleted(tables: Neighbours) -> None:
     """Everything has the prefix in its name, and nothing refers to it."""
     bucket, manifests = tables.own.folder / "dt=a" / "bucket-0", tables.own.folder / "manifest"
+    indexes = tables.own.folder / "index"
+    indexes.mkdir()
     uuid = f"{OWN_PREFIX}{'0' * 12}"
     ours = [
         bucket / f"data-{uuid}-0.parquet",
         bucket / f"other-{uuid}-12.zst.orc",
         manifests / f"manifest-{uuid}-0",
         manifests / f"manifest-list-{uuid}-1",
+        manifests / f"index-manifest-{uuid}-0",
+        bucket / f"index-{uuid}-0",
+        indexes / f"index-{uuid}-1",
     ]
     others = [
         bucket / f"data-{uuid}-0.parquet.bak",
@@ -227,7 +232,10 @@ def test_only_what_our_writers_name_is_deleted(tables: Neighbours) -> None:
         bucket / f"data-{OWN_PREFIX}-0.parquet",
         bucket / f"{OWN_PREFIX}",
         manifests / f"manifest-{uuid}-x",
-        manifests / f"index-manifest-{uuid}-0",
+        manifests / f"index-manifest-list-{uuid}-0",
+        manifests / f"index-{uuid}-0",
+        indexes / f"index-{uuid}",
+        indexes / f"data-{uuid}-0.parquet",
         tables.own.folder / "dt=b" / "bucket-0" / f"data-{uuid}-0.parquet",
     ]
     for file in (*ours, *others):

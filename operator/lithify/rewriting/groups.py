@@ -114,8 +114,8 @@ class Groups:
         return self._sorted(self.order, rank_rows(parts))
 
     def numbers_of(self, positions: IntPart) -> IntPart:
-        """The group number of each of these positions in `rows`."""
-        numbers = np.empty(self.rows.num_rows, dtype=np.int64)
+        """The group number of each of these positions in `rows`, -1 for a row that is in no group."""
+        numbers = np.full(self.rows.num_rows, -1, dtype=np.int64)
         numbers[self._by_key] = self._numbers
         return numbers[positions]
 
@@ -130,6 +130,34 @@ class Groups:
             np.cumsum(sizes) - sizes,
             rises=self._rises,
         )
+
+    def among(self, chosen: Mask) -> tuple[Groups, Mask]:
+        """Selects records; groups that are left without any are omitted.
+
+        Args:
+            chosen: one value per row of `rows`.
+
+        Returns:
+            The groups, and a mask of the present groups that are among them.
+        """
+        is_chosen = chosen[self._by_key]
+        counts = np.add.reduceat(is_chosen, self.starts, dtype=np.int64)
+        left = counts > 0
+        sizes = counts[left]
+        by_key = self._by_key[is_chosen]
+        starts = np.cumsum(sizes) - sizes
+        return Groups(self.rows, self.layout, self.runs, by_key, starts, rises=self._rises), left
+
+    def has_any(self, among: Mask) -> Mask:
+        """Mask of the groups with a record for which `among` holds (one value per row of `rows`)."""
+        found: Mask = np.logical_or.reduceat(among[self._by_key], self.starts)
+        return found
+
+    def spread(self, of_groups: Mask) -> Mask:
+        """For each row of `rows`, the value of its group; False for rows in no group."""
+        found = np.zeros(self.rows.num_rows, dtype=bool)
+        found[self._by_key] = np.repeat(of_groups, self.sizes)
+        return found
 
     @property
     def _numbers(self) -> IntPart:

@@ -12,13 +12,14 @@ the merge is split into tasks and passes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.rewriting.functions import LoneRecords, Merged, MergeFunction, merge_groups
+from lithify.rewriting.changelog import ChangelogSpec, changes_of, changes_of_lone
+from lithify.rewriting.functions import LoneRecords, Merged, merge_groups
 from lithify.rewriting.groups import Groups
 from lithify.rewriting.offsets import concat, take
 from lithify.rewriting.order import IntPart, concat_parts, rank_rows
@@ -28,16 +29,31 @@ from lithify.rewriting.spec import MergeSpec
 
 _ONLY_RUN = 0
 
+Record = Callable[[pa.RecordBatch], None]
+"""Receives the rows of the changelog, in key order."""
 
-def merge_cursors(cursors: Sequence[RunCursor], spec: MergeSpec) -> Iterator[pa.RecordBatch]:
+
+def forget(changes: pa.RecordBatch) -> None:
+    """Ignores the changelog."""
+    del changes
+
+
+def merge_cursors(
+    cursors: Sequence[RunCursor], spec: MergeSpec, record: Record = forget
+) -> Iterator[pa.RecordBatch]:
     """Merges all runs of a section: the results of the merge function, with strictly increasing keys.
+
+    Args:
+        cursors: the runs.
+        spec: how records are merged, and how changes are recorded.
+        record: receives the changes of each round before its results are yielded.
 
     Raises:
         CorruptTable: a run is not sorted.
         UnsupportedTable: a record has no order, or the function does not support it.
     """
     for taken in _rounds(cursors):
-        yield from _merge_round(taken, spec)
+        yield from _merge_round(taken, spec, record)
 
 
 def reduce_cursors(cursors: Sequence[RunCursor], spec: MergeSpec) -> Iterator[Piece]:
@@ -91,18 +107,27 @@ def _filled(cursors: Sequence[RunCursor]) -> list[RunCursor]:
     return [cursor for cursor in cursors if not cursor.is_exhausted]
 
 
-def _merge_round(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[pa.RecordBatch]:
+def _merge_round(taken: list[KeyedPiece], spec: MergeSpec, record: Record) -> Iterator[pa.RecordBatch]:
     """Makes one record per key; columns that are not compared are gathered once, at the end."""
-    if len(taken) == 1 and _passes_by(taken[0].piece, spec.function):
+    if len(taken) == 1 and _passes_by(taken[0].piece, spec):
+        if spec.changelog is not None:
+            changes = changes_of_lone(spec.changelog, spec.layout, taken[0].piece)
+            if changes is not None:
+                record(changes)
         yield _without_retractions(taken[0].piece.rows, spec)
     else:
-        yield from _merged(taken, spec)
+        yield from _merged(taken, spec, record)
 
 
-def _merged(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[pa.RecordBatch]:
+def _merged(taken: list[KeyedPiece], spec: MergeSpec, record: Record = forget) -> Iterator[pa.RecordBatch]:
     schema = taken[0].piece.rows.schema
     groups = _groups(taken, spec.layout)
     merged = merge_groups(spec.function, groups)
+    if spec.changelog is not None:
+        exists = ~_retracting(merged, groups)
+        exists = exists if merged.kept is None else exists & merged.kept
+        for changes in changes_of(spec.changelog, groups, merged, exists, schema):
+            record(changes)
     if spec.drop_retractions:
         merged = merged.without(_retracting(merged, groups))
     merged = merged.compacted()
@@ -120,6 +145,8 @@ def _reduced(taken: list[KeyedPiece], spec: MergeSpec) -> Iterator[Piece]:
     schema = taken[0].piece.rows.schema
     groups = _groups(taken, spec.layout)
     needed = spec.function.reduce(groups)
+    if needed is not None and spec.changelog is not None:
+        needed = _with_previous(needed, groups, spec.changelog)
     places = groups.order if needed is None else needed
     begins = None if len(places) == len(groups) else _begins(groups, places)
     runs, start = groups.runs[places], 0
@@ -187,9 +214,18 @@ def _retracting(merged: Merged, groups: Groups) -> Mask:
     return groups.retracts[records]
 
 
-def _passes_by(piece: Piece, function: MergeFunction) -> bool:
+def _with_previous(needed: IntPart, groups: Groups, changelog: ChangelogSpec) -> IntPart:
+    """The needed records and those that the changelog needs, in the order of `groups.order`."""
+    wanted = changelog.previous.needed(groups)
+    wanted[needed] = True
+    return groups.order[wanted[groups.order]]
+
+
+def _passes_by(piece: Piece, spec: MergeSpec) -> bool:
     """Whether rows that no other run overlaps can be passed on without merging."""
-    return piece.begins is None and function.lone_records is not LoneRecords.MERGED
+    if piece.begins is not None or spec.function.lone_records is LoneRecords.MERGED:
+        return False
+    return spec.changelog is None or isinstance(piece.run, int)
 
 
 def _without_retractions(rows: pa.RecordBatch, spec: MergeSpec) -> pa.RecordBatch:

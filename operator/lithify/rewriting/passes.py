@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from lithify.rewriting.budget import Budget
-from lithify.rewriting.merge import merge_cursors, reduce_cursors
+from lithify.rewriting.merge import Record, forget, merge_cursors, reduce_cursors
 from lithify.rewriting.runs import EVERYTHING, KeyRange, RunCursor, RunSource
 from lithify.rewriting.spec import MergeSpec
 from lithify.rewriting.spill import SpilledRun, spill
@@ -27,6 +27,7 @@ def merge_section(
     budget: Budget,
     spill_folder: Path,
     keys: KeyRange = EVERYTHING,
+    record: Record = forget,
 ) -> Iterator[pa.RecordBatch]:
     """Merges the runs of a section into the rows of the output, in key order.
 
@@ -36,6 +37,7 @@ def merge_section(
         budget: bytes to hold at a time.
         spill_folder: an existing local folder for runs on disk; they are deleted once read.
         keys: the part of the section to merge.
+        record: receives the rows of the changelog, in key order.
 
     Raises:
         CorruptTable: a run is not sorted.
@@ -49,7 +51,7 @@ def merge_section(
         )
     try:
         with _opened(runs, spec, budget, keys) as cursors:
-            yield from (rows for rows in merge_cursors(cursors, spec) if rows.num_rows)
+            yield from (rows for rows in merge_cursors(cursors, spec, record) if rows.num_rows)
     finally:
         _delete_spilled(runs)
 

@@ -104,16 +104,18 @@ class RollingWriter(Generic[Result]):
         """
         try:
             for batch in batches:
-                if isinstance(batch, pa.RecordBatch):
-                    self._write(batch)
-                else:
-                    self._copy(batch)
-            self._flush()
-            self._finish()
+                self.write(batch)
+            return self.finish()
         except BaseException:
-            self._abort()
+            self.abort()
             raise
-        return self._results
+
+    def write(self, rows: pa.RecordBatch | EncodedRows) -> None:
+        """Adds rows, for callers that cannot use `write_all`; they must call `finish` or `abort`."""
+        if isinstance(rows, pa.RecordBatch):
+            self._write(rows)
+        else:
+            self._copy(rows)
 
     def _write(self, batch: pa.RecordBatch) -> None:
         start = 0
@@ -141,6 +143,18 @@ class RollingWriter(Generic[Result]):
             self._file = self._open_file()
         self._file.copy(rows)
         self._roll_if_full()
+
+    def finish(self) -> list[Result]:
+        """Writes the rest; returns the results of `close` for each file, in key order."""
+        self._flush()
+        self._finish()
+        return self._results
+
+    def abort(self) -> None:
+        """Deletes open files."""
+        for file in (self._full, self._file):
+            if file is not None:
+                file.abort()
 
     def _room(self) -> int:
         """The number of rows, pending ones included, until the open file or row group reaches its limit."""
@@ -182,8 +196,3 @@ class RollingWriter(Generic[Result]):
         if self._full is not None:
             self._results.append(self._full.close())
             self._full = None
-
-    def _abort(self) -> None:
-        for file in (self._full, self._file):
-            if file is not None:
-                file.abort()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lithify.rewriting.changelog import ChangelogSpec
 from lithify.rewriting.functions import Deduplicate, MergeFunction
 from lithify.rewriting.records import RecordLayout
 
@@ -18,11 +19,13 @@ class MergeSpec:
         layout: key and order of the records.
         function: merges the records of a key.
         drop_retractions: whether records that retract their key are left out of the output.
+        changelog: how changes are recorded; None if they are not.
     """
 
     layout: RecordLayout
     function: MergeFunction = _NEWEST
     drop_retractions: bool = False
+    changelog: ChangelogSpec | None = None
 
     @property
     def compared_columns(self) -> tuple[str, ...]:

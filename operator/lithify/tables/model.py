@@ -73,6 +73,7 @@ class DataFile:
         earliest: earliest time among the rows in seconds since the epoch, for tables whose rows expire; None
             if unknown.
         handle: opaque key under which the adapter finds its other data about the file.
+        has_vector: whether a deletion vector says that some of its rows are deleted.
     """
 
     name: str
@@ -88,6 +89,7 @@ class DataFile:
     schema_id: int = 0
     earliest: int | None = None
     handle: Any = None
+    has_vector: bool = False
 
     @property
     def may_hold_deletes(self) -> bool:

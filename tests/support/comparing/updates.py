@@ -63,6 +63,7 @@ class Updates:
         compacted: after which commits Java compacts some runs.
         loaded: how many rows of as many keys come first, in two commits that Java moves to the top level.
         never_null: columns that have a value in every row.
+        key: the type of the key.
     """
 
     name: str
@@ -76,13 +77,14 @@ class Updates:
     compacted: tuple[int, ...] = (3,)
     loaded: int = 0
     never_null: tuple[str, ...] = ()
+    key: str = "INT NOT NULL"
 
     def make(self, oracle: Oracle, warehouse: Path) -> Table:
         """Creates the table and writes its commits."""
         random = Random(self.name)
         table = Table(warehouse, "db.t")
         options = {"bucket": "1", "merge-engine": "partial-update", "write-only": "true", **self.options}
-        oracle.create_table(table, {"id": "INT NOT NULL", **self.values}, ["id"], options=options)
+        oracle.create_table(table, {"id": self.key, **self.values}, ["id"], options=options)
         self._load(oracle, table, random)
         for commit in range(self.commits):
             keys = random.sample(range(self.key_values), self.written or self.key_values * 2 // 3)
@@ -100,7 +102,9 @@ class Updates:
                 oracle.manager_round(table, full=True, commit=True)
 
     def _row(self, random: Random, key: int) -> Row:
-        return [random.choice(self.kinds), key, *(self._value(random, name) for name in self.values)]
+        kind = random.choice(self.kinds)
+        id_ = f"k{key}" if self.key.startswith("STRING") else key
+        return [kind, id_, *(self._value(random, name) for name in self.values)]
 
     def _value(self, random: Random, name: str) -> Any:
         if name not in self.never_null and random.random() < self.nulls:

@@ -18,6 +18,7 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.binary_row import encode_row
 from lithify.tables.paimon.metadata.column_groups import with_columns
 from lithify.tables.paimon.metadata.entry_columns import NARROW
+from lithify.tables.paimon.metadata.index_manifests import Indexes
 from lithify.tables.paimon.metadata.view import View, by_bucket
 from lithify.tables.paimon.primary_key.planning import plan_run
 from lithify.tables.paimon.table import PaimonTable
@@ -116,7 +117,7 @@ def test_what_concerns_all_buckets_is_an_error_of_the_table(made: TableAddress) 
     with pytest.raises(UnsupportedTable):
         plan_run(
             table,
-            replace(view, index_types=frozenset({"DELETION_VECTORS"})),
+            replace(view, indexes=Indexes(frozenset({"DELETION_VECTORS"}), {})),
             Strategy.FULL,
             SystemClock(),
         )

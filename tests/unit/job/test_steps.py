@@ -15,7 +15,7 @@ from pypaimon.schema.data_types import AtomicType
 from pypaimon.schema.schema_change import SchemaChange
 
 from lithify.clock import Clock, SystemClock
-from lithify.errors import CommitConflict, StorageError, UnsupportedTable
+from lithify.errors import CommitConflict, StorageError
 from lithify.job.driver import Request, Silent, compact
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.steps import FIRST_BYTES, Commits, Pace
@@ -223,30 +223,6 @@ class Failing(InlineRunner):
         if not self._left:
             raise StorageError("/warehouse", "the disk is full")
         return results
-
-
-class WithChangelog(InlineRunner):
-    """Tasks that write a changelog file beside each data file, which no commit takes so far."""
-
-    def run(self, tasks: Sequence[MergeTask], clock: Clock, progress: Progress) -> list[TaskResult]:
-        results = super().run(tasks, clock, progress)
-        by_index = {task.index: task.target.folder for task in tasks}
-        return [self._with_changelog(result, by_index[result.index]) for result in results]
-
-    def _with_changelog(self, result: TaskResult, folder: str) -> TaskResult:
-        files = result.outputs.data
-        changelog = tuple(replace(file, name=file.name.replace("data-", "changelog-")) for file in files)
-        for file, copy in zip(files, changelog, strict=True):
-            Path(folder, copy.name).write_bytes(Path(folder, file.name).read_bytes())
-        return replace(result, outputs=replace(result.outputs, changelog=changelog))
-
-
-def test_outputs_that_cannot_be_committed_end_the_run_and_leave_no_file(orders: TableAddress) -> None:
-    files, before = sorted(Path(orders.warehouse).rglob("*.*")), rows(orders)
-    with pytest.raises(UnsupportedTable):
-        compact(Request(orders, Selection(strategy=Strategy.FULL)), WithChangelog(), SystemClock())
-    assert sorted(Path(orders.warehouse).rglob("*.*")) == files
-    assert rows(orders).equals(before)
 
 
 class TestCrashes:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lithify.errors import CorruptTable
 from lithify.planning.merge_tree.levels import build_levels
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
-from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions, Strategy
 from lithify.planning.merge_tree.rewrites import Rewrite
 from lithify.planning.merge_tree.triggers import Trigger
 from lithify.tables.model import DataFile, OrderKey
@@ -248,3 +248,28 @@ def compacted(files: Files, unit: Unit) -> Files:
 
 def span_of(rewrite: Rewrite) -> tuple[OrderKey, OrderKey]:
     return rewrite.sections[0].min_key, rewrite.sections[-1].max_key
+
+
+@pytest.mark.parametrize(
+    ("logged", "strategy", "files"),
+    [
+        (LoggedUpgrades.NONE, Strategy.FULL, []),
+        (LoggedUpgrades.TO_TOP, Strategy.FULL, ["new", "old"]),
+        (LoggedUpgrades.TO_TOP, Strategy.MINOR, []),
+        (LoggedUpgrades.OF_LEVEL0, Strategy.FULL, ["new"]),
+        (LoggedUpgrades.OF_LEVEL0, Strategy.MINOR, ["new"]),
+    ],
+)
+def test_upgraded_files_are_read_for_the_changelog(
+    logged: LoggedUpgrades, strategy: Strategy, files: list[str]
+) -> None:
+    policy = replace(POLICY, logged_upgrades=logged, force_level0=True, size_amplification_percent=10**6)
+    tree = [
+        file("new", (1, 2), level=0, size=10 * SMALL_FILE),
+        file("old", (3, 4), level=4, size=10**6 * SMALL_FILE),
+        file("top", (5, 6), level=5, size=10**7 * SMALL_FILE),
+    ]
+    unit = plan_bucket(bucket_of(tree), policy, strategy, MIDNIGHT)
+    assert isinstance(unit, Unit)
+    assert sorted(names(unit.logged)) == files
+    assert unit.read_bytes == sum(each.size for each in tree if each.name in files)

@@ -131,4 +131,18 @@ def test_a_rewrite_knows_its_files_and_bytes() -> None:
 def test_deletes_vanish_only_where_no_older_row_is_left(
     runs: list[tuple[int, int]], output: int, drops: bool
 ) -> None:
-    assert drops_deletes(levels_of(*runs), output) is drops
+    assert drops_deletes(levels_of(*runs), output, POLICY) is drops
+    marking = replace(POLICY, has_vectors=True)
+    assert drops_deletes(levels_of(*runs), output, marking) is (output > 0)
+
+
+def test_files_with_deletes_leave_level_0_by_a_rewrite_where_rows_are_deleted_by_vectors() -> None:
+    deletes = {"a": 0, "b": 1, "c": None, "d": 1}
+    files = [
+        replace(large(name, number, level=2 if name == "d" else 0), delete_rows=deletes[name])
+        for number, name in enumerate(deletes)
+    ]
+    for policy, rewritten in ((replace(POLICY, has_vectors=True), [["b"], ["c"]]), (POLICY, [])):
+        work = work_of_unit(files, TOP - 1, build_levels(files, TOP + 1), policy)
+        moved = [name for name in deletes if [name] not in rewritten]
+        assert fate(work) == (rewritten, moved)

@@ -145,6 +145,11 @@ class TestForcedLevel0:
     def test_rests(self, runs: Runs) -> None:
         assert pick_level0(levels_of(*runs), FORCED, MIDNIGHT) is None
 
+    @pytest.mark.parametrize(("files", "is_picked"), [(2, False), (3, True), (4, True)])
+    def test_a_gentle_pick_waits_for_files(self, files: int, *, is_picked: bool) -> None:
+        gentle = replace(FORCED, level0_trigger=3)
+        assert (pick_level0(levels_of(*[(0, 1)] * files), gentle, MIDNIGHT) is not None) is is_picked
+
     def test_the_universal_pick_comes_first(self) -> None:
         pick = pick_level0(levels_of(*[(0, 1)] * 5), FORCED, MIDNIGHT)
         assert summary(pick) == (5, 5, Trigger.SIZE_AMPLIFICATION)

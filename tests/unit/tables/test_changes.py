@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.errors import UnsupportedTable
 from lithify.tables.format import TaskOutputs
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
+from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
+from lithify.tables.paimon.deletion_vectors.maintaining import VectorChange
 from lithify.tables.paimon.metadata.binary_row import order_key
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
 from support.manifests import INT, entry, file_meta
@@ -55,12 +56,13 @@ class TestEntries:
         made = change(removed=[elsewhere], added=[file_meta("new", 5)]).entries()
         assert {(each.partition, each.bucket, each.total_buckets) for each in made} == {(b"p", 7, 8)}
 
-    @pytest.mark.parametrize("kind", ["changelog", "index"])
-    def test_what_a_commit_would_leave_out_is_refused(self, kind: str) -> None:
-        outputs = replace(TaskOutputs((file_meta("new", 5),)), **{kind: (file_meta("more"),)})
-        with pytest.raises(UnsupportedTable) as refused:
-            BucketChange(BUCKET, (A,), (), 5, outputs)
-        assert refused.value.table == "bucket-0"
+    def test_the_changelog_has_entries_of_its_own(self) -> None:
+        elsewhere = replace(A, partition=b"p", bucket=7, total_buckets=8)
+        outputs = TaskOutputs((file_meta("new", 5),), changelog=(file_meta("changes", 5),))
+        made = BucketChange(BUCKET, (elsewhere,), (), 5, outputs)
+        assert [each.file.name for each in made.entries()] == ["a", "new"]
+        assert made.changelog_entries() == [replace(elsewhere, kind=ADD, file=file_meta("changes", 5))]
+        assert [(bucket, file.name) for bucket, file in made.placed] == [(BUCKET, "new"), (BUCKET, "changes")]
 
 
 @dataclass(frozen=True)
@@ -149,3 +151,37 @@ def test_a_conflict_is_an_overlap_of_two_files_of_a_level_above_zero(
     input_ = entry("input", 0)
     problem = conflict_of(change(removed=[input_], added=new), [*live, input_], KEY)
     assert (problem is not None) == overlaps
+
+
+def vectors(name: str, *files: str) -> VectorIndex:
+    return VectorIndex(name, 1, {file: VectorRange(1, 1, 1) for file in files})
+
+
+OLD, OTHER = vectors("old", "b", "c"), vectors("other", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "after", "problem"),
+    [
+        pytest.param((OLD,), (OLD,), OLD, None, id="nothing changes"),
+        pytest.param((OLD,), (OLD,), vectors("new", "b"), None, id="a vector of a file that stays"),
+        pytest.param((OLD,), (OLD,), None, None, id="none is left"),
+        pytest.param((OLD,), (OTHER,), OLD, "changed the deletion vectors", id="others have changed them"),
+        pytest.param((OLD,), (), None, "changed the deletion vectors", id="others have dropped them"),
+        pytest.param((), (OLD,), None, "changed the deletion vectors", id="others have made them"),
+        pytest.param(
+            (), (), vectors("new", "gone"), "gone is no longer there", id="others have replaced the file"
+        ),
+        pytest.param((), (), vectors("new", "a"), "a is no longer there", id="the file is an input"),
+    ],
+)
+def test_vectors_need_their_files_and_those_that_were_read(
+    before: tuple[VectorIndex, ...],
+    now: tuple[VectorIndex, ...],
+    after: VectorIndex | None,
+    problem: str | None,
+) -> None:
+    is_new = after is not None and after not in before
+    mine = replace(change(removed=[A]), vectors=VectorChange(before, after, is_new=is_new or after is None))
+    found = conflict_of(mine, [A, B, C], KEY, now)
+    assert found is None if problem is None else problem in (found or "")

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,22 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyroaring import BitMap
 
 from lithify.clock import SystemClock
 from lithify.rewriting.budget import Budget
+from lithify.rewriting.changelog import ChangelogSpec
 from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.format import TaskResult
-from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.deletion_vectors.bitmaps import DeletionVector
+from lithify.tables.paimon.deletion_vectors.index_files import located, write_vectors
+from lithify.tables.paimon.metadata.entries import APPEND_SOURCE, FileMeta
 from lithify.tables.paimon.primary_key import copying
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 from lithify.tables.paimon.primary_key.merge_task import MergeTask, run_task
+from lithify.tables.paimon.primary_key.previous_records import KINDS, TopLevelRecords
 from lithify.tables.paimon.schema.schema import Schema, merge_spec
 from support.data_files import Rows, input_file, local_storage, read, target, write
 from support.manifests import schema
@@ -221,6 +227,23 @@ def expiring(task: MergeTask) -> MergeTask:
     return replace(task, expired=ExpiredRows("id", "INT", -1_000))
 
 
+def logging(task: MergeTask) -> MergeTask:
+    """The task, of a table whose full compactions write the changelog."""
+    top = len(task.sections[0]) - 1
+    spec = replace(task.spec, changelog=ChangelogSpec(TopLevelRecords(top), KINDS))
+    return replace(task, spec=spec, changelog=replace(task.target, source=APPEND_SOURCE))
+
+
+def marked(task: MergeTask, *, of: int, rows: Sequence[int]) -> MergeTask:
+    """The task of which one file of the large run has a deletion vector."""
+    *others, large = task.sections[0]
+    name, vector = Path(large[of].path).name, DeletionVector(BitMap(rows), is_wide=False)
+    folder = f"{task.target.folder}-index"
+    index = write_vectors(task.storage, f"{folder}/index-{of}", {name: vector})
+    file = replace(large[of], vector=located(folder, index, name))
+    return replace(task, sections=((*others, (*large[:of], file, *large[of + 1 :])),))
+
+
 UNFIT = {
     "another codec": lambda task: written_by_another(task, compression="snappy"),
     "other names of lists": lambda task: written_by_another(
@@ -236,6 +259,9 @@ UNFIT = {
     "other files are written": lambda task: replace(
         task, target=target(Path(task.target.folder), SCHEMA, {"file.format": "orc"})
     ),
+    "changes are logged": logging,
+    "files only change level": lambda task: replace(task, rewrites=False),
+    "all files have deleted rows": partial(marked, of=0, rows=[0, 7, 49]),
     "keys are looked up": lambda task: replace(
         task, known=task.sections[0][:1], spec=replace(task.spec, function=FirstRow())
     ),
@@ -249,6 +275,20 @@ def test_what_does_not_fit_is_merged(tmp_path: Path, name: str) -> None:
         assert assert_same(task).outputs.copied_bytes == 0
     else:
         assert run(task).outputs.copied_bytes == 0
+
+
+def test_changes_are_those_of_all_rows(tmp_path: Path) -> None:
+    task = logging(task_of(tmp_path, [HUNDRED], [[row(21, sequence=NEW), row(40, sequence=NEW)]]))
+    (changes,) = run(task).outputs.changelog
+    assert changes.rows == 3  # an insert, and both values of an update
+
+
+@pytest.mark.parametrize("of", [0, 1])
+def test_only_files_without_deleted_rows_are_copied(tmp_path: Path, of: int) -> None:
+    task = task_of(tmp_path, [HUNDRED[:2], HUNDRED[2:]], [[row(81, sequence=NEW)]])
+    result = assert_same(marked(task, of=of, rows=[1, 12]))
+    assert result.outputs.copied_bytes > 0
+    assert sum(file.rows for file in result.outputs.data) == 51 - 2
 
 
 @pytest.mark.parametrize("kind", ["TIMESTAMP(9)", "VARIANT", {"type": "ARRAY", "element": "TIMESTAMP(9)"}])

@@ -179,7 +179,9 @@ SOME = "61cd08bc-7d96-4546-889c-ec4b916307bc"
     [
         (f"manifest-{UUID_4}-0", True),
         (f"manifest-list-{UUID_4}-17", True),
-        (f"index-manifest-{UUID_4}-0", False),
+        (f"index-manifest-{UUID_4}-0", True),
+        (f"index-manifest-list-{UUID_4}-0", False),
+        (f"index-{UUID_4}-0", False),
         (f"manifest-list-{UUID_4}-x", False),
         (f"manifest-{UUID_4}", False),
         (f"xmanifest-{UUID_4}-0", False),

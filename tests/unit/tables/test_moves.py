@@ -13,6 +13,7 @@ from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.admitting import admitted
 from lithify.tables.paimon.commit.changes import BucketChange
 from lithify.tables.paimon.commit.moves import MovedRows
+from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, ManifestEntry
 from lithify.tables.paimon.metadata.partition_layouts import NO_FILES, PartitionLayout, partition_layouts
 from support.manifests import entry, file_meta
@@ -80,7 +81,7 @@ def test_conflicts(case: Case) -> None:
     live[b"p", 0] = [other]
     apart = BucketChange(BucketId(b"p", 0, "p/bucket-0"), (other,), (), 5, TaskOutputs())
 
-    ready, conflicts = admitted([MOVE, apart], live, KEY)
+    ready, conflicts = admitted([MOVE, apart], live, KEY, {})
 
     if case.names is None:
         assert (ready, conflicts) == ([MOVE, apart], {})
@@ -91,8 +92,17 @@ def test_conflicts(case: Case) -> None:
 
 def test_inputs_are_taken_as_the_snapshot_has_them() -> None:
     told = replace(A, file=replace(A.file, key_stats=replace(A.file.key_stats, null_counts=(1,))))
-    (found,), _ = admitted([MOVE], {(b"", -2): [told, B]}, KEY)
+    (found,), _ = admitted([MOVE], {(b"", -2): [told, B]}, KEY, {})
     assert found.inputs == (told, B)
+
+
+def test_others_that_change_vectors_conflict_with_a_compaction_but_not_with_a_move() -> None:
+    live = {(b"", -2): [A, B], (b"p", 0): [replace(entry("other"), partition=b"p")]}
+    apart = BucketChange(BucketId(b"p", 0, "p/bucket-0"), tuple(live[b"p", 0]), (), 5, TaskOutputs())
+    others = VectorIndex("index-1", 10, {"other": VectorRange(1, 8, 1)})
+    ready, conflicts = admitted([MOVE, apart], live, KEY, {(b"p", 0): [others]})
+    assert ready == [MOVE]
+    assert "deletion vectors" in conflicts[apart.bucket]
 
 
 def files(*places: tuple[bytes, int, int, int]) -> pa.Table:

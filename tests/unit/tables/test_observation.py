@@ -171,11 +171,11 @@ class TestWhatIsFound:
             assert (found.write_only, found.snapshots.writers_expire) == (write_only, not write_only)
 
     def test_what_stands_in_the_way_is_told_beside_the_rest(self, tmp_path: Path) -> None:
-        table = SmallTable(tmp_path / "warehouse", options={"changelog-producer": "input"}).create()
+        table = SmallTable(tmp_path / "warehouse", options={"lookup.remote-file.enabled": "true"}).create()
         table.append()
         found = Watcher(table, tmp_path / "kept").find()
         assert found.files == 4
-        assert any("changelog-producer" in refusal for refusal in found.refusals)
+        assert any("lookup.remote-file.enabled" in refusal for refusal in found.refusals)
 
     def test_partitions_by_a_filter(self, table: SmallTable, watcher: Watcher) -> None:
         for _ in range(4):

@@ -10,10 +10,17 @@ import pytest
 
 from lithify.errors import InvalidOption
 from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
+from lithify.planning.merge_tree.policy import (
+    EarlyFull,
+    LoggedUpgrades,
+    MergeTreeOptions,
+    OffPeak,
+    PickingRule,
+)
 from lithify.rewriting.records import SequenceField
 from lithify.tables.files.options import FileOptions
 from lithify.tables.files.statistics import StatsModes
+from lithify.tables.paimon.options.changelog_options import ChangelogOptions, ChangelogProducer
 from lithify.tables.paimon.options.table_options import (
     CommitOptions,
     LocationOptions,
@@ -70,6 +77,7 @@ def test_defaults_are_paimons() -> None:
         sequence_fields=(),
         snapshot_ordering=False,
         ignore_deletes=False,
+        changelog=ChangelogOptions(ChangelogProducer.NONE),
     )
 
 
@@ -439,3 +447,92 @@ def test_how_append_tables_are_packed(options: dict[str, str], changes: dict[str
     assert found.packing == replace(PackingOptions(), **changes)
     assert found.files.target_size == found.packing.target_file_size
     assert read_options(options).packing is None
+
+
+class TestChangelogs:
+    def test_full_compactions_log_what_reaches_the_top(self) -> None:
+        read = read_options({"changelog-producer": "full-compaction"})
+        assert read.policy.logged_upgrades is LoggedUpgrades.TO_TOP
+        assert (read.policy.force_level0, read.policy.looks_up, read.delta_commits) == (False, False, 1)
+
+    @pytest.mark.parametrize(("commits", "counted"), [("7", 7), ("0", 1), ("-3", 1)])
+    def test_full_compactions_count_at_least_one_commit(self, commits: str, counted: int) -> None:
+        options = {"changelog-producer": "full-compaction", "full-compaction.delta-commits": commits}
+        assert read_options(options).delta_commits == counted
+
+    @pytest.mark.parametrize(
+        ("options", "must_rewrite"),
+        [
+            ({}, False),
+            ({"sequence.field": "v"}, True),
+            ({"merge-engine": "partial-update"}, True),
+            ({"merge-engine": "first-row"}, True),
+        ],
+    )
+    def test_lookups_leave_nothing_in_level_0(self, options: dict[str, str], *, must_rewrite: bool) -> None:
+        policy = read_options({"changelog-producer": "lookup", **options}).policy
+        assert (policy.force_level0, policy.level0_trigger, policy.looks_up) == (True, 1, must_rewrite)
+        assert policy.logged_upgrades is LoggedUpgrades.OF_LEVEL0
+
+    def test_forced_lookups_log_nothing(self) -> None:
+        read = read_options({"force-lookup": "true"})
+        assert (read.policy.force_level0, read.policy.logged_upgrades) == (True, LoggedUpgrades.NONE)
+        assert read.changelog_files is None
+
+    @pytest.mark.parametrize(
+        ("options", "trigger"),
+        [
+            ({}, 10),
+            ({"lookup-compact.max-interval": "7"}, 7),
+            ({"lookup-compact.max-interval": "2"}, 5),
+            ({"num-sorted-run.compaction-trigger": "3"}, 6),
+        ],
+    )
+    def test_gentle_lookups_wait_for_files(self, options: dict[str, str], trigger: int) -> None:
+        gentle = {"changelog-producer": "lookup", "lookup-compact": "gentle", **options}
+        assert read_options(gentle).policy.level0_trigger == trigger
+
+    def test_levels_of_another_format_are_known(self) -> None:
+        options = {"force-lookup": "true", "file.format.per.level": "0:avro,3:avro,5:orc"}
+        assert read_options(options).policy.reformatted == {1, 2, 4, 5}
+
+    @pytest.mark.parametrize(
+        ("options", "must_rewrite"),
+        [({}, False), ({"sequence.field": "v"}, True), ({"merge-engine": "aggregation"}, True)],
+    )
+    def test_deletion_vectors_are_planned_like_lookups(
+        self, options: dict[str, str], *, must_rewrite: bool
+    ) -> None:
+        lookups = {"force-lookup": "true", "file.format.per.level": "5:orc", "lookup-compact": "gentle"}
+        forced = read_options({**options, **lookups}).policy
+        del lookups["force-lookup"]
+        marked = read_options({**options, **lookups, "deletion-vectors.enabled": "true"}).policy
+        assert marked == replace(forced, has_vectors=True)
+        assert (marked.force_level0, marked.level0_trigger, marked.looks_up) == (True, 10, must_rewrite)
+
+    def test_changelog_files_have_options_of_their_own(self) -> None:
+        read = read_options(
+            {
+                "changelog-producer": "lookup",
+                "changelog-file.prefix": "changes-",
+                "changelog-file.format": "ORC",
+                "changelog-file.compression": "snappy",
+                "changelog-file.stats-mode": "counts",
+                "file.format.per.level.5": "avro",
+            }
+        )
+        assert read.changelog_files is not None
+        for level in (0, 5):
+            files = read.changelog_files.at(level)
+            assert (files.prefix, files.format, files.compression) == ("changes-", "orc", "snappy")
+            assert files.stats.default == "counts"
+        assert (read.files.at(5).format, read.files.prefix) == ("avro", "data-")
+
+    def test_changelog_files_are_by_default_like_data_files_of_their_level(self) -> None:
+        options = {"changelog-producer": "full-compaction", "file.format.per.level.5": "avro"}
+        files = read_options(options).changelog_files
+        assert files is not None
+        assert [(files.at(level).format, files.at(level).prefix) for level in (0, 5)] == [
+            ("parquet", "changelog-"),
+            ("avro", "changelog-"),
+        ]

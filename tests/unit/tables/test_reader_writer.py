@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from lithify.errors import CorruptTable, MissingFile, StorageError
 from lithify.rewriting.order import fold_float
 from lithify.rewriting.runs import EVERYTHING, Key, KeyRange
-from lithify.tables.files.model import InputFile
+from lithify.tables.files.model import FirstKeys, InputFile
 from lithify.tables.files.parquet.reader import ParquetReader
 from lithify.tables.files.types import ColumnType, Raw, order_parts
 from lithify.tables.paimon.metadata.binary_row import decode_row
@@ -696,6 +697,22 @@ class TestKeyRanges:
         meta = write(tmp_path, OLD, [[{"id": n, "name": "x"}] for n in range(5)])
         file = input_file(tmp_path, meta, is_inside=False)
         assert row_groups(reading([file], [OLD, newest], ["key"], KeyRange((2,), (3,))), file) == [2, 3]
+
+    @pytest.mark.parametrize(
+        ("keys", "groups"), [([25], [1]), ([9, 10, 40], [0, 2]), ([10, 15], []), ([], [])]
+    )
+    def test_only_row_groups_that_may_have_some_keys(
+        self, tmp_path: Path, keys: list[int], groups: list[int]
+    ) -> None:
+        meta = write(tmp_path, SIMPLE, [simple_rows(*range(start, start + 10)) for start in (0, 20, 40)])
+        file = input_file(tmp_path, meta, is_inside=True)
+        among = FirstKeys(np.array(keys, dtype=np.int64))
+        how = reading([file], [SIMPLE], ["id"])
+        reader = ParquetReader(local_storage())
+        assert reader.row_groups(file, how.wanted(file, 1, among=among)) == groups
+        pieces = FileRun([file], how, among=among).pieces(1 << 20)
+        found = [row for piece in pieces for row in piece.rows.column("id").to_pylist()]
+        assert found == [key for key in keys if key not in (10, 15)]
 
     def test_without_statistics_all_are_read(self, tmp_path: Path) -> None:
         keyed = schema([("k", "STRING NOT NULL")], ["k"])

@@ -13,7 +13,8 @@ ACCEPTED = [
     case("merge-engine", "deduplicate", id="a supported value"),
     case("merge-engine", "Deduplicate", id="enum values are parsed without regard to case"),
     case("deletion-vectors.enabled", "FALSE", id="booleans are parsed without regard to case"),
-    case("changelog-producer", "none", id="a refused feature with its neutral value"),
+    case("lookup.remote-file.enabled", "false", id="a refused feature with its neutral value"),
+    case("changelog-producer", "LOOKUP", id="a supported value in capitals"),
     case("metadata.iceberg.storage", "disabled", id="the iceberg view switched off"),
     case("row-tracking.enabled", "false", id="row tracking switched off"),
     case("sequence.snapshot-ordering", "false", id="snapshot ordering switched off"),
@@ -48,9 +49,9 @@ ACCEPTED = [
 
 REFUSED = [
     case("merge-engine", "of-my-own", id="a merge engine that Paimon does not have"),
-    case("changelog-producer", "lookup", id="a changelog producer"),
-    case("changelog-producer", "INPUT", id="a refused value in capitals"),
-    case("deletion-vectors.enabled", "true", id="deletion vectors"),
+    case("changelog-producer", "of-my-own", id="a changelog producer that Paimon does not have"),
+    case("lookup.remote-file.enabled", "TRUE", id="a refused value in capitals"),
+    case("deletion-vectors.modifiable", "true", id="deletion vectors that can be switched off"),
     case("bucket", "-3", id="a number of buckets that Paimon does not know"),
     case("bucket", "0", id="no bucket at all"),
     case("bucket", "four", id="not a number"),
@@ -111,9 +112,9 @@ def test_unclassified_options_are_refused_by_name(name: str) -> None:
 
 
 def test_all_refusals_come_sorted_by_name() -> None:
-    options = {"z.new": "1", "merge-engine": "of-my-own", "bucket": "4", "changelog-producer": "input"}
+    options = {"z.new": "1", "merge-engine": "of-my-own", "bucket": "4", "force-lookup": "of course"}
     refusals = check_options(options)
-    assert [r.name for r in refusals] == ["changelog-producer", "merge-engine", "z.new"]
+    assert [r.name for r in refusals] == ["force-lookup", "merge-engine", "z.new"]
 
 
 def test_a_refusal_reads_as_a_clause_and_names_what_would_do() -> None:

@@ -14,6 +14,7 @@ from lithify.errors import UnsupportedTable
 from lithify.tables.model import BucketId, OrderKey, fingerprint_of
 from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import decode_entries
+from lithify.tables.paimon.metadata.index_manifests import NO_INDEXES
 from lithify.tables.paimon.metadata.view import View, by_bucket
 from lithify.tables.paimon.schema.evolution import file_problems
 from support.properties import examples
@@ -35,7 +36,7 @@ def keys(bounds: pa.Array) -> list[OrderKey]:
 
 def view_of(listed: list[ManifestEntry]) -> View:
     files, spans = by_bucket(decode_entries(manifest(listed)), bucket_id)
-    return View(1, 0, frozenset(), files, spans, keys)
+    return View(1, 0, NO_INDEXES, files, spans, keys)
 
 
 @st.composite

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lithify.planning.merge_tree.levels import Levels, build_levels
-from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions, Strategy
 from lithify.planning.merge_tree.rewrites import UnitWork, drops_deletes, work_of_top_files, work_of_unit
 from lithify.planning.merge_tree.triggers import Trigger, TriggerVerdict
 from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
@@ -36,6 +36,7 @@ class Unit:
         levels: the tree from which the files were picked.
         expired_before: rows with an earlier time (seconds since the epoch) are dropped; None if rows never
             expire.
+        logged: upgraded files whose rows go to the changelog.
     """
 
     bucket: BucketId
@@ -47,6 +48,7 @@ class Unit:
     verdict: TriggerVerdict
     levels: Levels
     expired_before: int | None = None
+    logged: tuple[DataFile, ...] = ()
 
     @property
     def inputs(self) -> tuple[DataFile, ...]:
@@ -91,8 +93,8 @@ class Unit:
 
     @property
     def read_bytes(self) -> int:
-        """Bytes of the files that are rewritten."""
-        return sum(rewrite.size for rewrite in self.work.rewrites)
+        """Bytes of the files that are rewritten, or read for the changelog."""
+        return sum(rewrite.size for rewrite in self.work.rewrites) + sum(file.size for file in self.logged)
 
     @property
     def rewritten_files(self) -> int:
@@ -128,25 +130,29 @@ def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, no
     if pick is None:
         return Rest(bucket.id, NO_TRIGGER)
     before = policy.expired_before(now)
-    return _unit(bucket, levels, pick, _work(levels, pick, policy, before), before)
+    return _unit(bucket, levels, pick, _work(levels, pick, policy, before), policy, before)
 
 
 def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions, now: datetime) -> Unit | Rest:
     """Compacts all files to the top level.
 
-    In a bucket whose files are all at the top level already, only files with expired rows are rewritten, or
-    all files if the table requires that.
+    In a bucket whose files are all at the top level already, only files with expired or deleted rows are
+    rewritten, or all files if the table requires that.
     """
     verdict = TriggerVerdict(Trigger.FULL, fired=True, detail="a full compaction was asked for")
     everything = Pick(levels.runs, levels.max_level, verdict)
     before = policy.expired_before(now)
     (only, *others) = levels.runs
     if others or only.level != levels.max_level:
-        return _unit(bucket, levels, everything, _work(levels, everything, policy, before), before)
-    files = [file for file in only.files if policy.force_rewrite or file.has_expired_rows(before)]
+        return _unit(bucket, levels, everything, _work(levels, everything, policy, before), policy, before)
+    files = [file for file in only.files if _is_rewritten_at_top(file, policy, before)]
     if not files:
         return Rest(bucket.id, ALL_AT_TOP)
-    return _unit(bucket, levels, everything, work_of_top_files(files), before)
+    return _unit(bucket, levels, everything, work_of_top_files(files), policy, before)
+
+
+def _is_rewritten_at_top(file: DataFile, policy: MergeTreeOptions, expired_before: int | None) -> bool:
+    return policy.force_rewrite or file.has_vector or file.has_expired_rows(expired_before)
 
 
 def _work(levels: Levels, pick: Pick, policy: MergeTreeOptions, expired_before: int | None) -> UnitWork:
@@ -154,17 +160,34 @@ def _work(levels: Levels, pick: Pick, policy: MergeTreeOptions, expired_before: 
     return work_of_unit(files, pick.output_level, levels, policy, expired_before)
 
 
-def _unit(bucket: Bucket, levels: Levels, pick: Pick, work: UnitWork, expired_before: int | None) -> Unit:
+def _unit(
+    bucket: Bucket,
+    levels: Levels,
+    pick: Pick,
+    work: UnitWork,
+    policy: MergeTreeOptions,
+    expired_before: int | None,
+) -> Unit:
     numbers = levels.run_numbers()
     files = tuple(file for run in pick.runs for file in run.files)
     return Unit(
         bucket=bucket.id,
         files=files,
         output_level=pick.output_level,
-        drop_deletes=drops_deletes(levels, pick.output_level),
+        drop_deletes=drops_deletes(levels, pick.output_level, policy),
         work=work,
         run_numbers={file.name: numbers[file.name] for file in files},
         verdict=pick.verdict,
         levels=levels,
         expired_before=expired_before,
+        logged=_logged(work, pick, levels, policy),
     )
+
+
+def _logged(work: UnitWork, pick: Pick, levels: Levels, policy: MergeTreeOptions) -> tuple[DataFile, ...]:
+    match policy.logged_upgrades:
+        case LoggedUpgrades.TO_TOP if pick.output_level == levels.max_level:
+            return work.upgrades
+        case LoggedUpgrades.OF_LEVEL0:
+            return tuple(file for file in work.upgrades if file.level == 0)
+    return ()

@@ -33,6 +33,14 @@ class Strategy(StrEnum):
     FULL = "full"
 
 
+class LoggedUpgrades(StrEnum):
+    """Which upgraded files are read because their rows go to the changelog."""
+
+    NONE = "none"
+    TO_TOP = "to the top level"
+    OF_LEVEL0 = "of level 0"
+
+
 @dataclass(frozen=True, slots=True)
 class OffPeak:
     """Hours (local to the table's time zone) in which the size ratio is relaxed by `ratio` per cent."""
@@ -77,8 +85,14 @@ class MergeTreeOptions:
         early_full: conditions of an early full compaction.
         off_peak: hours with a relaxed size ratio.
         force_level0: a minor pick always takes all of level 0 (`compaction.force-up-level-0`).
-        looks_up: a level-0 file is upgraded only to the top level and otherwise rewritten, because rows whose
-            key exists in a level above are dropped.
+        looks_up: a level-0 file is upgraded only to the top level and otherwise rewritten, because its rows
+            are merged with rows of their keys in levels above, or dropped for them.
+        has_vectors: rows of levels above the output that level 0 supersedes are deleted by deletion vectors,
+            so no level but 0 has deletes (`deletion-vectors.enabled`).
+        level0_trigger: number of level-0 files from which it does.
+        reformatted: levels to which a level-0 file is always rewritten, because files there have another
+            format and rows are looked up.
+        logged_upgrades: which upgraded files are read for the changelog.
         force_rewrite: no file is ever upgraded in metadata (`compaction.force-rewrite-all-files`).
         target_file_size: size at which output files roll.
         small_file_size: files below this are rewritten with adjacent ones.
@@ -95,6 +109,10 @@ class MergeTreeOptions:
     force_level0: bool = False
     force_rewrite: bool = False
     looks_up: bool = False
+    has_vectors: bool = False
+    level0_trigger: int = 1
+    reformatted: frozenset[int] = frozenset()
+    logged_upgrades: LoggedUpgrades = LoggedUpgrades.NONE
     target_file_size: int = 128 << 20
     small_file_size: int = (128 << 20) // 10 * 7
     expire_seconds: int | None = None

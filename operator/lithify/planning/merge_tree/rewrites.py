@@ -41,9 +41,10 @@ class UnitWork:
     upgrades: tuple[DataFile, ...]
 
 
-def drops_deletes(levels: Levels, output_level: int) -> bool:
-    """Whether deletes may be dropped: only when no older data lies below the output."""
-    return output_level != 0 and output_level >= levels.highest_non_empty
+def drops_deletes(levels: Levels, output_level: int, policy: MergeTreeOptions) -> bool:
+    """Whether deletes may be dropped: no older data lies below the output, or it is deleted there, too."""
+    is_lowest = output_level >= levels.highest_non_empty
+    return output_level != 0 and (is_lowest or policy.has_vectors)
 
 
 def work_of_unit(
@@ -110,7 +111,10 @@ class _Walk:
     def _needs_rewrite(self, file: DataFile) -> bool:
         """Whether moving a file changes its rows, so that a metadata change is not enough."""
         policy = self._policy
-        holds_deletes = self._to_top and file.may_hold_deletes
-        must_look_up = policy.looks_up and file.level == 0 and not self._to_top
+        is_new = file.level == 0
+        loses_deletes = self._to_top or (policy.has_vectors and is_new)
+        holds_deletes = loses_deletes and file.may_hold_deletes
+        must_look_up = is_new and policy.looks_up and not self._to_top
+        changes_format = is_new and self._output_level in policy.reformatted
         is_asked_for = policy.force_rewrite or file.has_expired_rows(self._expired_before)
-        return holds_deletes or must_look_up or is_asked_for
+        return holds_deletes or must_look_up or changes_format or is_asked_for

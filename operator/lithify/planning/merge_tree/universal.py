@@ -50,10 +50,10 @@ def pick_universal(levels: Levels, policy: MergeTreeOptions, now: datetime) -> P
 
 
 def pick_level0(levels: Levels, policy: MergeTreeOptions, now: datetime) -> Pick | None:
-    """The universal pick, else all of level 0 plus the runs that the size ratio adds."""
+    """The universal pick, else all of level 0, if it has enough files, plus runs that the size ratio adds."""
     pick = pick_universal(levels, policy, now)
     taken = len(levels.level0)
-    if pick is not None or taken == 0:
+    if pick is not None or taken < policy.level0_trigger:
         return pick
     forced = TriggerVerdict(
         Trigger.FORCED_LEVEL0, fired=True, detail=f"{taken} level-0 files, none may be left"
@@ -74,7 +74,7 @@ def explain(levels: Levels, policy: MergeTreeOptions, now: datetime) -> list[Tri
         sorted_runs(levels, policy),
     ]
     if policy.force_level0:
-        fired = bool(levels.level0)
+        fired = len(levels.level0) >= policy.level0_trigger
         verdicts.append(TriggerVerdict(Trigger.FORCED_LEVEL0, fired, f"{len(levels.level0)} level-0 files"))
     return verdicts
 

@@ -5,16 +5,34 @@ Implemented by the packages beside this module, called by adapters. Knows no for
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.errors import CorruptTable
+from lithify.rewriting.order import KeyValue, Part, key_at
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.types import ColumnType, Field, Raw, order_parts
+
+
+@dataclass(frozen=True, slots=True)
+class VectorLocation:
+    """Where the deletion vector of a data file is.
+
+    Attributes:
+        path: the file that has it.
+        offset: its first byte.
+        length: its length, as the table format counts it.
+    """
+
+    path: str
+    offset: int
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +47,10 @@ class InputFile:
         run: run number in the whole unit.
         is_inside: whether all keys of the file are in the range that the task merges.
         sequence: sequence number assigned to all rows of the file, None if each row has its own.
-        is_copyable: whether its row groups may be copied as they are where no other run has their keys.
+        is_copyable: whether its row groups may be copied as they are where no other run has their keys; not
+            if it has a vector.
+        vector: the deletion vector of the file; None if none of its rows is deleted.
+        number: number by which a merge identifies rows of the file, None if it need not (`positions`).
     """
 
     path: str
@@ -40,6 +61,8 @@ class InputFile:
     is_inside: bool = True
     sequence: int | None = None
     is_copyable: bool = False
+    vector: VectorLocation | None = None
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +83,31 @@ class FileColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstKeys:
+    """Values of the first part of the key (see `rewriting.order`), ascending and distinct."""
+
+    values: Part
+
+    def any_within(self, low: KeyValue, high: KeyValue) -> bool:
+        """Whether any lies between two bounds, both included."""
+        place = bisect_left(range(len(self.values)), low, key=self._at)
+        return place < len(self.values) and self._at(place) <= high  # type: ignore[operator]
+
+    def among(self, part: Part) -> pa.BooleanArray:
+        """Which values of an ascending part are among these."""
+        if not len(part):
+            return pa.array([], pa.bool_())
+        places = range(len(self.values))
+        start = bisect_left(places, key_at([part], 0)[0], key=self._at)
+        stop = bisect_right(places, key_at([part], len(part) - 1)[0], key=self._at)
+        return pc.is_in(pa.array(part), value_set=pa.array(self.values[start:stop]))
+
+    def _at(self, place: int) -> KeyValue:
+        (value,) = key_at([self.values], place)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What to read of a data file.
 
@@ -71,6 +119,7 @@ class Wanted:
         instants_are_local: whether instants in ORC files depend on time zones, as in old Java versions.
         fields: ids of the ROW fields that still exist, None for all of them.
         row_groups: the row groups to read of a Parquet file, None for all.
+        among: rows whose key begins with none of these values may be skipped; None if all rows are wanted.
     """
 
     columns: Sequence[FileColumn]
@@ -80,6 +129,7 @@ class Wanted:
     instants_are_local: bool = False
     fields: frozenset[int] | None = None
     row_groups: Collection[int] | None = None
+    among: FirstKeys | None = None
 
     @property
     def names(self) -> list[str]:
@@ -93,12 +143,13 @@ class Wanted:
                 yield part
 
     def may_hold(self, low: Raw, high: Raw) -> bool:
-        """Whether rows whose first key column lies between two values may be in the range."""
+        """Whether rows whose first key column lies between two values may be wanted."""
         after, upto = self.keys.after, self.keys.upto
         if self.first_key is None:
             return True
         least, most = (order_parts(self.first_key.type, bound)[:1] for bound in (low, high))
-        return (after is None or most >= after[:1]) and (upto is None or least <= upto[:1])
+        is_inside = (after is None or most >= after[:1]) and (upto is None or least <= upto[:1])
+        return is_inside and (self.among is None or self.among.any_within(least[0], most[0]))
 
 
 class Unwritable(Exception):
@@ -127,6 +178,10 @@ class FormatReader(Protocol):
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
         """Whether any row has one of the values in a column of small integers without nulls."""
+        ...
+
+    def spans(self, file: InputFile, wanted: Wanted) -> Sequence[tuple[int, int]]:
+        """First row and number of rows of each part of the file that `batches` reads, in their order."""
         ...
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:

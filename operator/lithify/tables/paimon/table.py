@@ -25,12 +25,15 @@ from lithify.tables.paimon.commit.conditional_put import check_heeded
 from lithify.tables.paimon.commit.journal import Journal
 from lithify.tables.paimon.commit.journal_files import ExternalRoots
 from lithify.tables.paimon.commit.lineage import Lineage
+from lithify.tables.paimon.deletion_vectors.index_files import DELETION_VECTORS, VectorIndex
 from lithify.tables.paimon.layout.file_locations import POSTPONED, FileLocations
+from lithify.tables.paimon.layout.file_names import INDEX_FOLDER
 from lithify.tables.paimon.metadata.binary_row import order_key
 from lithify.tables.paimon.metadata.earliest_times import EarliestTimes
 from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, FileMeta, ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import Earliest
 from lithify.tables.paimon.metadata.entry_selection import ChosenBuckets, EntrySelection, Matching
+from lithify.tables.paimon.metadata.index_manifests import Indexes
 from lithify.tables.paimon.metadata.key_columns import order_keys
 from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
 from lithify.tables.paimon.metadata.manifests import Manifests
@@ -49,8 +52,8 @@ from lithify.tables.paimon.schema.schema import Schema
 Found = TypeVar("Found")
 
 _LOOKS = 10
-_CARRIED_INDEXES = frozenset({"HASH"})
-"""Index types that stay valid after a compaction: rows keep their bucket."""
+_HASH = "HASH"
+"""The index type of dynamic buckets; it stays valid after a compaction, because rows keep their bucket."""
 
 
 class PaimonTable:
@@ -223,6 +226,10 @@ class PaimonTable:
         """The live entries of some buckets in a snapshot."""
         return self._by_bucket(self.manifests.live(snapshot, self._chosen(buckets)))
 
+    def indexes(self, snapshot: Snapshot, buckets: Collection[BucketId]) -> Indexes:
+        """The index files of a snapshot; deletion vectors of some buckets only."""
+        return self.manifests.indexes(snapshot, self._chosen(buckets))
+
     def _chosen(self, buckets: Collection[BucketId]) -> ChosenBuckets:
         """Selects buckets; with a postponed one also the real buckets of its partition."""
         places = {(bucket.partition, bucket.bucket) for bucket in buckets}
@@ -248,7 +255,7 @@ class PaimonTable:
         Raises:
             UnsupportedTable: something does, or the newest schema has a column that new files cannot hold.
         """
-        problem = self.index_problem(view.index_types)
+        problem = self.index_problem(view.indexes.types)
         problems = [
             *([] if problem is None else [problem]),
             *format_problems(self.schema, self._new_formats()),
@@ -257,7 +264,11 @@ class PaimonTable:
             raise UnsupportedTable(self.name, tuple(problems))
 
     def check_files(
-        self, bucket: BucketId, files: Sequence[DataFile], unusual: Sequence[ManifestEntry]
+        self,
+        bucket: BucketId,
+        files: Sequence[DataFile],
+        unusual: Sequence[ManifestEntry],
+        vectors: Sequence[VectorIndex] = (),
     ) -> None:
         """Checks that some files of a bucket can be compacted under the newest schema.
 
@@ -265,6 +276,7 @@ class PaimonTable:
             bucket: the bucket.
             files: the files.
             unusual: entries of files that have to be checked individually; see `View.unusual`.
+            vectors: the index files with the bucket's deletion vectors.
 
         Raises:
             UnsupportedTable: some cannot, or their directory is unknown.
@@ -277,6 +289,11 @@ class PaimonTable:
             *(problem for entry in unusual if (problem := self.locations.external_problem(entry.file))),
             *(problem for entry in unusual for problem in self._order_problems(entry.file)),
             *(problem for schema_id, name in stored for problem in self._old_problems(schema_id, name)),
+            *(
+                f"index file {index.name}: it lies in an external path"
+                for index in vectors
+                if index.external_path
+            ),
         ]
         if problems:
             raise UnsupportedTable(self.name, tuple(dict.fromkeys(problems)))
@@ -293,20 +310,32 @@ class PaimonTable:
 
     def _new_formats(self) -> set[str]:
         """The formats of the files to be written."""
-        options = self.options.files
-        return {options.format, *(of_level.format for of_level in options.levels.values())}
+        written = [self.options.files]
+        if self.options.changelog_files is not None:
+            written.append(self.options.changelog_files)
+        return {of_level.format for each in written for of_level in (each, *each.levels.values())}
 
     def index_problem(self, index_types: frozenset[str]) -> str | None:
         """Why a snapshot with such indexes cannot be compacted.
 
         Options may have been switched off since; existing indexes still count.
         """
-        unknown = sorted(index_types - _CARRIED_INDEXES if self.schema.primary_key else index_types)
+        carried = [
+            *([_HASH] if self.schema.primary_key else []),
+            *([] if self.options.vectors is None else [DELETION_VECTORS]),
+        ]
+        unknown = sorted(index_types.difference(carried))
         return f"index files of kind {', '.join(unknown)}: this release cannot heed them" if unknown else None
 
     def folder(self, bucket: BucketId) -> str:
         """The directory of a bucket in the table's folder."""
         return self.locations.folder(bucket)
+
+    def index_folder(self, bucket: BucketId) -> str:
+        """The directory of a bucket's index files."""
+        vectors = self.options.vectors
+        is_with_data = vectors is not None and vectors.in_data_directory
+        return self.folder(bucket) if is_with_data else f"{self.root}/{INDEX_FOLDER}"
 
     def path(self, entry: ManifestEntry) -> str:
         """The path of a data file."""
@@ -341,7 +370,7 @@ class PaimonTable:
         return View(
             snapshot_number=snapshot.id,
             commit_millis=snapshot.time_millis,
-            index_types=self.manifests.index_types(snapshot),
+            indexes=self.manifests.indexes(snapshot, selection),
             files=files,
             spans=spans,
             order_keys=self.order_keys,

@@ -6,7 +6,7 @@ and no block can be skipped.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -71,6 +71,11 @@ class AvroReader:
         with reading(path, "Avro"), self._storage.open(path) as source:
             header = read_header(source)
             return has_any(_decoded(source, header, Decoder(header.schema, [column])), values)
+
+    def spans(self, file: InputFile, wanted: Wanted) -> Sequence[tuple[int, int]]:
+        """All rows."""
+        del wanted
+        return [(0, file.rows)]
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """Reads all rows; the caller must filter by key range."""

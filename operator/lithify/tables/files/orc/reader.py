@@ -7,7 +7,7 @@ memory. Values that Java reads differently from the C++ library are handled in `
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -77,6 +77,11 @@ class OrcReader:
             return told
         with reading(path, "ORC"), self._storage.open(path) as source:
             return has_any(_streamed(source, [column.name], _SMALL_AT_ONCE), values)
+
+    def spans(self, file: InputFile, wanted: Wanted) -> Sequence[tuple[int, int]]:
+        """All rows."""
+        del wanted
+        return [(0, file.rows)]
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """Reads all rows; the caller must filter by key range."""

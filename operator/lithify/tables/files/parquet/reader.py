@@ -6,6 +6,7 @@ Created by `registry`; a `FormatReader`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -55,6 +56,13 @@ class ParquetReader:
         """Whether any row has one of the values: by the statistics, else by reading the column."""
         return self.footers.holds_any(path, column.name, values)
 
+    def spans(self, file: InputFile, wanted: Wanted) -> Sequence[tuple[int, int]]:
+        """The row groups that may hold keys of the range."""
+        footer = self.footers.of(file.path)
+        rows = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
+        starts = list(accumulate(rows, initial=0))
+        return [(starts[number], rows[number]) for number in self.row_groups(file, wanted)]
+
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """The rows of the row groups that may hold keys of the range."""
         footer = self.footers.of(file.path)
@@ -94,12 +102,13 @@ class ParquetReader:
         yield from gathered(batches, wanted.piece_bytes // 2)
 
     def row_groups(self, file: InputFile, wanted: Wanted) -> list[int]:
-        """The row groups of a file that may hold keys of the range, by the first column of the key."""
+        """The row groups of a file that may hold wanted keys, by the first column of the key."""
         groups: Collection[int] = range(self.footers.of(file.path).num_row_groups)
         if wanted.row_groups is not None:
             groups = [number for number in groups if number in wanted.row_groups]
         first = wanted.first_key
-        if file.is_inside or wanted.keys == EVERYTHING or first is None:
+        is_whole = (file.is_inside or wanted.keys == EVERYTHING) and wanted.among is None
+        if is_whole or first is None:
             return list(groups)
         return [number for number in groups if self._may_hold_keys(file, number, wanted, first)]
 

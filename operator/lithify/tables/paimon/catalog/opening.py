@@ -24,9 +24,17 @@ from lithify.tables.paimon.catalog.connecting import load_table
 from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
+from lithify.tables.paimon.options.changelog_options import PRODUCER
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.record_expiry import TIME_FIELD
-from lithify.tables.paimon.options.table_options import LocationOptions, TableOptions, read_options
+from lithify.tables.paimon.options.table_options import (
+    VECTORS,
+    LocationOptions,
+    TableOptions,
+    is_write_only,
+    read_options,
+)
+from lithify.tables.paimon.primary_key.changelogs import changelog_problems
 from lithify.tables.paimon.primary_key.merge_functions.choosing import (
     merge_function,
     sequence_fields_of_groups,
@@ -52,15 +60,18 @@ _TUNING = (
 )
 """Prefixes of options that may be overridden: other options determine the table's rows."""
 
+_INDEX_PATH = "global-index.external-path"
 _LOCK = "lock.enabled"
-_NOT_IN_APPEND_TABLES = (
-    "chain-table.enabled",
-    "clustering.incremental",
-    "data-evolution.enabled",
-    "deletion-vectors.enabled",
-    "row-tracking.enabled",
-)
-"""Options that change what the files of append tables hold, whatever they mean in primary-key tables."""
+_NOT_IN_APPEND_TABLES = {
+    "chain-table.enabled": "false",
+    PRODUCER: "none",
+    "clustering.incremental": "false",
+    "data-evolution.enabled": "false",
+    VECTORS: "false",
+    "force-lookup": "false",
+    "row-tracking.enabled": "false",
+}
+"""Options that must have these defaults in append tables, whatever they mean in primary-key tables."""
 """The catalog option for Java's lock around commits; by default a lock is used on S3 if the catalog has one.
 """
 
@@ -196,7 +207,9 @@ def _merging_refusals(stored: TableSchema, schema: Schema, options: TableOptions
     """Why the rows of a primary-key table cannot be merged."""
     yield from _order_refusals(options, merge_engine(schema.options))
     yield from _merge_refusals(schema, options)
+    yield from changelog_problems(schema, options.changelog)
     yield from _expiry_refusals(schema, options)
+    yield from _vector_refusals(schema, options)
     yield from postponed_refusals(stored, schema, options)
 
 
@@ -205,9 +218,9 @@ def _append_refusals(options: Mapping[str, str]) -> Iterator[str]:
     buckets = options.get("bucket", "-1").strip()
     if not re.fullmatch("-1|0*[1-9][0-9]*", buckets):
         yield f"option bucket = {buckets} in an append table: only -1 and 1 or more have a meaning there"
-    for name in _NOT_IN_APPEND_TABLES:
-        value = options.get(name, "false")
-        if value.strip().lower() != "false":
+    for name, plain in _NOT_IN_APPEND_TABLES.items():
+        value = options.get(name, plain)
+        if value.strip().lower() != plain:
             yield f"option {name} = {value} in an append table: this release supports it in no such table"
 
 
@@ -236,6 +249,31 @@ def _expiry_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
         problem = options.expiry.problem(None if column is None else column.type)
         if problem is not None:
             yield f"option {TIME_FIELD} = {options.expiry.column}: {problem}"
+
+
+def _vector_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
+    """What deletion vectors cannot be combined with."""
+    if options.vectors is None:
+        return
+    together = f"option {VECTORS} = true with"
+    if not is_write_only(schema.options):
+        yield (
+            f"{together} write-only = false: writers that compact, too, do not notice that another "
+            "compaction has replaced a file in which they delete rows; set write-only = true on the table"
+        )
+    if merge_engine(schema.options) is MergeEngine.FIRST_ROW:
+        yield f"{together} merge-engine = first-row: Paimon refuses it, because first-row replaces no rows"
+    if options.changelog.is_compacted:
+        producer = options.changelog.producer
+        yield f"{together} {PRODUCER} = {producer}: this release does not write such a changelog"
+    if options.expiry is not None:
+        yield f"{together} {TIME_FIELD}: Paimon does not look up expired rows, so they stay besides new ones"
+    if options.snapshot_ordering:
+        yield f"{together} sequence.snapshot-ordering = true: this release does not look up rows by snapshots"
+    if options.vectors.in_data_directory and options.locations.external:
+        yield f"{together} index-file-in-data-file-dir = true and data-file.external-paths: they go there"
+    if schema.options.get(_INDEX_PATH, "").strip():
+        yield f"{together} {_INDEX_PATH}: index files of deletion vectors lie there, too"
 
 
 def _commit_refusals(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lithify.tables.model import BucketId, OrderKey
 from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
 from lithify.tables.paimon.commit.moves import Live, MovedRows
+from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.entry_selection import Place
 
@@ -17,7 +18,10 @@ Change = BucketChange | MovedRows
 
 
 def admitted(
-    changes: Sequence[Change], live: Mapping[Place, Sequence[ManifestEntry]], key: Callable[[bytes], OrderKey]
+    changes: Sequence[Change],
+    live: Mapping[Place, Sequence[ManifestEntry]],
+    key: Callable[[bytes], OrderKey],
+    vectors: Mapping[Place, Sequence[VectorIndex]],
 ) -> tuple[list[Change], dict[BucketId, str]]:
     """The changes that can be applied, and the groups of the others with the reason.
 
@@ -26,6 +30,7 @@ def admitted(
         live: live entries of the changes' buckets in the snapshot; with a postponed bucket, those of all
             buckets of its partition.
         key: converts a key bound to an order key.
+        vectors: the deletion vectors of the changes' buckets in the snapshot.
     """
     moving = {change.bucket.partition for change in changes if isinstance(change, MovedRows)}
     partitions: dict[bytes, dict[int, Sequence[ManifestEntry]]] = {partition: {} for partition in moving}
@@ -35,10 +40,11 @@ def admitted(
     ready: list[Change] = []
     conflicts = {}
     for change in changes:
+        place = (change.bucket.partition, change.bucket.bucket)
         found = (
             _moved(change, partitions[change.bucket.partition])
             if isinstance(change, MovedRows)
-            else _changed(change, live.get((change.bucket.partition, change.bucket.bucket), ()), key)
+            else _changed(change, live.get(place, ()), key, vectors.get(place, ()))
         )
         if isinstance(found, str):
             conflicts[change.bucket] = found
@@ -53,7 +59,10 @@ def _moved(change: MovedRows, live: Live) -> MovedRows | str:
 
 
 def _changed(
-    change: BucketChange, live: Sequence[ManifestEntry], key: Callable[[bytes], OrderKey]
+    change: BucketChange,
+    live: Sequence[ManifestEntry],
+    key: Callable[[bytes], OrderKey],
+    vectors: Sequence[VectorIndex],
 ) -> BucketChange | str:
-    reason = conflict_of(change, live, key)
+    reason = conflict_of(change, live, key, vectors)
     return change.found_in(live) if reason is None else reason

@@ -7,13 +7,15 @@ above 0 must not overlap; pypaimon's own commit omits the last check.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.tables.format import TaskOutputs
 from lithify.tables.model import BucketId, OrderKey
+from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
+from lithify.tables.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
 
 
@@ -27,9 +29,7 @@ class BucketChange:
         upgraded: entries of the files that only change level.
         output_level: new level of upgraded files.
         outputs: the new files.
-
-    Raises:
-        UnsupportedTable: the new files include other kinds than data files.
+        vectors: the bucket's deletion vectors; they include what tasks return as `outputs.index`.
     """
 
     bucket: BucketId
@@ -37,11 +37,7 @@ class BucketChange:
     upgraded: tuple[ManifestEntry, ...]
     output_level: int
     outputs: TaskOutputs
-
-    def __post_init__(self) -> None:
-        """Refuses outputs that the commit would omit."""
-        if self.outputs.changelog or self.outputs.index:
-            raise UnsupportedTable(self.bucket.path, ("commits of changelog and index files",))
+    vectors: VectorChange = NO_VECTORS
 
     @property
     def added(self) -> tuple[FileMeta, ...]:
@@ -50,8 +46,8 @@ class BucketChange:
 
     @property
     def placed(self) -> tuple[tuple[BucketId, FileMeta], ...]:
-        """The new data files, each with its bucket."""
-        return tuple((self.bucket, file) for file in self.added)
+        """All new files, those of the changelog included, each with its bucket."""
+        return tuple((self.bucket, file) for file in (*self.outputs.data, *self.outputs.changelog))
 
     @property
     def inputs(self) -> tuple[ManifestEntry, ...]:
@@ -80,9 +76,17 @@ class BucketChange:
             *(replace(place, kind=ADD, file=file) for file in (*after, *self.added)),
         ]
 
+    def changelog_entries(self) -> list[ManifestEntry]:
+        """The entries of the changelog's manifests."""
+        place = self.inputs[0]
+        return [replace(place, kind=ADD, file=file) for file in self.outputs.changelog]
+
 
 def conflict_of(
-    change: BucketChange, live: Iterable[ManifestEntry], key: Callable[[bytes], OrderKey]
+    change: BucketChange,
+    live: Iterable[ManifestEntry],
+    key: Callable[[bytes], OrderKey],
+    vectors: Iterable[VectorIndex] = (),
 ) -> str | None:
     """Why a change cannot be applied to a bucket with these live files; None if it can.
 
@@ -90,11 +94,15 @@ def conflict_of(
         change: the change.
         live: live entries of the change's bucket in the newest snapshot.
         key: converts a key bound to an order key.
+        vectors: the bucket's deletion vectors in the newest snapshot.
     """
     after = {entry.identity: entry for entry in live}
     for entry in change.inputs:
         if after.pop(entry.identity, None) is None:
             return f"{entry.file.name} is no longer in level {entry.file.level}"
+    unpaired = _unpaired_vectors(change, {entry.file.name for entry in after.values()}, vectors)
+    if unpaired is not None:
+        return unpaired
     place = change.inputs[0]
     # As in Paimon, entries without a number of buckets say nothing about it.
     if any(0 < entry.total_buckets != place.total_buckets > 0 for entry in after.values()):
@@ -104,6 +112,28 @@ def conflict_of(
         return _overlap([*(entry.file for entry in after.values()), *incoming], key)
     except (CorruptTable, UnsupportedTable) as error:
         return f"a file was added that cannot be compared with others ({error})"
+
+
+def _unpaired_vectors(
+    change: BucketChange, others: Collection[str], vectors: Iterable[VectorIndex]
+) -> str | None:
+    """Why deletion vectors and files would not belong together, None if they do.
+
+    The vectors that the run has read must still be the bucket's, and each vector needs its file: if another
+    compaction has replaced the file, the rows that ours deletes in it would live on in its place.
+
+    Args:
+        change: the change.
+        others: names of the live files that are no inputs of it.
+        vectors: the bucket's deletion vectors in the newest snapshot.
+    """
+    if {index.name for index in vectors} != {index.name for index in change.vectors.before}:
+        return "another commit has changed the deletion vectors"
+    if change.vectors.written is None:
+        return None
+    stay = {*others, *(entry.file.name for entry in change.upgraded)}
+    gone = sorted(change.vectors.written.ranges.keys() - stay)
+    return f"{gone[0]} is no longer there, of which rows are to be deleted" if gone else None
 
 
 def _overlap(files: Sequence[FileMeta], key: Callable[[bytes], OrderKey]) -> str | None:

@@ -24,6 +24,7 @@ from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyEr
 from lithify.faults import reach
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.admitting import Change, admitted
+from lithify.tables.paimon.commit.changes import BucketChange
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
 from lithify.tables.paimon.commit.inherited_properties import inherited_properties
 from lithify.tables.paimon.commit.journal import ATTEMPT_PROPERTY, writer_id
@@ -78,6 +79,16 @@ class _Draft:
     entries: list[ManifestEntry]
     files: list[str]
     merged: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Changelog:
+    """The manifest list of a changelog, its rows, and the names of the list and its manifests."""
+
+    list_name: str
+    list_size: int
+    rows: int
+    files: tuple[str, ...]
 
 
 class Committer:
@@ -174,10 +185,11 @@ class Committer:
         changed = schema_conflict(self._table.schema, self._table.newest_schema())
         if changed is not None:
             return [], {change.bucket: changed for change in changes}
-        hindrance = self._table.index_problem(self._table.manifests.index_types(base))
+        indexes = self._table.indexes(base, [change.bucket for change in changes])
+        hindrance = self._table.index_problem(indexes.types)
         if hindrance is not None:
             return [], {change.bucket: hindrance for change in changes}
-        return admitted(changes, live.at(base), self._table.order_key)
+        return admitted(changes, live.at(base), self._table.order_key, indexes.vectors)
 
     def _try(self, changes: Sequence[Change], base: Snapshot, number: int) -> Written:
         """Builds and writes the snapshot after `base`; returns what is in its place then."""
@@ -221,8 +233,7 @@ class Committer:
         now = self._clock.now()
         if self._looked is None or now - self._looked > _LOOKED_AT_EVERY:
             self._looked = now
-            placed = (each for change in changes for each in change.placed)
-            paths += [file.path(self._table.folder(bucket)) for bucket, file in placed]
+            paths += [path for change in changes for path in new_paths(self._table, change)]
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
             if not exists:
                 raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")
@@ -261,8 +272,10 @@ class Committer:
         base_list, base_size = manifests.write_list(merged.manifests, f"manifest-list-{writer}-0")
         delta: list[ManifestFileMeta] = manifests.write(self._recorded(entries), writer, len(merged.written))
         delta_list, delta_size = manifests.write_list(delta, f"manifest-list-{writer}-1")
+        changelog = self._changelog(changes, writer, len(merged.written) + len(delta))
         delta_rows = sum(entry.file.rows if entry.kind == ADD else -entry.file.rows for entry in entries)
         schema_id = self._table.newest_schema().id
+        index_manifest = self._index_manifest(changes, base, writer)
         snapshot = Snapshot(
             version=_SNAPSHOT_VERSION,
             id=base.id + 1,
@@ -271,13 +284,16 @@ class Committer:
             base_manifest_list_size=base_size,
             delta_manifest_list=delta_list,
             delta_manifest_list_size=delta_size,
+            changelog_manifest_list=changelog and changelog.list_name,
+            changelog_manifest_list_size=changelog and changelog.list_size,
+            changelog_record_count=changelog and changelog.rows,
             total_record_count=base.total_record_count + delta_rows,
             delta_record_count=delta_rows,
             commit_user=f"lithify-{self._attempt.run}",
             commit_identifier=BATCH_COMMIT_IDENTIFIER,
             commit_kind="COMPACT",
             time_millis=int(self._clock.now().timestamp() * 1000),
-            index_manifest=base.index_manifest,
+            index_manifest=index_manifest,
             watermark=base.watermark,
             statistics=self._inherited_statistics(base, schema_id),
             next_row_id=base.next_row_id,
@@ -285,7 +301,33 @@ class Committer:
             writer_version=f"lithify-{__version__}",
         )
         files = [base_list, delta_list, *(meta.file_name for meta in delta)]
+        files += changelog.files if changelog else ()
+        files += [index_manifest] if index_manifest not in (None, base.index_manifest) else []
         return _Draft(snapshot, base, entries, files, merged.written)
+
+    def _changelog(self, changes: Sequence[Change], writer: str, first: int) -> _Changelog | None:
+        """Writes the manifests of the changelog, counted from `first`; None if there is no changelog."""
+        recorded = (change for change in changes if isinstance(change, BucketChange))
+        entries = [entry for change in recorded for entry in change.changelog_entries()]
+        if not entries:
+            return None
+        manifests = self._table.manifests
+        written = manifests.write(entries, writer, first)
+        name, size = manifests.write_list(written, f"manifest-list-{writer}-2")
+        files = (name, *(meta.file_name for meta in written))
+        return _Changelog(name, size, sum(entry.file.rows for entry in entries), files)
+
+    def _index_manifest(self, changes: Sequence[Change], base: Snapshot, writer: str) -> str | None:
+        """The base's index manifest, or a new one if deletion vectors change."""
+        replaced = {
+            (change.bucket.partition, change.bucket.bucket): change.vectors.after
+            for change in changes
+            if isinstance(change, BucketChange) and change.vectors.is_new
+        }
+        if not replaced:
+            name: str | None = base.index_manifest
+            return name
+        return self._table.manifests.write_indexes(base, replaced, f"index-manifest-{writer}-0")
 
     def _merge(self, listed: Sequence[ManifestFileMeta], writer: str) -> MergedManifests:
         """The base's manifests, merged where due; reuses the last try's merge if its base was continued."""
@@ -326,6 +368,13 @@ class Committer:
         name: str | None = base.statistics
         text = name and self._table.storage.read_text(f"{self._table.root}/statistics/{name}")
         return name if text and _schema_id(text) == schema_id else None
+
+
+def new_paths(table: PaimonTable, change: Change) -> list[str]:
+    """The paths of the files that a change adds."""
+    paths = [file.path(table.folder(bucket)) for bucket, file in change.placed]
+    index = change.vectors.written if isinstance(change, BucketChange) else None
+    return paths if index is None else [*paths, f"{table.index_folder(change.bucket)}/{index.name}"]
 
 
 def _schema_id(statistics: str) -> object:

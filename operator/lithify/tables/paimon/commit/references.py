@@ -29,10 +29,11 @@ _HOLDERS = (
 )
 _LOOKS = 4
 _LISTS = ("baseManifestList", "deltaManifestList", "changelogManifestList")
+_INDEXES = "indexManifest"
 
 
 def unreferenced(table: PaimonTable, names: Iterable[str]) -> set[str]:
-    """The unreferenced ones of some data files, manifests and manifest lists, by name.
+    """The unreferenced ones of some data files, index files, manifests and manifest lists, by name.
 
     Begins with the newest snapshot and ends as soon as each file is known to be referenced.
 
@@ -41,10 +42,10 @@ def unreferenced(table: PaimonTable, names: Iterable[str]) -> set[str]:
     """
     left = set(names)
     seen: set[str] = set()
-    for lists in _manifest_lists(table):
-        for name in lists - seen:
+    for named in _named_files(table):
+        for name in (named.lists | named.indexes) - seen:
             seen.add(name)
-            left -= _reachable(table, name, seen, left)
+            left -= _indexed(table, name) if name in named.indexes else _reachable(table, name, seen, left)
             left -= seen
             if not left:
                 return left
@@ -63,7 +64,7 @@ def is_held_elsewhere(table: PaimonTable, snapshot: Snapshot) -> bool:
         is_of_another_number = "/snapshot/" in holder.path and not holder.path.endswith(f"/{name}")
         if holder.path != own and not is_of_another_number:
             text = table.storage.read_text(holder.path)
-            if text is not None and snapshot.delta_manifest_list in _lists_in(holder.path, text):
+            if text is not None and snapshot.delta_manifest_list in _named_in(holder.path, text).lists:
                 return True
     return False
 
@@ -73,8 +74,16 @@ def _check_newest(table: PaimonTable) -> None:
     table.on_newest(table.manifests.live_columns)
 
 
-def _manifest_lists(table: PaimonTable) -> Iterator[set[str]]:
-    """The manifest lists of each snapshot, tag and changelog of all branches.
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The files that a snapshot, tag or changelog names: manifest lists and index manifests."""
+
+    lists: frozenset[str]
+    indexes: frozenset[str]
+
+
+def _named_files(table: PaimonTable) -> Iterator[_Named]:
+    """The manifest lists and index manifest of each snapshot, tag and changelog of all branches.
 
     First the newest snapshot as its catalog knows it: a server may be slow to write the file. Snapshots may
     be copied from one place to another and then deleted (tag, branch, fast-forward, drop branch), perhaps
@@ -82,7 +91,7 @@ def _manifest_lists(table: PaimonTable) -> Iterator[set[str]]:
     none, or so often that new ones only indicate busy writers.
     """
     if newest := table.snapshots.latest():
-        yield _lists_of(newest)
+        yield _named_by(newest)
     read: set[_Holder] = set()
     for _ in range(_LOOKS):
         unread = [holder for holder in _holders(table) if holder not in read]
@@ -92,7 +101,7 @@ def _manifest_lists(table: PaimonTable) -> Iterator[set[str]]:
         for holder in unread:
             text = table.storage.read_text(holder.path)
             if text is not None:
-                yield _lists_in(holder.path, text)
+                yield _named_in(holder.path, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,22 +133,33 @@ def _check_name(path: str, name: str) -> None:
         raise CorruptTable(path, f"{shown(name)} in it is no name of a file; delete it")
 
 
-def _lists_in(path: str, text: str) -> set[str]:
-    """The manifest lists that a snapshot, tag or changelog names."""
+def _named_in(path: str, text: str) -> _Named:
     try:
         holder = parse_object(text)
     except ValueError as error:
         raise CorruptTable(path, f"it cannot be read as JSON ({error})") from error
     lists = [holder[key] for key in _LISTS if holder.get(key)]
-    for name in lists:
+    indexes = [holder[_INDEXES]] if holder.get(_INDEXES) else []
+    for name in (*lists, *indexes):
         if not is_file_name(name):
             raise CorruptTable(path, f"{shown(name)} is no name of a manifest list")
-    return set(lists)
+    return _Named(frozenset(lists), frozenset(indexes))
 
 
-def _lists_of(snapshot: Snapshot) -> set[str]:
+def _named_by(snapshot: Snapshot) -> _Named:
     lists = (snapshot.base_manifest_list, snapshot.delta_manifest_list, snapshot.changelog_manifest_list)
-    return {name for name in lists if name}
+    return _Named(
+        frozenset(name for name in lists if name),
+        frozenset([snapshot.index_manifest] if snapshot.index_manifest else ()),
+    )
+
+
+def _indexed(table: PaimonTable, index_manifest: str) -> set[str]:
+    """The index files that an index manifest names."""
+    names: set[str] = set()
+    with suppress(MissingFile):
+        names = table.manifests.index_names(index_manifest)
+    return names
 
 
 def _reachable(table: PaimonTable, list_name: str, seen: set[str], wanted: Collection[str]) -> set[str]:

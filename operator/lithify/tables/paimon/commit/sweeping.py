@@ -17,7 +17,7 @@ from lithify.faults import reach
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.journal_files import Attempt, ExternalRoots, JournalUnit
 from lithify.tables.paimon.commit.references import unreferenced
-from lithify.tables.paimon.layout.file_names import is_data_file_of
+from lithify.tables.paimon.layout.file_names import INDEX_FOLDER, is_data_file_of, is_index_file_of
 from lithify.tables.paimon.table import PaimonTable
 
 LINGERING = timedelta(hours=1)
@@ -35,7 +35,7 @@ def sweep(table: PaimonTable, *attempts: Attempt) -> int:
         CorruptTable: metadata that references files cannot be read, or a journal has buckets that the table
             cannot have, so nothing was deleted; or a file is reached through a symbolic link.
     """
-    data = {path: _name(path) for attempt in attempts for path in data_files(table, attempt)}
+    data = {path: _name(path) for attempt in attempts for path in _files_of(table, attempt)}
     names = [name for attempt in attempts for name in table.manifests.names_with(attempt.prefix)]
     found = data | {table.manifests.path(name): name for name in names}
     if not found:
@@ -65,8 +65,18 @@ def buckets_of(table: PaimonTable, attempt: Attempt) -> dict[BucketId, JournalUn
         raise CorruptTable(table.journal.path(attempt), problem) from error
 
 
+def _files_of(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
+    """The data files and index files of an attempt."""
+    yield from data_files(table, attempt)
+    for path in table.storage.files_below(f"{table.root}/{INDEX_FOLDER}"):
+        if is_index_file_of(attempt.prefix, _name(path)):
+            yield path
+
+
 def data_files(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
-    """The data files of an attempt, in the table's folder and in external paths that are its own.
+    """The files of an attempt in its buckets' directories, also in external paths that are its own.
+
+    Index files may be there, too (`index-file-in-data-file-dir`).
 
     Raises:
         CorruptTable: the table cannot have a bucket of the attempt, or a bucket's directory lies elsewhere.
@@ -80,7 +90,7 @@ def data_files(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
     }
     for folder in sorted(folders):
         for path in table.storage.files_below(folder):
-            if is_data_file_of(attempt.prefix, _name(path)):
+            if is_data_file_of(attempt.prefix, _name(path)) or is_index_file_of(attempt.prefix, _name(path)):
                 yield path
 
 

@@ -20,6 +20,9 @@ FORBIDDEN = r"/\\\x00-\x1f\x7f-\x9f"
 PREFIX_LENGTH = 24
 """Length of an attempt's prefix: the first four groups of a version-4 UUID with dashes; 12 digits follow."""
 
+INDEX_FOLDER = "index"
+"""Directory of index files in the table's folder."""
+
 _NAME = re.compile(rf"[^{FORBIDDEN}\ud800-\udfff]+")
 _SHOWN = 80
 _HEX = "[0-9a-f]"
@@ -29,7 +32,8 @@ _PREFIX = re.compile(PREFIX)
 _UUID = rf"{PREFIX}{_HEX}{{12}}"
 _ANY_UUID = rf"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
 _DATA_FILE = re.compile(rf".*?(?P<uuid>{_UUID})-[0-9]+(?:\.[a-z0-9_]+)?\.(?:{'|'.join(FORMATS)})")
-_MANIFEST = re.compile(rf"manifest-(?:list-)?(?P<uuid>{_UUID})-[0-9]+")
+_MANIFEST = re.compile(rf"(?:index-manifest|manifest(?:-list)?)-(?P<uuid>{_UUID})-[0-9]+")
+_INDEX_FILE = re.compile(rf"index-(?P<uuid>{_UUID})-[0-9]+")
 _STEM = re.escape(TEMPORARY)
 _TEMPORARY = re.compile(rf"{_STEM}(?:alive-{RUN_ID}-[0-9]{{1,9}}|probe-{_ANY_UUID}|.+\.{_ANY_UUID})")
 
@@ -75,8 +79,18 @@ def is_data_file_of(prefix: str, name: str) -> bool:
 
 
 def is_manifest_of(prefix: str, name: str) -> bool:
-    """Whether a manifest or manifest list has a name that commits of an attempt, or a try of it, use."""
+    """Whether a manifest, index manifest or manifest list has a name that commits of an attempt use."""
     return _has_prefix(_MANIFEST.fullmatch(name), prefix)
+
+
+def is_index_file_of(prefix: str, name: str) -> bool:
+    """Whether an index file has a name that an attempt uses."""
+    return _has_prefix(_INDEX_FILE.fullmatch(name), prefix)
+
+
+def index_file_name(writer: str, number: int) -> str:
+    """The name of a new index file."""
+    return f"index-{writer}-{number}"
 
 
 def is_temporary(name: str) -> bool:

@@ -119,7 +119,7 @@ NARROW = pa.schema([*((name, kind) for name, (_, kind) in {**_OF_ENTRY, **_OF_FI
 """The columns of a frame without statistics."""
 _STATISTICS: Columns = {**_OF_FILE_STATISTICS, **_OF_KEY_STATS, **_OF_VALUE_STATS}
 _WITH_STATISTICS = pa.schema([*NARROW, *((name, kind) for name, (_, kind) in _STATISTICS.items())])
-PLANNED = tuple(name for name in DataFile.__slots__ if name != "handle")
+PLANNED = tuple(name for name in DataFile.__slots__ if name not in ("handle", "has_vector"))
 """The frame columns that planning needs, in the order of `DataFile`'s fields."""
 
 

@@ -7,7 +7,7 @@ columns (`entry_columns`); only merged ones are processed record by record.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -23,6 +23,7 @@ from lithify.errors import CorruptTable, MissingFile, StorageError
 from lithify.tables.files.types import ColumnType
 from lithify.tables.io.small_files import MOST_MANIFEST
 from lithify.tables.io.storage import Storage, reporting
+from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.tables.paimon.layout.file_names import is_manifest_of
 from lithify.tables.paimon.metadata.entries import ManifestEntry, check_record, record_of_entry
 from lithify.tables.paimon.metadata.entry_columns import (
@@ -34,9 +35,16 @@ from lithify.tables.paimon.metadata.entry_columns import (
     live_of,
 )
 from lithify.tables.paimon.metadata.entry_selection import EVERYTHING, ChosenBuckets, EntrySelection, Place
+from lithify.tables.paimon.metadata.index_manifests import (
+    NO_INDEXES,
+    Indexes,
+    decode_indexes,
+    index_names,
+    replaced,
+)
 from lithify.tables.paimon.metadata.manifest_lists import read_list
 from lithify.tables.paimon.metadata.manifest_writer import ManifestWriter
-from lithify.tables.paimon.metadata.metadata_files import check_version, field_names, unpack
+from lithify.tables.paimon.metadata.metadata_files import field_names, unpack
 from lithify.tables.paimon.options.table_options import ManifestOptions
 
 _AHEAD = 4
@@ -48,15 +56,6 @@ class UnknownFields(Exception):
 
 
 _KNOWN_FIELDS = field_names(MANIFEST_ENTRY_SCHEMA)
-_INDEX_VERSION = 1
-_MOST_INDEX_TYPES = 64
-"""Maximum number of index types; Paimon has five."""
-_INDEX_SCHEMA = {
-    "type": "record",
-    "name": "IndexManifestEntry",
-    "fields": [{"name": "_VERSION", "type": "int"}, {"name": "_INDEX_TYPE", "type": "string"}],
-}
-"""Schema of the fields of index manifests that are used here."""
 
 
 class Manifests:
@@ -136,18 +135,45 @@ class Manifests:
 
     def index_types(self, snapshot: Snapshot) -> frozenset[str]:
         """The kinds of index files that a snapshot has, for example HASH."""
+        return self.indexes(snapshot).types
+
+    def indexes(self, snapshot: Snapshot, selection: EntrySelection | None = None) -> Indexes:
+        """The index files of a snapshot; deletion vectors of the selected buckets only."""
         name = snapshot.index_manifest
         if name is None:
-            return frozenset()
+            return NO_INDEXES
         content = self.content(name)
         with _reading(self.path(name), "index manifest"):
-            types: set[str] = set()
-            for record in unpack(content, _INDEX_SCHEMA).records():
-                check_version(record["_VERSION"], _INDEX_VERSION)
-                types.add(record["_INDEX_TYPE"])
-                if len(types) > _MOST_INDEX_TYPES:
-                    raise ValueError(f"it has more than {_MOST_INDEX_TYPES} kinds of index files")
-            return frozenset(types)
+            return decode_indexes(content, selection)
+
+    def index_names(self, name: str) -> set[str]:
+        """The names of the index files in an index manifest."""
+        content = self.content(name)
+        with _reading(self.path(name), "index manifest"):
+            return index_names(content)
+
+    def write_indexes(
+        self, base: Snapshot, changes: Mapping[Place, VectorIndex | None], name: str
+    ) -> str | None:
+        """Writes the index manifest that follows a snapshot's; None if no index file is left.
+
+        Args:
+            base: the snapshot.
+            changes: the new deletion vectors of some buckets, None if there are none any more.
+            name: the file's name.
+
+        Raises:
+            CorruptTable: the base's index manifest cannot be read, or is of a later format.
+            StorageError: the file system refuses or is full.
+        """
+        previous: str | None = base.index_manifest
+        content = None if previous is None else self.content(previous)
+        with _reading(self.path(previous or name), "index manifest"):
+            written = replaced(content, changes, self._options.compression)
+        if written is None:
+            return None
+        self._flush(name, written)
+        return name
 
     def columns_of(self, name: str, *, statistics: bool = False) -> pa.Table:
         """All entries of one manifest file as columns; see `entry_columns`."""

@@ -7,7 +7,7 @@ demand: most buckets of a large table have no work, and one with damaged metadat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.tables.files.names import FORMATS
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId, fingerprint_of
+from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
     Numbers,
@@ -32,6 +33,7 @@ from lithify.tables.paimon.metadata.column_groups import (
 )
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import data_files, entries_of
+from lithify.tables.paimon.metadata.index_manifests import Indexes
 from lithify.tables.paimon.metadata.partition_layouts import PartitionLayout
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
@@ -45,7 +47,7 @@ class View:
     Attributes:
         snapshot_number: the snapshot.
         commit_millis: when it was committed.
-        index_types: the types of index files that it has.
+        indexes: its index files; deletion vectors of the selected buckets only.
         files: the files, a row each, as narrow columns (see `entry_columns`), and whether they are usual;
             those of a bucket are adjacent.
         spans: first row and number of rows of each bucket in `files`.
@@ -55,7 +57,7 @@ class View:
 
     snapshot_number: int
     commit_millis: int
-    index_types: frozenset[str]
+    indexes: Indexes
     files: pa.Table
     spans: Mapping[BucketId, tuple[int, int]]
     order_keys: Callable[[pa.Array], Sequence[OrderKey]]
@@ -65,6 +67,10 @@ class View:
     def snapshot_id(self) -> SnapshotId:
         """The snapshot's id outside the adapter."""
         return snapshot_id(self.snapshot_number)
+
+    def vectors(self, bucket: BucketId) -> tuple[VectorIndex, ...]:
+        """The index files with the deletion vectors of a bucket."""
+        return self.indexes.vectors.get((bucket.partition, bucket.bucket), ())
 
     @property
     def bucket_ids(self) -> list[BucketId]:
@@ -82,12 +88,17 @@ class View:
             CorruptTable: a key bound is null.
             UnsupportedTable: a key bound has no order.
         """
-        files = self.files.slice(*self.spans[bucket])
-        total = files["total_buckets"][0].as_py()
+        rows = self.files.slice(*self.spans[bucket])
+        total = rows["total_buckets"][0].as_py()
         if wanted is None:
-            return Bucket(bucket, data_files(files, self.order_keys), total)
-        rows = wanted(files)
-        return Bucket(bucket, data_files(taken(files, rows), self.order_keys, rows.tolist()), total)
+            files = data_files(rows, self.order_keys)
+        else:
+            numbers = wanted(rows)
+            files = data_files(taken(rows, numbers), self.order_keys, numbers.tolist())
+        marked = {name for index in self.vectors(bucket) for name in index.ranges}
+        if marked:
+            files = tuple(replace(file, has_vector=file.name in marked) for file in files)
+        return Bucket(bucket, files, total)
 
     def entries(self, bucket: BucketId, files: Sequence[DataFile]) -> list[ManifestEntry]:
         """The manifest entries of some files of a bucket, in their order, without statistics."""
@@ -119,6 +130,9 @@ class View:
         reasons = resting_reasons(statistics, policy, strategy, now)
         known = with_columns(statistics.select(PLACE), reason=reasons).filter(reasons.is_valid())
         ids = {(bucket.partition, bucket.bucket): bucket for bucket in self.spans}
+        if strategy is Strategy.FULL:  # files with deleted rows are rewritten at the top level, too
+            for place in self.indexes.vectors:
+                ids.pop(place, None)
         rows = zip(*map(listed, known.columns), strict=True)
         found = (((partition, bucket), reason) for partition, bucket, reason in rows)
         return {ids[place]: reason for place, reason in found if place in ids}

@@ -75,7 +75,9 @@ def _triggers_nothing(statistics: pa.Table, policy: MergeTreeOptions, now: datet
     runs = integers(statistics["sorted_runs"])
     is_short = (runs < policy.run_trigger) | ((runs == 1) & (policy.run_trigger == 1))
     rests: Flags = is_short & ~_early_full(statistics, policy, now)
-    return rests & (integers(statistics["level0_files"]) == 0) if policy.force_level0 else rests
+    if not policy.force_level0:
+        return rests
+    return rests & (integers(statistics["level0_files"]) < policy.level0_trigger)
 
 
 def _early_full(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> Flags:

@@ -58,8 +58,10 @@ _OWN_OPTIONS = {
 }
 
 
-def read_file_options(reader: OptionReader, options: Mapping[str, str]) -> FileOptions:
-    """Reads how data files are written.
+def read_file_options(
+    reader: OptionReader, options: Mapping[str, str], *, of_changelogs: bool = False
+) -> FileOptions:
+    """Reads how data files are written, or changelog files.
 
     Raises:
         InvalidOption: a value cannot be parsed, or no file can be written with it.
@@ -88,10 +90,33 @@ def read_file_options(reader: OptionReader, options: Mapping[str, str]) -> FileO
         parquet=_parquet_options(reader),
         orc=_orc_options(reader),
     )
-    return replace(_in_format(reader, base, kind, codec), levels=_levels(reader, base, kind, codec))
+    own = (
+        _OfChangelogs()
+        if not of_changelogs
+        else _OfChangelogs(
+            prefix=reader.text("changelog-file.prefix", "changelog-"),
+            format=reader.optional("changelog-file.format", str.lower),
+            codec=reader.optional("changelog-file.compression", str.lower),
+            stats=reader.optional("changelog-file.stats-mode", str.lower),
+        )
+    )
+    base = replace(base, prefix=own.prefix or base.prefix)
+    return replace(_of_level(reader, base, kind, codec, own), levels=_levels(reader, base, kind, codec, own))
 
 
-def _levels(reader: OptionReader, base: FileOptions, kind: str, codec: str) -> dict[int, FileOptions]:
+@dataclass(frozen=True, slots=True)
+class _OfChangelogs:
+    """Options of changelog files that override those of all files and levels."""
+
+    prefix: str | None = None
+    format: str | None = None
+    codec: str | None = None
+    stats: str | None = None
+
+
+def _levels(
+    reader: OptionReader, base: FileOptions, kind: str, codec: str, own: _OfChangelogs
+) -> dict[int, FileOptions]:
     """The overrides for individual levels."""
     kinds, codecs, modes = (
         reader.by_level(f"{option}.per.level") for option in ("file.format", "file.compression", _STATS)
@@ -99,9 +124,17 @@ def _levels(reader: OptionReader, base: FileOptions, kind: str, codec: str) -> d
     levels = {}
     for level in sorted({*kinds, *codecs, *modes}):
         stats = replace(base.stats, default=modes.get(level, base.stats.default))
-        own = replace(base, stats=stats)
-        levels[level] = _in_format(reader, own, kinds.get(level, kind), codecs.get(level, codec))
+        of_level = replace(base, stats=stats)
+        levels[level] = _of_level(reader, of_level, kinds.get(level, kind), codecs.get(level, codec), own)
     return levels
+
+
+def _of_level(
+    reader: OptionReader, base: FileOptions, kind: str, codec: str, own: _OfChangelogs
+) -> FileOptions:
+    """The options of one level with those of changelog files, if these are such."""
+    stats = replace(base.stats, default=own.stats or base.stats.default)
+    return _in_format(reader, replace(base, stats=stats), own.format or kind, own.codec or codec)
 
 
 def _in_format(reader: OptionReader, options: FileOptions, kind: str, codec: str) -> FileOptions:

@@ -14,11 +14,24 @@ from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
 from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
+from lithify.planning.merge_tree.policy import (
+    EarlyFull,
+    LoggedUpgrades,
+    MergeTreeOptions,
+    OffPeak,
+    PickingRule,
+)
 from lithify.rewriting.records import SequenceField
 from lithify.sizes import parse_size
 from lithify.tables.files.options import FileOptions
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
+from lithify.tables.paimon.options.changelog_options import (
+    NO_CHANGELOG,
+    ChangelogOptions,
+    ChangelogProducer,
+    level0_trigger,
+    read_changelog_options,
+)
 from lithify.tables.paimon.options.file_options import KEYLESS_TARGET_SIZE, TARGET_SIZE, read_file_options
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.option_reader import (
@@ -29,6 +42,7 @@ from lithify.tables.paimon.options.option_reader import (
 )
 from lithify.tables.paimon.options.record_expiry import RecordExpiry, read_record_expiry
 
+VECTORS = "deletion-vectors.enabled"
 DELTA_COMMITS = "full-compaction.delta-commits"
 _EXTERNAL = "data-file.external-paths"
 
@@ -39,6 +53,11 @@ _TIME_RETAINED = 3_600_000
 _LARGEST_SIZE = 1 << 62
 _MOST_COMMITS = 10_000
 """Maximum number of commits to count: an observation may have to read as many snapshots."""
+
+_LOGGED = {
+    ChangelogProducer.FULL_COMPACTION: LoggedUpgrades.TO_TOP,
+    ChangelogProducer.LOOKUP: LoggedUpgrades.OF_LEVEL0,
+}
 
 # The first option that is set applies.
 _WRITE_ONLY = ("write-only", "write.compaction-skip")
@@ -123,6 +142,19 @@ class PostponedOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorOptions:
+    """How deletion vectors are written.
+
+    Attributes:
+        is_wide: whether new ones have the 64-bit form.
+        in_data_directory: whether index files are in the directories of their buckets.
+    """
+
+    is_wide: bool
+    in_data_directory: bool
+
+
+@dataclass(frozen=True, slots=True)
 class TableOptions:
     """All options that a compaction reads.
 
@@ -134,11 +166,14 @@ class TableOptions:
         sequence_fields: columns that order the rows of a key before their sequence number does.
         snapshot_ordering: whether the row of a key from the latest snapshot wins.
         ignore_deletes: whether deletes are ignored.
+        vectors: how deletion vectors are written; None if the table has none.
         expiry: which rows a compaction drops because of their age; None if none.
         delta_commits: number of commits after which a full compaction is due; None if not counted.
         check_millis: how often streaming readers look for new snapshots; None if the table does not say.
         postponed: how postponed rows are moved to their buckets; None if writers choose the buckets.
         packing: which files of a table without a primary key are joined; None for primary-key tables.
+        changelog: how changelogs are produced.
+        changelog_files: how changelog files are written; None if compactions write none.
     """
 
     policy: MergeTreeOptions
@@ -149,11 +184,14 @@ class TableOptions:
     sequence_fields: tuple[SequenceField, ...]
     snapshot_ordering: bool
     ignore_deletes: bool
+    vectors: VectorOptions | None = None
     expiry: RecordExpiry | None = None
     delta_commits: int | None = None
     check_millis: int | None = None
     postponed: PostponedOptions | None = None
     packing: PackingOptions | None = None
+    changelog: ChangelogOptions = NO_CHANGELOG
+    changelog_files: FileOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,16 +213,16 @@ def read_options(
     reader = OptionReader(options)
     expiry = read_record_expiry(reader) if has_primary_key else None
     target = reader.size("target-file-size", TARGET_SIZE if has_primary_key else KEYLESS_TARGET_SIZE, low=1)
-    expiry = read_record_expiry(reader)
     ignores_deletes = reader.boolean(
         next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
     )
+    files = replace(read_file_options(reader, options), target_size=target)
+    vectors, changelog = _vectors(reader), read_changelog_options(reader, options)
+    policy = replace(_policy(reader, rule, target), has_vectors=vectors is not None)
+    policy = _with_lookups(policy, reader, options, changelog, files)
     return TableOptions(
-        policy=replace(
-            _policy(reader, rule, target, is_first_row=merge_engine(options) is MergeEngine.FIRST_ROW),
-            expire_seconds=None if expiry is None else expiry.seconds,
-        ),
-        files=replace(read_file_options(reader, options), target_size=target),
+        policy=replace(policy, expire_seconds=None if expiry is None else expiry.seconds),
+        files=files,
         locations=_location_options(reader),
         commit=CommitOptions(
             max_retries=reader.integer("commit.max-retries", 10, low=0),
@@ -196,11 +234,16 @@ def read_options(
         sequence_fields=_sequence_fields(reader),
         snapshot_ordering=reader.boolean("sequence.snapshot-ordering", default=False),
         ignore_deletes=ignores_deletes,
+        vectors=vectors,
         expiry=expiry,
-        delta_commits=_delta_commits(reader),
+        delta_commits=_delta_commits(reader, changelog.producer),
         check_millis=reader.optional("continuous.discovery-interval", parse_millis),
         postponed=_postponed(reader, ignores_deletes=ignores_deletes),
         packing=None if has_primary_key else _packing(reader, target),
+        changelog=changelog,
+        changelog_files=read_file_options(reader, options, of_changelogs=True)
+        if changelog.is_compacted
+        else None,
     )
 
 
@@ -242,8 +285,46 @@ def _packing(reader: OptionReader, target: int) -> PackingOptions:
     )
 
 
-def _policy(reader: OptionReader, rule: PickingRule, target: int, *, is_first_row: bool) -> MergeTreeOptions:
-    """How files are picked; readers of first-row skip level 0, so Paimon leaves no files there."""
+def _vectors(reader: OptionReader) -> VectorOptions | None:
+    if not reader.boolean(VECTORS, default=False):
+        return None
+    return VectorOptions(
+        is_wide=reader.boolean("deletion-vectors.bitmap64", default=False),
+        in_data_directory=reader.boolean("index-file-in-data-file-dir", default=False),
+    )
+
+
+def _with_lookups(
+    policy: MergeTreeOptions,
+    reader: OptionReader,
+    options: Mapping[str, str],
+    changelog: ChangelogOptions,
+    files: FileOptions,
+) -> MergeTreeOptions:
+    """How changelogs and lookups affect planning.
+
+    Readers of first-row and of tables with deletion vectors skip level 0, and changelogs by lookup need it
+    empty, so Paimon leaves no files there. An upgrade of a level-0 file needs no lookup if the newest record
+    wins whatever is above.
+    """
+    logged = _LOGGED.get(changelog.producer, LoggedUpgrades.NONE)
+    engine = merge_engine(options)
+    if not (changelog.looks_up or policy.has_vectors or engine is MergeEngine.FIRST_ROW):
+        return replace(policy, logged_upgrades=logged)
+    is_newest = engine is MergeEngine.DEDUPLICATE and not reader.text("sequence.field", "")
+    formats = {level: files.at(level).format for level in (0, *range(policy.num_levels), *files.levels)}
+    return replace(
+        policy,
+        force_level0=True,
+        level0_trigger=level0_trigger(reader, policy.run_trigger),
+        looks_up=not is_newest,
+        reformatted=frozenset(level for level, kind in formats.items() if kind != formats[0]),
+        logged_upgrades=logged,
+    )
+
+
+def _policy(reader: OptionReader, rule: PickingRule, target: int) -> MergeTreeOptions:
+    """How files are picked."""
     trigger = reader.integer("num-sorted-run.compaction-trigger", 5, low=1)
     return MergeTreeOptions(
         num_levels=reader.integer("num-levels", trigger + 1, low=2),
@@ -256,8 +337,7 @@ def _policy(reader: OptionReader, rule: PickingRule, target: int, *, is_first_ro
             incremental_size=reader.optional("compaction.incremental-size-threshold", parse_size),
         ),
         off_peak=_off_peak(reader),
-        force_level0=is_first_row or reader.boolean("compaction.force-up-level-0", default=False),
-        looks_up=is_first_row,
+        force_level0=reader.boolean("compaction.force-up-level-0", default=False),
         force_rewrite=reader.boolean("compaction.force-rewrite-all-files", default=False),
         target_file_size=target,
         small_file_size=_small_file_size(reader, target),
@@ -274,10 +354,15 @@ def _postponed(reader: OptionReader, *, ignores_deletes: bool) -> PostponedOptio
     return PostponedOptions(reader.integer("postpone.default-bucket-num", 1, low=1), kinds)
 
 
-def _delta_commits(reader: OptionReader) -> int | None:
-    """Numbers below 1 disable the count; Java's writers divide by them."""
-    commits = reader.optional(DELTA_COMMITS, int)
-    return None if commits is None or commits < 1 else min(commits, _MOST_COMMITS)
+def _delta_commits(reader: OptionReader, producer: ChangelogProducer) -> int | None:
+    """Numbers below 1 disable the count, unless only full compactions write the changelog.
+
+    Then Java's jobs compact fully after every commit if the table states no other number.
+    """
+    commits = reader.optional(DELTA_COMMITS, int) or 0
+    if producer is ChangelogProducer.FULL_COMPACTION:
+        commits = max(commits, 1)
+    return None if commits < 1 else min(commits, _MOST_COMMITS)
 
 
 def _small_file_size(reader: OptionReader, target: int) -> int:

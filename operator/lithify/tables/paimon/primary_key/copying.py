@@ -1,7 +1,8 @@
 """Plans which row groups of a section are copied: those of its largest run whose keys no other run has.
 
 Called by `merge_task`. A section is merged in stages: the rows up to a copied row group, that row group, the
-rows up to the next one, and so on. Only row groups of files that `InputFile.is_copyable` allows are copied.
+rows up to the next one, and so on. Only row groups of files that `InputFile.is_copyable` allows are copied,
+and only if no row of the file is deleted.
 """
 
 from __future__ import annotations
@@ -111,11 +112,16 @@ def _is_special(kind: ColumnType) -> bool:
 
 def largest_run(section: Sequence[Sequence[InputFile]]) -> int | None:
     """The number of the run from which row groups may be copied, None if none is large enough."""
-    sizes = [sum(file.size for file in run if file.is_copyable) for run in section]
+    sizes = [sum(file.size for file in run if _is_copyable(file)) for run in section]
     number = max(range(len(sizes)), key=sizes.__getitem__, default=0)
     others = sum(file.size for run in section for file in run) - sum(file.size for file in section[number])
     is_worth_it = sizes[number] >= SMALLEST_COPIED and others <= _MOST_OTHERS * sizes[number]
     return number if is_worth_it else None
+
+
+def _is_copyable(file: InputFile) -> bool:
+    """Whether a file may be copied as it is; rows that a deletion vector has must be left out."""
+    return file.is_copyable and file.vector is None
 
 
 def groups_of_file(
@@ -144,7 +150,7 @@ def groups_of_file(
     if any(bound is None for bound in bounds):
         return None
     is_known = source.footer.created_by.startswith(_WRITERS) and source.obstacle is None
-    is_alike = file.is_copyable and is_known and source.fingerprint == like.fingerprint
+    is_alike = _is_copyable(file) and is_known and source.fingerprint == like.fingerprint
     found = []
     for number, bound in enumerate(bounds):
         low, high = (order_parts(kind, raw) for raw in bound or ())

@@ -92,7 +92,9 @@ def _join(group: Sequence[Made], index: int) -> Join:
         sections=((run,),),
         keys=EVERYTHING,
         is_last=False,
+        spec=replace(first.task.spec, changelog=None),
         known=(),
+        changelog=None,
         schemas={newest.id: newest},
     )
     return Join(first.unit, joining, files)

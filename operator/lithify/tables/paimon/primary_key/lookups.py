@@ -1,45 +1,76 @@
-"""Chooses the files in which a first-row merge looks up keys: those above the output level.
+"""Chooses the merge function of a rewrite and the files in which it looks up keys.
 
-Called by `planning`. These files are neither inputs nor changed: a task reads only keys from the files
-that overlap its key range, in the same pass as its inputs.
+Called by `planning`. The latter are the files above the output level (the known runs). They are neither
+inputs nor changed: a task reads them in the same pass as its inputs, only those that overlap its key range,
+and with first-row and some deletion vectors only their keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
 from lithify.planning.merge_tree.plan import Unit
-from lithify.planning.merge_tree.rewrites import Rewrite
 from lithify.planning.merge_tree.sections import Section
 from lithify.planning.merge_tree.tasks import TaskPlan
-from lithify.rewriting.functions import MergeFunction
+from lithify.rewriting.functions import Deduplicate, MergeFunction
 from lithify.tables.model import DataFile
+from lithify.tables.paimon.options.table_options import TableOptions
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
+from lithify.tables.paimon.primary_key.merge_functions.lookup import Lookup
+from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseding
+from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, Schema
 
 
-def function_of_rewrite(function: MergeFunction, unit: Unit, rewrite: Rewrite) -> MergeFunction:
-    """The table's merge function for one rewrite, with the run numbers that it needs set."""
-    if not isinstance(function, FirstRow):
-        return function
-    runs = unit.levels.runs
-    return replace(
-        function,
-        looks_up=any(file.level == 0 for file in rewrite.files),
-        first_upper_run=len(unit.levels.level0),
-        first_known_run=sum(run.level <= unit.output_level for run in runs),
-    )
+def function_of_rewrite(
+    function: MergeFunction, unit: Unit, files: Iterable[DataFile], options: TableOptions
+) -> MergeFunction:
+    """The table's merge function for the files of one rewrite, with the run numbers that it needs set.
+
+    Args:
+        function: the table's merge function.
+        unit: the unit of the files.
+        files: the files that are merged.
+        options: the table's options.
+    """
+    has_new = any(file.level == 0 for file in files)
+    first_upper, first_known = len(unit.levels.level0), _first_known_run(unit)
+    if isinstance(function, FirstRow):
+        return replace(function, looks_up=has_new, first_upper_run=first_upper, first_known_run=first_known)
+    if options.vectors is not None:
+        is_lone_unchanged = first_known == len(unit.levels.runs) and isinstance(function, Deduplicate)
+        if not has_new or is_lone_unchanged:
+            return function
+        return Superseding(function, first_upper, first_known, merges_known=options.policy.looks_up)
+    if options.changelog.looks_up:
+        return Lookup(function, has_new, first_upper, first_known)
+    return function
+
+
+def _first_known_run(unit: Unit) -> int:
+    return sum(run.level <= unit.output_level for run in unit.levels.runs)
 
 
 def looks_up(function: MergeFunction) -> bool:
     """Whether the merge looks up keys in levels above the output."""
-    return isinstance(function, FirstRow) and function.looks_up
+    if isinstance(function, Superseding):
+        return True
+    return isinstance(function, FirstRow | Lookup) and function.looks_up
+
+
+def known_columns(function: MergeFunction, schema: Schema) -> frozenset[str] | None:
+    """The columns that are read where keys are looked up; None for all."""
+    if isinstance(function, Lookup) or (isinstance(function, Superseding) and function.merges_known):
+        return None
+    return frozenset({*schema.primary_key, *SYSTEM_COLUMNS})
 
 
 def known_runs(unit: Unit, part: TaskPlan) -> Iterator[tuple[DataFile, ...]]:
-    """Runs above the output level, each restricted to files that may have keys of the task."""
-    files = [file for section in part.sections for file in section.files]
+    """Runs above the output level, each restricted to files that may have keys of the task's new files."""
+    files = new_files(part)
+    if not files:
+        return
     first, last = min(file.min_key for file in files), max(file.max_key for file in files)
     for run in unit.levels.runs:
         if run.level > unit.output_level:
@@ -47,6 +78,11 @@ def known_runs(unit: Unit, part: TaskPlan) -> Iterator[tuple[DataFile, ...]]:
             touched = tuple(file for file in within if part.span.touches(file))
             if touched:
                 yield touched
+
+
+def new_files(part: TaskPlan) -> list[DataFile]:
+    """The files of level 0 among those that a task merges; their keys are looked up."""
+    return [file for section in part.sections for file in section.files if file.level == 0]
 
 
 def known_run_number(unit: Unit, level: int) -> int:

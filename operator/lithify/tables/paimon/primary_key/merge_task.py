@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,17 +18,22 @@ import pyarrow as pa
 from lithify.clock import Clock, wall_millis
 from lithify.errors import LithifyError
 from lithify.rewriting.budget import Budget
+from lithify.rewriting.merge import Record, forget
 from lithify.rewriting.passes import merge_section
 from lithify.rewriting.rolling import Rolling, RollingWriter
-from lithify.rewriting.runs import KeyRange
+from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.rewriting.spec import MergeSpec
-from lithify.tables.files.model import InputFile
+from lithify.tables.files.model import FirstKeys, InputFile
 from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.deletion_vectors.bitmaps import serialize
+from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.copying import CopiedGroup
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
+from lithify.tables.paimon.primary_key.looked_up_keys import MOST_KEYS, WORTH_BYTES, first_keys_of
+from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
 from lithify.tables.paimon.primary_key.reader import FileRun, Reading
 from lithify.tables.paimon.primary_key.section_copier import SectionCopier, copying_of
 from lithify.tables.paimon.primary_key.task_running import carry_out
@@ -36,6 +42,19 @@ from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, Schema
 
 Sections = tuple[tuple[tuple[InputFile, ...], ...], ...]
 """Sections of runs of files, in key order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SupersededRows:
+    """Rows of a file above the output level that a task's rows supersede.
+
+    Attributes:
+        file: name of the file.
+        positions: positions of the rows, as `bitmaps.serialize` writes them.
+    """
+
+    file: str
+    positions: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +73,13 @@ class MergeTask:
         storage: access to the files.
         budget: memory budget.
         expired: filter of expired rows; None if rows of the table do not expire.
-        known: runs of which only the keys are read; the task then has one section.
+        known: runs above the output level in which keys are looked up; the task then has one section.
+        known_columns: the columns that are read of these, None for all.
+        known_keys: range of keys that are looked up.
+        first_upper_run: number of the first run above level 0; keys of the runs before are looked up.
+        changelog: where and how to write the changelog; None if the task writes none.
+        rewrites: whether the merged rows are written; if not, the files only change level, and the task
+            writes the changelog or finds superseded rows.
     """
 
     index: int
@@ -69,12 +94,21 @@ class MergeTask:
     budget: Budget
     expired: ExpiredRows | None = None
     known: tuple[tuple[InputFile, ...], ...] = ()
+    known_columns: frozenset[str] | None = None
+    known_keys: KeyRange = EVERYTHING
+    first_upper_run: int = 0
+    changelog: FileTarget | None = None
+    rewrites: bool = True
+
+    @property
+    def looked_up(self) -> list[InputFile]:
+        """All files in which keys are looked up."""
+        return [file for run in self.known for file in run]
 
     @property
     def input_sizes(self) -> dict[str, int]:
         """Bytes of the files to read, by path."""
-        known = (file for run in self.known for file in run)
-        return {file.path: file.size for file in (*self.inputs, *known)}
+        return {file.path: file.size for file in (*self.inputs, *self.looked_up)}
 
     def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
         """Merges, writes, and cleans up after itself if that fails; see `run_task`."""
@@ -100,30 +134,63 @@ def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 
 
 
 class _Merge:
-    """The readers, the merge and the writer of one task."""
+    """The readers, the merge and the writers of one task."""
 
     def __init__(self, task: MergeTask, writer: str, clock: Clock) -> None:
+        self._superseded = Superseded()
         self._task = task
-        self._target = replace(task.target, writer_id=writer)
-        self._names = self._target.names()
+        if isinstance(task.spec.function, Superseding):
+            function = replace(task.spec.function, superseded=self._superseded)
+            self._task = replace(task, spec=replace(task.spec, function=function))
+        self._writer = writer
+        self._numbers = count()
         self._written: list[str] = []
         self._clock = clock
         self._copying: SectionCopier | None = None
 
     def run(self) -> TaskOutputs:
-        """Writes the merged rows and returns the metadata of the files."""
-        inputs = self._task.inputs
+        """Writes the merged rows and the changelog; returns the metadata of the files."""
+        task = self._task
+        data = self._writer_of(task.target)
+        changelog = None if task.changelog is None else self._writer_of(task.changelog)
+        try:
+            with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
+                record = forget if changelog is None else changelog.write
+                for rows in self._rows(self._open_runs(), Path(folder), record):
+                    if task.rewrites:
+                        data.write(rows)
+            changes = [] if changelog is None else changelog.finish()
+            return TaskOutputs(
+                data=tuple(data.finish()),
+                changelog=tuple(changes),
+                index=self._superseded_rows(),
+                copied_bytes=self._copied_bytes,
+            )
+        except BaseException:
+            data.abort()
+            if changelog is not None:
+                changelog.abort()
+            raise
+
+    def _writer_of(self, target: FileTarget) -> RollingWriter[FileMeta]:
+        task, options = self._task, target.options
+        share = GATHERED_SHARE[options.format] / (2 if task.changelog is not None and task.rewrites else 1)
         rolling = Rolling(
-            target_size=self._target.options.target_size,
-            row_group_bytes=int(self._task.budget.row_group * GATHERED_SHARE[self._target.options.format]),
-            bytes_per_row=sum(file.size for file in inputs) / max(1, sum(file.rows for file in inputs)),
-            absorbs_rest=not self._task.is_last,
-            unit_size=self._target.options.unit_size,
+            target_size=options.target_size,
+            row_group_bytes=int(task.budget.row_group * share),
+            bytes_per_row=sum(file.size for file in task.inputs) / max(1, sum(f.rows for f in task.inputs)),
+            absorbs_rest=not task.is_last and target is task.target,
+            unit_size=options.unit_size,
         )
-        sections = self._open_runs()
-        with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
-            files = RollingWriter(self._open_file, rolling).write_all(self._rows(sections, Path(folder)))
-        return TaskOutputs(data=tuple(files), copied_bytes=self._copied_bytes)
+        return RollingWriter(lambda: self._open_file(replace(target, writer_id=self._writer)), rolling)
+
+    def _superseded_rows(self) -> tuple[SupersededRows, ...]:
+        """The rows of other files that the merged rows supersede."""
+        paths = {file.number: file.path for file in self._task.looked_up}
+        return tuple(
+            SupersededRows(paths[number].rpartition("/")[2], serialize(rows))
+            for number, rows in self._superseded.rows.items()
+        )
 
     @property
     def _copied_bytes(self) -> int:
@@ -134,7 +201,7 @@ class _Merge:
         task = self._task
         most = max((len(section) for section in task.sections), default=1) + len(task.known)
         return Reading(
-            task.inputs,
+            task.inputs if task.known_columns is not None else [*task.inputs, *task.looked_up],
             task.schemas,
             task.target.schema,
             task.spec.compared_columns,
@@ -143,35 +210,53 @@ class _Merge:
             share=task.budget.reading // 2 // max(1, most),
             options=task.target.options.parquet.variants,
             expired=task.expired,
+            has_places=isinstance(task.spec.function, Superseding),
         )
 
     def _open_runs(self) -> list[list[FileRun]]:
         task, reading = self._task, self._reading()
-        self._copying = copying_of(task, reading, self._target)
-        only = {*task.target.schema.primary_key, *SYSTEM_COLUMNS}
-        known = [FileRun(run, reading, only) for run in task.known]
-        return [[*(FileRun(run, reading) for run in section), *known] for section in task.sections]
+        self._copying = copying_of(task, reading, task.target)
+        among = self._looked_up(reading)
+        only, keys = task.known_columns, task.known_keys
+        known = [FileRun(run, reading, only, keys=keys, among=among) for run in task.known]
+        is_written = task.rewrites or task.changelog is not None
+        only = None if is_written else only
+        return [[*(FileRun(run, reading, only) for run in section), *known] for section in task.sections]
+
+    def _looked_up(self, reading: Reading) -> FirstKeys | None:
+        """The keys to look up in known runs; None if it is not worth knowing them."""
+        task, first = self._task, reading.first_key
+        runs = [run for section in task.sections for run in section]
+        new = [[file for file in run if file.run < task.first_upper_run] for run in runs]
+        rows = sum(file.rows for run in new for file in run)
+        size = sum(file.size for run in task.known for file in run)
+        if size < WORTH_BYTES or rows > MOST_KEYS:
+            return None
+        return first_keys_of((FileRun(run, reading, {first}) for run in new if run), first)
 
     def _rows(
-        self, sections: list[list[FileRun]], spill_folder: Path
+        self, sections: list[list[FileRun]], spill_folder: Path, record: Record
     ) -> Iterator[pa.RecordBatch | CopiedGroup]:
         task = self._task
-        for files, runs in zip(task.sections, sections, strict=True):
-            if self._copying is None:
-                yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys)
-            else:
+        if self._copying is not None:
+            for files, runs in zip(task.sections, sections, strict=True):
                 yield from self._copying.rows(files, runs, spill_folder)
+            return
+        columns = [*(column.name for column in task.target.schema.columns), *SYSTEM_COLUMNS]
+        for runs in sections:
+            for rows in merge_section(runs, task.spec, task.budget, spill_folder, task.keys, record):
+                yield rows.select(columns)
 
-    def _open_file(self) -> KeyValueFile:
-        name = next(self._names)
-        self._written.append(name)
+    def _open_file(self, target: FileTarget) -> KeyValueFile:
+        name = target.name(next(self._numbers))
+        self._written.append(target.path(name))
         like = None if self._copying is None else self._copying.like
         return KeyValueFile(
-            name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()), like=like
+            name, target, self._task.storage, lambda: wall_millis(self._clock.now()), like=like
         )
 
     def delete_files(self) -> None:
         """Deletes all written files; suppresses errors, which would hide the original one."""
-        for name in self._written:
+        for path in self._written:
             with suppress(LithifyError):  # the driver finds remaining files by the attempt's prefix
-                self._task.storage.delete(self._target.path(name))
+                self._task.storage.delete(path)

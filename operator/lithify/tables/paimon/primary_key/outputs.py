@@ -7,18 +7,29 @@ every other failure is raised.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING
 
+from lithify.errors import UnsupportedTable
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.admitting import Change
 from lithify.tables.paimon.commit.changes import BucketChange
+from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.commit.moves import MovedRows
+from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of, deserialize
+from lithify.tables.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange, maintain
+from lithify.tables.paimon.layout.file_names import index_file_name
 from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.postponed import PostponedUnit
 from lithify.tables.paimon.primary_key.postponed_task import MovedFile
 from lithify.tables.paimon.table import PaimonTable
 from lithify.tables.paimon.units import BucketPlan, BucketUnit
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
 
 
 class Outputs:
@@ -38,7 +49,12 @@ class Outputs:
         table: PaimonTable,
         plan: BucketPlan[BucketUnit],
         done: Sequence[tuple[BucketUnit, TaskResult]],
+        prefix: str,
     ) -> None:
+        self._table = table
+        self._plan = plan
+        self._prefix = prefix
+        self._numbers = count()
         self._outputs: dict[BucketId, list[TaskOutputs]] = {}
         for unit, result in done:
             self._outputs.setdefault(unit.bucket, []).append(result.outputs)
@@ -47,9 +63,13 @@ class Outputs:
             if result.failure is not None:
                 with failures.isolate(unit.bucket):
                     raise result.failure.as_error()
+        changes = {}
+        for unit in plan.units:
+            if unit.bucket not in failures.errors:
+                with failures.isolate(unit.bucket):
+                    changes[unit.bucket] = self._change(unit)
         self.blocks, self.lost = failures.sorted_out()
-        whole = [unit for unit in plan.units if unit.bucket not in failures.errors]
-        self.changes = [self._change(plan, unit) for unit in whole]
+        self.changes = list(changes.values())
 
     @property
     def has_leftovers(self) -> bool:
@@ -57,25 +77,58 @@ class Outputs:
         return bool(self.lost or self.blocks)
 
     def of(self, bucket: BucketId) -> TaskOutputs:
-        """The new files of a bucket."""
-        return TaskOutputs.joined(self._outputs.get(bucket, ()))
+        """The new files of a bucket; those of the changelog by key, as they are read."""
+        joined = TaskOutputs.joined(self._outputs.get(bucket, ()))
+        changelog = sorted(joined.changelog, key=lambda file: self._table.order_key(file.min_key))
+        return replace(joined, changelog=tuple(changelog))
 
-    def _change(self, plan: BucketPlan[BucketUnit], unit: BucketUnit) -> Change:
+    def _change(self, unit: BucketUnit) -> Change:
         if isinstance(unit, PostponedUnit):
-            return self._moved(plan, unit)
+            return self._moved(unit)
+        view = self._plan.view
         return BucketChange(
             bucket=unit.bucket,
-            removed=tuple(plan.view.entries(unit.bucket, unit.rewritten)),
-            upgraded=tuple(plan.view.entries(unit.bucket, unit.upgraded)),
+            removed=tuple(view.entries(unit.bucket, unit.rewritten)),
+            upgraded=tuple(view.entries(unit.bucket, unit.upgraded)),
             output_level=unit.output_level or 0,
             outputs=self.of(unit.bucket),
+            vectors=self._vectors(unit, {file.name for file in unit.rewritten}),
         )
 
-    def _moved(self, plan: BucketPlan[BucketUnit], unit: PostponedUnit) -> MovedRows:
-        files: Sequence[MovedFile] = self.of(unit.bucket).data
+    def _vectors(self, unit: BucketUnit, rewritten: Collection[str]) -> VectorChange:
+        """The deletion vectors of a unit's bucket; writes them if they change.
+
+        Raises:
+            UnsupportedTable: tasks have found superseded rows, but the table has no deletion vectors.
+        """
+        found = self.of(unit.bucket).index
+        options = self._table.options.vectors
+        if options is None:
+            if found:
+                raise UnsupportedTable(unit.bucket.path, ("superseded rows without deletion vectors",))
+            return NO_VECTORS
+        superseded: dict[str, BitMap] = {}
+        for rows in found:
+            superseded[rows.file] = superseded.get(rows.file, bitmap_of()) | deserialize(rows.positions)
+        writer = writer_id(self._prefix, 0)
+        name = index_file_name(writer, next(self._numbers))
+        return maintain(
+            self._table.storage,
+            f"{self._table.index_folder(unit.bucket)}/{name}",
+            self._plan.view.vectors(unit.bucket),
+            {name for name, _ in self._plan.view.names(unit.bucket)}.difference(rewritten),
+            superseded,
+            is_wide=options.is_wide,
+        )
+
+    def _moved(self, unit: PostponedUnit) -> MovedRows:
+        outputs, view = self.of(unit.bucket), self._plan.view
+        if outputs.changelog or outputs.index:
+            raise UnsupportedTable(unit.bucket.path, ("changelog and index files of postponed rows",))
+        files: Sequence[MovedFile] = outputs.data
         return MovedRows(
             bucket=unit.bucket,
-            removed=tuple(plan.view.entries(unit.bucket, unit.inputs)),
+            removed=tuple(view.entries(unit.bucket, unit.inputs)),
             moved=tuple((each.bucket, each.file) for each in files),
             count=unit.count,
             highest=dict(unit.highest),

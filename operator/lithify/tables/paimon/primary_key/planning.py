@@ -7,37 +7,49 @@ and turns units into tasks for executors. It reads footers of a few files and wr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, count
 from types import MappingProxyType
 
 from lithify.clock import Clock
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.planning.merge_tree.tasks import TaskPlan, split_rewrite
+from lithify.planning.merge_tree.rewrites import Rewrite
+from lithify.planning.merge_tree.sections import Section
+from lithify.planning.merge_tree.tasks import KeySpan, TaskPlan, split_rewrite
 from lithify.rewriting.budget import Budget
+from lithify.rewriting.changelog import ChangelogSpec
 from lithify.rewriting.functions import MergeFunction
 from lithify.rewriting.order import decode_key
 from lithify.rewriting.runs import Key, KeyRange
-from lithify.tables.files.model import InputFile
+from lithify.tables.files.model import InputFile, VectorLocation
 from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import order_kinds
 from lithify.tables.format import Block, Sizing
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId
-from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, FileMeta, ManifestEntry
+from lithify.tables.paimon.deletion_vectors.index_files import located
+from lithify.tables.paimon.metadata.entries import (
+    APPEND_SOURCE,
+    COMPACT_SOURCE,
+    FileMeta,
+    ManifestEntry,
+)
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.observing.postponed import is_postponed
 from lithify.tables.paimon.primary_key.blocking import Blocks
+from lithify.tables.paimon.primary_key.changelogs import changelog_of_rewrite, check_levels
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.lookups import (
     function_of_rewrite,
     in_one_section,
+    known_columns,
     known_run_number,
     known_runs,
     looks_up,
+    new_files,
 )
 from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
@@ -174,8 +186,10 @@ def _plan_buckets(
         plan(bucket, handles)
     for unit in _units(planned):
         with blocks.isolate(unit.bucket):
+            check_levels(unit, table.options.changelog, policy.num_levels)
             files = _read_files(table, unit)
-            table.check_files(unit.bucket, files, view.unusual(unit.bucket, files))
+            vectors = view.vectors(unit.bucket)
+            table.check_files(unit.bucket, files, view.unusual(unit.bucket, files), vectors)
     return planned
 
 
@@ -202,14 +216,39 @@ def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tupl
         found = plan.view.entries(unit.bucket, files)
         entries = {file.handle: entry for file, entry in zip(files, found, strict=True)}
         for rewrite in unit.work.rewrites:
-            function = function_of_rewrite(chosen, unit, rewrite)
+            merging = _merging(table, chosen, unit, rewrite.files)
             for part in split_rewrite(rewrite, task_bytes):
-                yield unit, _task(table, entries, unit, part, function, sizing.budget)
+                yield unit, _task(table, plan.view, entries, unit, part, merging, sizing.budget)
+        for file, part in _upgraded_parts(table, unit, task_bytes):
+            merging = _merging(table, chosen, unit, (file,))
+            task = _task(table, plan.view, entries, unit, part, merging, sizing.budget)
+            if task.changelog is not None or task.known:
+                yield unit, replace(task, rewrites=False)
+
+
+def _upgraded_parts(table: PaimonTable, unit: Unit, task_bytes: int) -> Iterator[tuple[DataFile, TaskPlan]]:
+    """Files that only change level, and yet are read for the changelog or to look up their keys."""
+    for file in unit.logged:
+        yield file, TaskPlan((Section(((file,),)),), KeySpan(), file.size, is_last=True)
+    if table.options.vectors is not None:
+        for file in unit.work.upgrades:
+            if file.level == 0:
+                for part in split_rewrite(Rewrite((Section(((file,),)),)), task_bytes):
+                    yield file, part
+
+
+def _merging(
+    table: PaimonTable, chosen: MergeFunction, unit: Unit, files: Sequence[DataFile]
+) -> tuple[MergeFunction, ChangelogSpec | None]:
+    """How the rows of some files are merged, and how their changes are recorded."""
+    function = function_of_rewrite(chosen, unit, files, table.options)
+    return function, changelog_of_rewrite(table.options.changelog, function, unit, table.schema)
 
 
 def _read_files(table: PaimonTable, unit: Unit) -> tuple[DataFile, ...]:
-    """The files of a unit that are rewritten, upgraded, or used for lookups."""
-    if not table.options.policy.looks_up:
+    """The files of a unit that are rewritten, upgraded, or in which keys are looked up."""
+    policy = table.options.policy
+    if not (policy.looks_up or policy.has_vectors or table.options.changelog.looks_up):
         return unit.inputs
     upper = (run.files for run in unit.levels.runs if run.level > unit.output_level)
     return (*unit.inputs, *chain.from_iterable(upper))
@@ -224,22 +263,41 @@ def numbered(
 
 def _task(
     table: PaimonTable,
+    view: View,
     entries: Mapping[int, ManifestEntry],
     unit: Unit,
     part: TaskPlan,
-    function: MergeFunction,
+    merging: tuple[MergeFunction, ChangelogSpec | None],
     budget: Budget,
 ) -> MergeTask:
+    function, changelog = merging
     known = [*known_runs(unit, part)] if looks_up(function) else []
     if known:
         part = in_one_section(part)
 
+    vectors = _vector_locations(table, view, unit)
+
     def read(file: DataFile) -> InputFile:
-        return _input_file(table, unit, entries[file.handle], is_inside=part.span.covers(file))
+        return _input_file(
+            table, unit, entries[file.handle], vectors.get(file.name), is_inside=part.span.covers(file)
+        )
+
+    numbers = count()
+
+    def look_up(file: DataFile) -> InputFile:
+        return replace(read(file), number=next(numbers), is_inside=False)
 
     sections = tuple(tuple(tuple(map(read, run)) for run in section.runs) for section in part.sections)
     merged = (file for section in part.sections for file in section.files)
     schema_ids = {file.schema_id for file in (*merged, *chain.from_iterable(known))}
+    target = FileTarget(
+        folder=table.folder(unit.bucket),
+        writer_id="",
+        level=unit.output_level,
+        schema=table.schema,
+        options=table.options.files.at(unit.output_level),
+        external_paths=table.locations.external_paths(unit.bucket),
+    )
     return MergeTask(
         index=0,
         prefix="",
@@ -251,21 +309,42 @@ def _task(
             table.options.sequence_fields,
             function,
             drop_deletes=unit.drop_deletes,
+            changelog=changelog,
         ),
         schemas={schema_id: table.schema_of(schema_id) for schema_id in schema_ids},
-        target=FileTarget(
-            folder=table.folder(unit.bucket),
-            writer_id="",
-            level=unit.output_level,
-            schema=table.schema,
-            options=table.options.files.at(unit.output_level),
-            external_paths=table.locations.external_paths(unit.bucket),
-        ),
+        target=target,
         storage=table.storage,
         budget=budget,
         expired=_expired_rows(table, unit.expired_before),
-        known=tuple(tuple(map(read, run)) for run in known),
+        known=tuple(tuple(map(look_up, run)) for run in known),
+        known_columns=known_columns(function, table.schema),
+        known_keys=_known_keys(table, part),
+        first_upper_run=len(unit.levels.level0),
+        changelog=None if changelog is None else _changelog_target(table, target),
     )
+
+
+def _changelog_target(table: PaimonTable, data: FileTarget) -> FileTarget | None:
+    """Where and how a task writes its changelog."""
+    options = table.options.changelog_files
+    if options is None:
+        return None
+    return replace(data, options=options.at(data.level), source=APPEND_SOURCE)
+
+
+def _known_keys(table: PaimonTable, part: TaskPlan) -> KeyRange:
+    """A range that contains the keys of the task's level-0 files."""
+    last = max((file.max_key for file in new_files(part)), default=None)
+    upto = part.span.upto if last is None or (part.span.upto and part.span.upto < last) else last
+    return KeyRange(_key(table, part.span.after), _key(table, upto))
+
+
+def _vector_locations(table: PaimonTable, view: View, unit: Unit) -> dict[str, VectorLocation]:
+    """Where the deletion vectors of a unit's bucket are, by the names of their files."""
+    folder = table.index_folder(unit.bucket) if view.vectors(unit.bucket) else ""
+    return {
+        name: located(folder, index, name) for index in view.vectors(unit.bucket) for name in index.ranges
+    }
 
 
 def _expired_rows(table: PaimonTable, before: int | None) -> ExpiredRows | None:
@@ -275,7 +354,9 @@ def _expired_rows(table: PaimonTable, before: int | None) -> ExpiredRows | None:
     return ExpiredRows(expiry.column, table.schema.column(expiry.column).type.root, before)
 
 
-def _input_file(table: PaimonTable, unit: Unit, entry: ManifestEntry, *, is_inside: bool) -> InputFile:
+def _input_file(
+    table: PaimonTable, unit: Unit, entry: ManifestEntry, vector: VectorLocation | None, *, is_inside: bool
+) -> InputFile:
     """Describes a data file of a unit to a reader."""
     file = entry.file
     run = unit.run_numbers[file.name] if file.name in unit.run_numbers else known_run_number(unit, file.level)
@@ -288,6 +369,7 @@ def _input_file(table: PaimonTable, unit: Unit, entry: ManifestEntry, *, is_insi
         is_inside,
         table.sequence_of(file),
         is_copyable=_is_copyable(table, file),
+        vector=vector,
     )
 
 
@@ -296,16 +378,12 @@ def _is_copyable(table: PaimonTable, file: FileMeta) -> bool:
 
     Options are part of the schema, so the file has the codec, filters and layout that a new one would have.
     """
-    is_plain = table.schema.options.get("deletion-vectors.enabled", "false").strip().lower() == "false"
-    has_changelog = table.schema.options.get("changelog-producer", "none").strip().lower() != "none"
     return (
         file.source == COMPACT_SOURCE
         and file.delete_rows == 0
         and file.schema_id == table.schema.id
         and file.embedded_index is None
         and not file.extra_files
-        and is_plain
-        and not has_changelog
         and not table.options.snapshot_ordering
     )
 
@@ -319,15 +397,16 @@ def _key(table: PaimonTable, key: OrderKey | None) -> Key | None:
 def _files_hiding_deletes(
     table: PaimonTable, view: View, units: Iterable[Unit], blocks: Blocks
 ) -> dict[BucketId, frozenset[int]]:
-    """By bucket, the handles of files planned for upgrade to the top level that hold uncounted deletes.
+    """By bucket, the handles of files planned for upgrade that hold uncounted deletes but must not.
 
-    Some writers (pypaimon among them) store deletes without counting them, and an upgrade to an intermediate
-    level does not rewrite the file. Files written by a compaction have correct counts and are not checked.
+    Some writers (pypaimon among them) store deletes without counting them. A file that moves to another level
+    is not rewritten for its deletes unless the table has deletion vectors. Files written by a
+    compaction have correct counts and are not checked.
     """
     suspects = [
         (unit.bucket, file, entry)
         for unit in units
-        if unit.output_level == unit.levels.max_level
+        if unit.output_level == unit.levels.max_level or table.options.policy.has_vectors
         for file, entry in zip(unit.work.upgrades, view.entries(unit.bucket, unit.work.upgrades), strict=True)
         if entry.file.source != COMPACT_SOURCE
     ]

@@ -17,6 +17,7 @@ from lithify.tables.paimon.schema.schema import Schema
 _PLAIN = {
     "changelog-producer": "none",
     "deletion-vectors.enabled": "false",
+    "force-lookup": "false",
     "write.sequence-number-init-mode": "scan",
 }
 """Options that must have their defaults."""

@@ -6,16 +6,17 @@ as Java does, so files with and without `_KEY_` columns mix freely, and so do fi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 import pyarrow as pa
 
 from lithify.errors import CorruptTable
+from lithify.rewriting.order import parts_of_column
 from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
 from lithify.tables.files.casting import Cast, cast_between, reads_as
-from lithify.tables.files.model import FileColumn, InputFile, Wanted
+from lithify.tables.files.model import FileColumn, FirstKeys, InputFile, Wanted
 from lithify.tables.files.names import format_of
 from lithify.tables.files.nesting import nulls
 from lithify.tables.files.registry import Readers
@@ -23,7 +24,15 @@ from lithify.tables.files.types import field_ids
 from lithify.tables.files.variants.columns import merged_form
 from lithify.tables.files.variants.options import NOT_SHREDDED, VariantOptions
 from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.deletion_vectors.index_files import read_vector
 from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
+from lithify.tables.paimon.primary_key.row_positions import (
+    PLACE_FIELD,
+    Positions,
+    is_deleted,
+    no_places,
+    places,
+)
 from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, Schema
 
 _LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
@@ -45,6 +54,7 @@ class Reading:
         share: bytes to prefetch per run from storage where every read is a request.
         options: the table's options for shredding VARIANT columns.
         expired: filter of expired rows; None if rows of the table do not expire.
+        has_places: whether the rows have a column with the places of those of numbered files (`ROW_PLACE`).
     """
 
     def __init__(
@@ -58,7 +68,10 @@ class Reading:
         share: int = 0,
         options: VariantOptions = NOT_SHREDDED,
         expired: ExpiredRows | None = None,
+        *,
+        has_places: bool = False,
     ) -> None:
+        self.storage = storage
         self.readers = Readers(storage, share, len(newest.columns))
         self._keys = keys
         self._newest = newest
@@ -68,14 +81,21 @@ class Reading:
         self._needs_nothing = {number: _needs_nothing(cols, newest) for number, cols in self._stored.items()}
         self._fields = frozenset(each for column in newest.columns for each in field_ids(column.type))
         self._variants = self._forms(files, options)
-        self.schema = newest.rows_schema(self._dictionaries(files) - set(plain), self._variants)
+        self.read_schema = newest.rows_schema(self._dictionaries(files) - set(plain), self._variants)
+        self.schema = self.read_schema.append(PLACE_FIELD) if has_places else self.read_schema
+        self.has_places = has_places
+
+    @property
+    def first_key(self) -> str:
+        """Name of the first key column."""
+        return self._newest.primary_key[0]
 
     def columns_of(self, file: InputFile, only: Container[str] | None = None) -> list[FileColumn | None]:
         """For each column of the rows, the file's column to read it from; None where it is missing.
 
         With `only`, other columns are not read and become null.
         """
-        pairs = zip(self._stored[file.schema_id], self.schema, strict=True)
+        pairs = zip(self._stored[file.schema_id], self.read_schema, strict=True)
         return [
             None
             if column is None or (only is not None and field.name not in only)
@@ -89,22 +109,33 @@ class Reading:
 
     def casts_of(self, file: InputFile) -> Sequence[Cast | None]:
         """For each column of the rows, the cast from the file's type."""
-        pairs = zip(self._casts[file.schema_id], self.schema, strict=True)
+        pairs = zip(self._casts[file.schema_id], self.read_schema, strict=True)
         return [None if field.name in self._variants else cast for cast, field in pairs]
 
     def are_all_stored(self, file: InputFile) -> bool:
         """Whether the file has every column of the rows, with a type whose values need no cast."""
         return self._needs_nothing[file.schema_id]
 
-    def wanted(self, file: InputFile, piece_bytes: int, only: Container[str] | None = None) -> Wanted:
-        """The request to read a file, for all columns or only the named ones."""
+    def wanted(
+        self,
+        file: InputFile,
+        piece_bytes: int,
+        only: Container[str] | None = None,
+        keys: KeyRange | None = None,
+        among: FirstKeys | None = None,
+    ) -> Wanted:
+        """The request to read a file, for all columns or only the named ones, all keys or some.
+
+        `keys` narrows the range, `among` leaves out other keys in it.
+        """
         return Wanted(
             columns=[column for column in self.columns_of(file, only) if column is not None],
             first_key=self._first_key(file),
-            keys=self._keys,
+            keys=self._keys if keys is None else keys,
             piece_bytes=piece_bytes,
             instants_are_local=self._newest.options.get(_LEGACY_INSTANTS, "true").strip().lower() != "false",
             fields=self._fields,
+            among=among,
         )
 
     def _first_key(self, file: InputFile) -> FileColumn | None:
@@ -113,6 +144,10 @@ class Reading:
             return None
         position = [column.name for column in self._newest.columns].index(self._newest.primary_key[0])
         return self._stored[file.schema_id][position] or FileColumn("", self._newest.key_types[0])
+
+    def without_places(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows whose places nobody asks for, in `schema`."""
+        return rows.append_column(PLACE_FIELD, no_places(rows.num_rows)) if self.has_places else rows
 
     def _forms(self, files: Sequence[InputFile], options: VariantOptions) -> dict[str, pa.DataType]:
         """Arrow types of VARIANT columns that are read shredded; inferred from the largest file."""
@@ -157,6 +192,8 @@ class FileRun:
         reading: how all files of the task are read.
         only: the columns to read, None for all; the others are null.
         row_groups: by the paths of Parquet files, the row groups to read; all of other files.
+        keys: rows outside this range may be left out, None for the range of the task.
+        among: keys whose rows are needed; others may be left out. None if all are needed.
     """
 
     def __init__(
@@ -165,11 +202,15 @@ class FileRun:
         reading: Reading,
         only: Container[str] | None = None,
         row_groups: Mapping[str, Collection[int]] | None = None,
+        keys: KeyRange | None = None,
+        among: FirstKeys | None = None,
     ) -> None:
         self._files = files
         self._reading = reading
         self._only = only
         self._row_groups = row_groups or {}
+        self._keys = keys
+        self._among = among
 
     @property
     def size(self) -> int:
@@ -193,23 +234,46 @@ class FileRun:
                 yield Piece(_numbered(batch, file.sequence), file.run, file.path)
 
     def _batches(self, file: InputFile, piece_bytes: int) -> Iterator[pa.RecordBatch]:
-        columns, schema = self._reading.columns_of(file, self._only), self._reading.schema
-        wanted = self._reading.wanted(file, piece_bytes, self._only)
+        columns, casts = self._reading.columns_of(file, self._only), self._reading.casts_of(file)
+        wanted = self._reading.wanted(file, piece_bytes, self._only, self._keys, self._among)
         wanted = replace(wanted, row_groups=self._row_groups.get(file.path))
-        casts = self._reading.casts_of(file)
+        reader, schema = self._reading.readers.of(file.path), self._reading.read_schema
+        place = self._places(file, wanted)
         are_stored = self._only is None and self._reading.are_all_stored(file)
         # Readers may return columns in the file's own order, whatever the order of the rows is now.
         names = [column.name for column in columns if column is not None] if are_stored else None
-        for batch in self._reading.readers.of(file.path).batches(file, wanted):
+        for batch in reader.batches(file, wanted):
             if batch.schema.names == names and batch.schema.types == schema.types:
-                rows = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                arrays = batch.columns
             else:
-                arrays = [
-                    _column(batch, *each, file.path) for each in zip(columns, casts, schema, strict=True)
-                ]
-                rows = pa.RecordBatch.from_arrays(arrays, schema=schema)
+                both = zip(columns, casts, schema, strict=True)
+                arrays = [_column(batch, *each, file.path) for each in both]
+            rows = place(pa.RecordBatch.from_arrays(arrays, schema=schema))
+            if self._among is not None:
+                first = parts_of_column(rows.column(self._reading.first_key))[0]
+                rows = rows.filter(self._among.among(first))
             expired = self._reading.expired
             yield rows if expired is None else expired.leave_out(rows)
+
+    def _places(self, file: InputFile, wanted: Wanted) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        """A function for consecutive batches that leaves out deleted rows, and adds the places of rows."""
+        reading = self._reading
+        number = file.number if reading.has_places else None
+        if file.vector is None and number is None:
+            return reading.without_places
+        positions = Positions(reading.readers.of(file.path).spans(file, wanted))
+        deleted = None if file.vector is None else read_vector(reading.storage, file.vector, file).positions
+
+        def place(rows: pa.RecordBatch) -> pa.RecordBatch:
+            numbers = positions.take(rows.num_rows)
+            if deleted is not None:
+                stays = ~is_deleted(numbers, deleted)
+                rows, numbers = rows.filter(pa.array(stays)), numbers[stays]
+            if number is None:
+                return reading.without_places(rows)
+            return rows.append_column(PLACE_FIELD, places(number, numbers))
+
+        return place
 
 
 def _grouped(files: Sequence[InputFile]) -> dict[tuple[int, str], list[InputFile]]:

@@ -49,11 +49,17 @@ _MOST_CHUNKS = 20_000
 
 
 def copying_of(task: MergeTask, rows_reading: Reading, target: FileTarget) -> SectionCopier | None:
-    """What copies row groups for a task; None if none can be copied."""
+    """What copies row groups for a task; None if none can be copied.
+
+    Changelogs and lookups need the values of rows that a copy does not decode.
+    """
     is_possible = (
         target.options.format == "parquet"
         and task.expired is None
         and not task.known
+        and task.rewrites
+        and task.changelog is None
+        and task.spec.changelog is None
         and task.spec.function.lone_records is not LoneRecords.MERGED
         and may_copy(target.schema)
         and any(largest_run(section) is not None for section in task.sections)

@@ -18,7 +18,7 @@ from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import Block, GroupReport, StepOutcome, Task, TaskOutputs, TaskResult, Totals
 from lithify.tables.model import BucketId, DataFile
-from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
+from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer, new_paths
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
 from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit
 from lithify.tables.paimon.commit.moves import MovedRows
@@ -142,7 +142,7 @@ class CompactionStep(Generic[AnyUnit, AnyTask]):
         """
         done = self._attributed(results, followed)
         reach("tasks-done")
-        self._outputs = Outputs(self._table, self._plan, done)
+        self._outputs = Outputs(self._table, self._plan, done, self._attempt.prefix)
         return self._outputs.blocks
 
     def _attributed(
@@ -237,8 +237,8 @@ class CompactionStep(Generic[AnyUnit, AnyTask]):
         """Deletes new files of buckets in conflict; no reader can have seen them, so no check is needed."""
         for change in outputs.changes:
             if change.bucket not in outcome.committed:
-                for bucket, file in change.placed:
-                    self._table.storage.delete(file.path(self._table.folder(bucket)))
+                for path in new_paths(self._table, change):
+                    self._table.storage.delete(path)
 
 
 def _merges(work: Sequence[tuple[PlannedUnit, PlannedTask]]) -> Iterator[UnitTask]:

@@ -68,13 +68,16 @@ class FileTarget:
         """Path of the file with this name."""
         return self.external_paths.path(name) if self.external_paths else f"{self.folder}/{name}"
 
-    def names(self) -> Iterator[str]:
-        """Yields file names in order."""
+    def name(self, number: int) -> str:
+        """The name of the writer's file of this number."""
         options = self.options
         names_codec = options.suffix_names_compression and options.named_compression
         codec = f".{options.named_compression}" if names_codec else ""
-        stem = f"{options.prefix}{self.writer_id}"
-        return (f"{stem}-{number}{codec}.{options.format}" for number in count())
+        return f"{options.prefix}{self.writer_id}-{number}{codec}.{options.format}"
+
+    def names(self) -> Iterator[str]:
+        """Yields file names in order."""
+        return map(self.name, count())
 
 
 class FileSummary(Protocol):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lithify.rewriting.changelog import ChangelogSpec
 from lithify.rewriting.functions import MergeFunction
 from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
 from lithify.rewriting.spec import MergeSpec
@@ -111,7 +112,12 @@ class Schema:
 
 
 def merge_spec(
-    schema: Schema, sequence_fields: tuple[SequenceField, ...], function: MergeFunction, *, drop_deletes: bool
+    schema: Schema,
+    sequence_fields: tuple[SequenceField, ...],
+    function: MergeFunction,
+    *,
+    drop_deletes: bool,
+    changelog: ChangelogSpec | None = None,
 ) -> MergeSpec:
     """How a table's rows are merged: ordered by the user's sequence fields, then by sequence number.
 
@@ -123,7 +129,7 @@ def merge_spec(
         kinds=RowKinds(VALUE_KIND, RETRACTING_KINDS),
         nan_problem=NO_ORDER,
     )
-    return MergeSpec(layout, function, drop_retractions=drop_deletes)
+    return MergeSpec(layout, function, drop_deletes, changelog)
 
 
 def _fields(columns: Mapping[str, ColumnType]) -> list[pa.Field]:

@@ -1,0 +1,84 @@
+"""The deletion vectors of one bucket after a compaction: which are kept, changed, dropped, and written.
+
+Called by `primary_key.outputs` on the driver, after the tasks. Follows Paimon's `BucketedDvMaintainer`: all
+vectors of a bucket are in one index file, which is written again if any of them changes. Two differences:
+vectors of files that no longer exist are dropped at once, and a bucket without any has no index file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.deletion_vectors.bitmaps import DeletionVector, bitmap_of
+from lithify.tables.paimon.deletion_vectors.index_files import (
+    VectorIndex,
+    read_vectors,
+    write_vectors,
+)
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+
+@dataclass(frozen=True, slots=True)
+class VectorChange:
+    """The deletion vectors of a bucket before and after a compaction.
+
+    Attributes:
+        before: its index files on which the compaction was planned; another commit may have replaced them.
+        after: its new index file, None if it has no deletion vectors any more. If nothing changes, this is
+            the old one.
+        is_new: whether `after` differs from `before`.
+    """
+
+    before: tuple[VectorIndex, ...] = ()
+    after: VectorIndex | None = None
+    is_new: bool = False
+
+    @property
+    def written(self) -> VectorIndex | None:
+        """The index file that was written, if any."""
+        return self.after if self.is_new else None
+
+
+NO_VECTORS = VectorChange()
+
+
+def maintain(
+    storage: Storage,
+    path: str,
+    before: Sequence[VectorIndex],
+    remaining: Collection[str],
+    superseded: Mapping[str, BitMap],
+    *,
+    is_wide: bool,
+) -> VectorChange:
+    """Writes the deletion vectors of a bucket anew, if a compaction changes them.
+
+    Args:
+        storage: access to index files.
+        path: the path of the new index file; its folder has the old ones, too.
+        before: the old ones.
+        remaining: the data files of the bucket that remain, without new ones.
+        superseded: rows that the compaction deletes, by data file.
+        is_wide: whether new vectors have the 64-bit form.
+
+    Raises:
+        MissingFile, CorruptTable: an old index file cannot be read.
+        StorageError: the new one cannot be written.
+    """
+    kept = [[name for name in index.ranges if name in remaining] for index in before]
+    dropped = sum(len(index.ranges) for index in before) - sum(map(len, kept))
+    if not superseded and not dropped and len(before) < 2:
+        return VectorChange(tuple(before), before[0] if before else None)
+    folder = path.rpartition("/")[0]
+    vectors: dict[str, DeletionVector] = {}
+    for index, names in zip(before, kept, strict=True):
+        vectors.update(read_vectors(storage, folder, index, names) if names else {})
+    for name, rows in superseded.items():
+        vectors[name] = vectors.get(name, DeletionVector(bitmap_of(), is_wide)).with_positions(rows)
+    after = write_vectors(storage, path, vectors) if vectors else None
+    return VectorChange(tuple(before), after, is_new=True)

@@ -1,0 +1,297 @@
+"""Tables with deletion vectors are compacted as Java does it: the same files, and the same rows deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pypaimon import CatalogFactory
+
+from infrastructure.oracle.client import Oracle, Table
+from lithify.errors import UnsupportedTable
+from lithify.rewriting.budget import Budget
+from lithify.tables.format import Sizing
+from lithify.tables.paimon.primary_key import merge_task
+from support.comparing.rounds import Round, assert_rounds_agree
+from support.comparing.updates import Updates
+from support.comparing.vectors import deleted, unpaired
+from support.runs import run_inline
+from support.tables import copy_of, stray_files
+
+pytestmark = pytest.mark.oracle
+
+MARKED = {"merge-engine": "deduplicate", "deletion-vectors.enabled": "true"}
+ALL = ("+I", "+U", "-U", "-D")
+WIDE = {"a": "DOUBLE", "b": "DOUBLE", "c": "BIGINT", "d": "STRING"}
+
+CASES = [
+    Updates("marked rows", options=MARKED, key_values=60),
+    Updates("deletes", options=MARKED, kinds=ALL, key_values=60, compacted=(1, 3)),
+    Updates("never compacted before", options=MARKED, kinds=ALL, compacted=()),
+    Updates("compacted often", options=MARKED, kinds=ALL, compacted=(1, 2, 4, 5), commits=8, key_values=90),
+    Updates(
+        "few new rows over many",
+        options=MARKED,
+        kinds=ALL,
+        values=WIDE,
+        loaded=4000,
+        key_values=4200,
+        written=25,
+        commits=6,
+        compacted=(2, 4),
+    ),
+    Updates(
+        "one new file over many rows",
+        options=MARKED,
+        values=WIDE,
+        loaded=3000,
+        key_values=3000,
+        written=20,
+        commits=1,
+        compacted=(),
+    ),
+    Updates("two levels", options={**MARKED, "num-levels": "2"}, kinds=ALL),
+    Updates("every file rewritten", options={**MARKED, "compaction.force-rewrite-all-files": "true"}),
+    Updates(
+        "files without key columns",
+        options={**MARKED, "data-file.thin-mode": "true"},
+        kinds=ALL,
+        compacted=(1, 3),
+    ),
+    Updates(
+        "wide vectors",
+        options={**MARKED, "deletion-vectors.bitmap64": "true"},
+        kinds=ALL,
+        compacted=(1, 3, 5),
+    ),
+    Updates(
+        "index files beside the data",
+        options={**MARKED, "index-file-in-data-file-dir": "true"},
+        kinds=ALL,
+        compacted=(1, 3),
+    ),
+    Updates("a sequence field", options={**MARKED, "sequence.field": "a"}, kinds=ALL, compacted=(1, 3)),
+    Updates(
+        "a descending sequence over many rows",
+        options={**MARKED, "sequence.field": "c,a", "sequence.field.sort-order": "descending"},
+        kinds=ALL,
+        values=WIDE,
+        loaded=3000,
+        key_values=3100,
+        written=40,
+        commits=5,
+        compacted=(1, 3),
+    ),
+    Updates("ignored deletes", options={**MARKED, "ignore-delete": "true"}, compacted=(1, 3)),
+    Updates("partial updates", options={**MARKED, "merge-engine": "partial-update"}, compacted=(1, 3, 5)),
+    Updates(
+        "partial updates over many rows",
+        options={
+            **MARKED,
+            "merge-engine": "partial-update",
+            "fields.c.sequence-group": "a,b",
+            "partial-update.remove-record-on-sequence-group": "c",
+        },
+        kinds=ALL,
+        values=WIDE,
+        loaded=3000,
+        key_values=3100,
+        written=40,
+        commits=5,
+        compacted=(1, 3),
+    ),
+    Updates(
+        "aggregates",
+        options={
+            **MARKED,
+            "merge-engine": "aggregation",
+            "fields.a.aggregate-function": "sum",
+            "fields.b.aggregate-function": "listagg",
+            "fields.c.aggregate-function": "collect",
+        },
+        compacted=(1, 3, 5),
+    ),
+    Updates(
+        "aggregates with deletes",
+        options={
+            **MARKED,
+            "merge-engine": "aggregation",
+            "fields.a.aggregate-function": "sum",
+            "fields.b.aggregate-function": "last_value",
+            "fields.c.aggregate-function": "collect",
+        },
+        kinds=ALL,
+        key_values=90,
+        compacted=(1, 3, 5),
+    ),
+    Updates(
+        "records removed by deletes",
+        options={
+            **MARKED,
+            "merge-engine": "partial-update",
+            "partial-update.remove-record-on-delete": "true",
+        },
+        kinds=ALL,
+        key_values=90,
+        compacted=(1, 3, 5),
+    ),
+    Updates(
+        "aggregates over many rows",
+        options={
+            **MARKED,
+            "merge-engine": "aggregation",
+            "fields.a.aggregate-function": "sum",
+            "fields.b.aggregate-function": "max",
+            "fields.c.aggregate-function": "sum",
+        },
+        values=WIDE,
+        loaded=3000,
+        key_values=3100,
+        written=40,
+        commits=5,
+        compacted=(1, 3),
+    ),
+    Updates("orc", options={**MARKED, "file.format": "orc"}, kinds=ALL, compacted=(1, 3)),
+    Updates("avro", options={**MARKED, "file.format": "avro"}, kinds=ALL, compacted=(1, 3)),
+    Updates(
+        "levels of other formats",
+        options={**MARKED, "file.format.per.level": "4:orc,5:avro"},
+        kinds=ALL,
+        compacted=(1, 3),
+    ),
+    Updates(
+        "forced lookups, which change nothing",
+        options={**MARKED, "force-lookup": "true", "changelog-producer": "input"},
+        kinds=ALL,
+        compacted=(1, 3),
+    ),
+]
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_as_java_compacts_them(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
+    original = case.make(oracle, tmp_path / "original")
+    for full in (False, True):
+        assert_marked_as_by_java(oracle, original, tmp_path, full=full)
+        assert_marked_as_by_java(
+            oracle, original, tmp_path / "in passes", full=full, sizing=Sizing(1, Budget(1 << 20))
+        )
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.loaded], ids=lambda case: case.name)
+def test_rows_keep_their_positions_where_others_are_not_read(
+    oracle: Oracle, case: Updates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row groups without any of the keys are skipped, whatever size the levels above have."""
+    small = replace(case, options={**case.options, "parquet.block.size": "1024"})
+    original = small.make(oracle, tmp_path / "original")
+    monkeypatch.setattr(merge_task, "WORTH_BYTES", 0)
+    assert_marked_as_by_java(oracle, original, tmp_path, full=False)
+
+
+def assert_marked_as_by_java(
+    oracle: Oracle, original: Table, folder: Path, *, full: bool, **how: Any
+) -> None:
+    """Java compacts a copy, we compact another one; then Java compacts both fully and the rows stay."""
+    before = oracle.files(original)
+    java = copy_of(original, folder / f"java, full={full}")
+    oracle.manager_round(java, full=full, commit=True)
+    ours = copy_of(original, folder / f"ours, full={full}")
+    run_inline(ours, full=full, **how)
+    of_ours, of_java = (Round(table, before, oracle.files(table)) for table in (ours, java))
+    assert_rounds_agree(oracle, of_ours, of_java)
+    assert deleted(oracle, ours) == deleted(oracle, java)
+    rows = oracle.read(ours)
+    assert rows == oracle.read(java)
+    assert not unpaired(oracle, ours)
+    assert stray_files(oracle, ours) <= {file.name for file in before}
+    oracle.compact(ours)
+    assert oracle.read(ours) == rows
+    assert not deleted(oracle, ours)
+
+
+def test_cases_of_few_rows_do_delete_rows_of_higher_levels(oracle: Oracle, tmp_path: Path) -> None:
+    """Otherwise the comparison with Java would say nothing of vectors."""
+    for number, case in enumerate(CASES):
+        if case.loaded:
+            table = case.make(oracle, tmp_path / f"{number}")
+            run_inline(table, full=False)
+            assert deleted(oracle, table)
+
+
+LAYOUTS: dict[str, tuple[list[str], list[str], dict[str, str]]] = {
+    "buckets": (["id"], [], {"bucket": "3"}),
+    "partitions": (["id", "p"], ["p"], {"bucket": "2"}),
+    "dynamic buckets": (["id"], [], {"bucket": "-1"}),
+}
+
+
+@pytest.mark.parametrize(("key", "partitions", "options"), LAYOUTS.values(), ids=LAYOUTS)
+def test_buckets_keep_their_own_vectors(
+    oracle: Oracle, tmp_path: Path, key: list[str], partitions: list[str], options: dict[str, str]
+) -> None:
+    table = Table(tmp_path / "original", "db.t")
+    columns = {"id": "INT NOT NULL", "p": "STRING NOT NULL", "v": "INT"}
+    oracle.create_table(table, columns, key, partitions, options={**MARKED, **options, "write-only": "true"})
+    how: dict[str, Any] = {}
+    for commit, size in enumerate((9000, 30, 40)):
+        rows = [
+            ["+I" if n % 5 else "-D", n, "ab"[n % 2], commit] for n in range(commit * 10, commit * 10 + size)
+        ]
+        if options["bucket"] == "-1":
+            how = {"buckets": [row[1] % 2 for row in rows]}
+        oracle.write(table, rows, **how)
+        if commit < 2:
+            oracle.manager_round(table, full=not commit, commit=True)
+    hashes = [index for index in oracle.index_files(table) if index.type == "HASH"]
+    for full in (False, True):
+        assert_marked_as_by_java(oracle, table, tmp_path, full=full)
+    run_inline(table, full=False)
+    assert [index for index in oracle.index_files(table) if index.type == "HASH"] == hashes
+    assert deleted(oracle, table)
+    assert read_with_pypaimon(table) == sorted(row[1:] for row in oracle.read(table))
+
+
+def read_with_pypaimon(table: Table) -> list[list[Any]]:
+    catalog = CatalogFactory.create({"warehouse": str(table.warehouse)})
+    builder = catalog.get_table(table.name).new_read_builder()
+    rows = builder.new_read().to_arrow(builder.new_scan().plan().splits())
+    return sorted([*row.values()] for row in rows.to_pylist())
+
+
+REFUSED: dict[str, tuple[dict[str, str], str]] = {
+    "writers compact": ({"write-only": "false"}, "write-only"),
+    "rows expire": (
+        {"record-level.expire-time": "1 h", "record-level.time-field": "v"},
+        "record-level.time-field",
+    ),
+    "index files elsewhere": (
+        {"global-index.external-path": "file:/tmp/indexes"},
+        "global-index.external-path",
+    ),
+    "index files beside data elsewhere": (
+        {
+            "index-file-in-data-file-dir": "true",
+            "data-file.external-paths": "file:/tmp/elsewhere",
+            "data-file.external-paths.strategy": "round-robin",
+        },
+        "index-file-in-data-file-dir",
+    ),
+    "vectors may be switched off": ({"deletion-vectors.modifiable": "true"}, "deletion-vectors.modifiable"),
+}
+
+
+@pytest.mark.parametrize(("options", "name"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_combined_is_refused(
+    oracle: Oracle, tmp_path: Path, options: dict[str, str], name: str
+) -> None:
+    table = Table(tmp_path / "w", "db.t")
+    of_table = {**MARKED, "bucket": "1", "write-only": "true", **options}
+    oracle.create_table(table, {"id": "INT NOT NULL", "v": "INT"}, ["id"], options=of_table)
+    with pytest.raises(UnsupportedTable) as caught:
+        run_inline(table)
+    (reason,) = caught.value.reasons
+    assert name in reason
