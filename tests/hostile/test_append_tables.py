@@ -54,7 +54,6 @@ def refusals(table: Table) -> str:
         case(EVOLVING, "data-evolution.enabled", id="data evolution"),
         case(CLUSTERED, "clustering.incremental", id="clustering"),
         case(WITH_VECTORS, "deletion-vectors.enabled", id="deletion vectors"),
-        case({"changelog-producer": "input"}, "changelog-producer", id="a changelog"),
         case({"force-lookup": "true"}, "force-lookup", id="lookups"),
         case({"file-index.bloom-filter.columns": "id"}, "file-index", id="file index"),
         case({**TRACKED, **EVOLVING, "blob-field": "v"}, "blob-field", id="blob columns"),

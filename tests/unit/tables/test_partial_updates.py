@@ -202,6 +202,16 @@ def row(number: int, kind: int = 0, **values: int | None) -> Row:
     return {"k": 1, **given_values, "_SEQUENCE_NUMBER": number, "_VALUE_KIND": kind}
 
 
+@pytest.mark.parametrize("function", [PartialUpdate(COLUMNS), grouped(G, H)], ids=["plain", "groups"])
+def test_lone_records_keep_their_kind_unless_keys_are_looked_up(
+    function: PartialUpdate, tmp_path: Path
+) -> None:
+    for merges, kind in ((False, 2), (True, 0)):
+        spec = spec_of(replace(function, merges_lone=merges))
+        (only,) = merged(spec, [[row(2, 2, a=1, g=1, p=2)]], tmp_path)
+        assert only["_VALUE_KIND"] == kind
+
+
 class TestRefusals:
     @pytest.mark.parametrize("kind", RETRACTING)
     def test_a_record_that_retracts_beside_others(self, kind: int, tmp_path: Path) -> None:

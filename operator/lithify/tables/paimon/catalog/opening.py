@@ -62,6 +62,8 @@ _TUNING = (
 
 _INDEX_PATH = "global-index.external-path"
 _LOCK = "lock.enabled"
+"""The catalog option for Java's lock around commits; by default a lock is used on S3 if the catalog has one.
+"""
 _NOT_IN_APPEND_TABLES = {
     "chain-table.enabled": "false",
     PRODUCER: "none",
@@ -72,8 +74,6 @@ _NOT_IN_APPEND_TABLES = {
     "row-tracking.enabled": "false",
 }
 """Options that must have these defaults in append tables, whatever they mean in primary-key tables."""
-"""The catalog option for Java's lock around commits; by default a lock is used on S3 if the catalog has one.
-"""
 
 
 def open_table(address: TableAddress) -> PaimonTable:

@@ -19,6 +19,7 @@ from lithify.tables.model import DataFile
 from lithify.tables.paimon.options.table_options import TableOptions
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 from lithify.tables.paimon.primary_key.merge_functions.lookup import Lookup
+from lithify.tables.paimon.primary_key.merge_functions.partial_update import PartialUpdate
 from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseding
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, Schema
 
@@ -42,10 +43,17 @@ def function_of_rewrite(
         is_lone_unchanged = first_known == len(unit.levels.runs) and isinstance(function, Deduplicate)
         if not has_new or is_lone_unchanged:
             return function
-        return Superseding(function, first_upper, first_known, merges_known=options.policy.looks_up)
+        return Superseding(
+            _of_all_records(function), first_upper, first_known, merges_known=options.policy.looks_up
+        )
     if options.changelog.looks_up:
-        return Lookup(function, has_new, first_upper, first_known)
+        return Lookup(_of_all_records(function), has_new, first_upper, first_known)
     return function
+
+
+def _of_all_records(function: MergeFunction) -> MergeFunction:
+    """The function for merges that call it with what is left of each key, which may be a single record."""
+    return replace(function, merges_lone=True) if isinstance(function, PartialUpdate) else function
 
 
 def _first_known_run(unit: Unit) -> int:

@@ -59,12 +59,14 @@ class PartialUpdate:
         required: the columns outside the key that are declared NOT NULL.
         groups: the sequence groups; no column is in two of them.
         retractions: effect of records that retract their key.
+        merges_lone: whether `merge` merges lone records, too, as Paimon does where keys are looked up.
     """
 
     plain: tuple[str, ...]
     required: tuple[str, ...] = ()
     groups: tuple[SequenceGroup, ...] = ()
     retractions: Retractions = Retractions.REFUSED
+    merges_lone: bool = False
 
     @property
     def columns(self) -> Collection[str]:
@@ -73,8 +75,8 @@ class PartialUpdate:
 
     @property
     def lone_records(self) -> LoneRecords:
-        """Lone records are kept unchanged, even if they retract."""
-        return LoneRecords.UNCHANGED
+        """Lone records are kept unchanged, even if they retract, unless keys are looked up."""
+        return LoneRecords.MERGED if self.merges_lone else LoneRecords.UNCHANGED
 
     def merge(self, groups: Groups) -> Merged:
         """One record for each key.
@@ -84,7 +86,7 @@ class PartialUpdate:
                 NULL has a null. Paimon fails, too.
         """
         if groups.retracts.any() or self._may_lack_values(groups):
-            return beside_lone_records(self._merge, groups)
+            return self._merge(groups) if self.merges_lone else beside_lone_records(self._merge, groups)
         return self._merge_additions(groups)
 
     def _may_lack_values(self, groups: Groups) -> bool:
@@ -99,11 +101,13 @@ class PartialUpdate:
         computed = dict(last.columns(self.plain))
         kinds = groups.rows.column(VALUE_KIND).to_numpy()
         if kinds.any():
-            merged = np.where(groups.sizes == 1, kinds[last.newest], _INSERT)
+            is_kept = (groups.sizes == 1) & (not self.merges_lone)
+            merged = np.where(is_kept, kinds[last.newest], _INSERT)
             computed[VALUE_KIND] = pa.array(merged.astype(np.int8))
         if not self.groups:
             return Merged(last.newest, computed=computed)
-        grouped = beside_lone_records(self._merge_groups, groups)
+        merge = self._merge_groups
+        grouped = merge(groups) if self.merges_lone else beside_lone_records(merge, groups)
         return Merged(last.newest, grouped.picked, {**computed, **grouped.computed})
 
     def _merge_groups(self, groups: Groups) -> Merged:
