@@ -439,3 +439,10 @@ def test_how_append_tables_are_packed(options: dict[str, str], changes: dict[str
     assert found.packing == replace(PackingOptions(), **changes)
     assert found.files.target_size == found.packing.target_file_size
     assert read_options(options).packing is None
+
+
+def test_rows_of_tables_without_a_key_do_not_expire() -> None:
+    options = {"record-level.expire-time": "1 d", "record-level.time-field": "t"}
+    assert read_options(options).expiry is not None
+    found = read_options(options, has_primary_key=False)
+    assert (found.expiry, found.policy.expire_seconds) == (None, None)

@@ -175,7 +175,6 @@ def read_options(
     reader = OptionReader(options)
     expiry = read_record_expiry(reader) if has_primary_key else None
     target = reader.size("target-file-size", TARGET_SIZE if has_primary_key else KEYLESS_TARGET_SIZE, low=1)
-    expiry = read_record_expiry(reader)
     ignores_deletes = reader.boolean(
         next((key for key in _IGNORE_DELETE if key in options), _IGNORE_DELETE[0]), default=False
     )
