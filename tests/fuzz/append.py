@@ -178,10 +178,17 @@ class AppendHistory:
         rows = self._oracle.read(table or self._table, in_order=self._is_ordered)
         at = self._place(table or self._table)
         for row in rows:
-            parts.setdefault("" if at is None else row[at], []).append(row)
-        return parts
+            parts.setdefault("" if at is None else row[at], []).append(_unsigned(row))
+        return parts if self._is_ordered else {part: sorted(found, key=repr) for part, found in parts.items()}
 
     def _place(self, table: Table) -> int | None:
         """Where a row has its partition."""
         names = [column["name"] for column in self._oracle.schema(table)["fields"]]
         return 1 + names.index("p") if self._partition else None
+
+
+def _unsigned(value: Any) -> Any:
+    """Leaves out the sign of zeros: to Java's ORC reader a batch of 0.0 and -0.0 is one repeated value."""
+    if isinstance(value, list):
+        return [_unsigned(each) for each in value]
+    return 0.0 if value == "-0.0" else value

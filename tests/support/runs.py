@@ -114,6 +114,8 @@ class RunProcess:
         command = [sys.executable, "-m", "support.runs", str(table.warehouse), str(table.name), *arguments]
         if file_size_limit is not None:
             command = ["prlimit", f"--fsize={file_size_limit}", *command]
+            # Python would leave what the limit cuts off of bytecode for all processes to come.
+            environment["PYTHONDONTWRITEBYTECODE"] = "1"
         self._process = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -19,9 +19,9 @@ from lithify.job.attempt.stopping import Stopped, StopSignal
 from lithify.job.report import Report
 from lithify.resources.names import ANNOTATION_PROGRESS
 from lithify.tables.model import SnapshotId
-from lithify.tables.paimon.primary_key.planning import RunPlan
+from lithify.tables.paimon.units import BucketPlan
 
-EMPTY: Any = RunPlan(None, (), ())  # type: ignore[arg-type]
+EMPTY: Any = BucketPlan(None, (), ())  # type: ignore[arg-type]
 REPORT = Report("db.t", "run", "Compacted", "full", snapshot_after=SnapshotId("3"))
 TASKS: Any = [None] * 5
 

@@ -15,8 +15,8 @@ from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.tables.format import GroupReport, Totals
 from lithify.tables.model import BlockedBucket, BucketId, DataFile, SnapshotId
 from lithify.tables.paimon.metadata.entries import FileMeta
-from lithify.tables.paimon.primary_key.planning import RunPlan
 from lithify.tables.paimon.primary_key.step import bucket_report, totals
+from lithify.tables.paimon.units import BucketPlan
 from support.manifests import file_meta
 from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 
@@ -92,8 +92,8 @@ def test_resting_counts_by_reason() -> None:
     reasons = ["no trigger fired", "the bucket is empty", "no trigger fired"]
     rests = [Rest(BucketId(b"", n, f"bucket-{n}"), why) for n, why in enumerate(reasons)]
     view: Any = None
-    assert RunPlan(view, (), tuple(rests)).resting == {"no trigger fired": 2, "the bucket is empty": 1}
-    assert RunPlan(view, (), ()).resting == {}
+    assert BucketPlan(view, (), tuple(rests)).resting == {"no trigger fired": 2, "the bucket is empty": 1}
+    assert BucketPlan(view, (), ()).resting == {}
 
 
 def bucket(name: str, *, upgraded: int = 0, before: int = 3, after: int = 1) -> GroupReport:

@@ -536,3 +536,10 @@ class TestChangelogs:
             ("parquet", "changelog-"),
             ("avro", "changelog-"),
         ]
+
+
+def test_rows_of_tables_without_a_key_do_not_expire() -> None:
+    options = {"record-level.expire-time": "1 d", "record-level.time-field": "t"}
+    assert read_options(options).expiry is not None
+    found = read_options(options, has_primary_key=False)
+    assert (found.expiry, found.policy.expire_seconds) == (None, None)

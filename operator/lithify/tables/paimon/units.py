@@ -1,15 +1,19 @@
-"""What commits need of a plan, whatever the kind of table: the buckets and the files that leave them.
+"""The plan of a run, whatever the kind of table: the units of its buckets, and the buckets left alone.
 
-Implemented by the plans of `primary_key` and `append`, used by their steps.
+Made by the planners of `primary_key` and `append`, used by their steps and by commits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
+from lithify.planning.merge_tree.plan import Rest
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.model import BucketId, DataFile
+from lithify.tables.format import Block
+from lithify.tables.model import BucketId, DataFile, SnapshotId
 from lithify.tables.paimon.metadata.view import View
 
 
@@ -46,20 +50,34 @@ AnyUnit = TypeVar("AnyUnit", bound=BucketUnit)
 AnyUnit_co = TypeVar("AnyUnit_co", bound=BucketUnit, covariant=True)
 
 
-class BucketPlan(Protocol[AnyUnit_co]):
-    """The work of a run."""
+@dataclass(frozen=True, slots=True)
+class BucketPlan(Generic[AnyUnit_co]):
+    """The work of a run and the buckets that it leaves alone.
+
+    Attributes:
+        view: the snapshot that was planned on.
+        units: the work, one unit per bucket.
+        rests: buckets without work.
+        blocks: buckets that cannot be compacted.
+        held: buckets skipped because they could not be compacted before and their files are unchanged.
+        conflicts: buckets that other writers have compacted since the view was made, with the reason.
+        strategy: minor or full.
+    """
+
+    view: View
+    units: tuple[AnyUnit_co, ...]
+    rests: tuple[Rest, ...]
+    blocks: tuple[Block, ...] = ()
+    held: tuple[BucketId, ...] = ()
+    conflicts: Mapping[BucketId, str] = field(default_factory=dict)
+    strategy: Strategy = Strategy.MINOR
 
     @property
-    def view(self) -> View:
-        """The snapshot that was planned on."""
-        ...
+    def snapshot_id(self) -> SnapshotId:
+        """Id of the snapshot that was planned on."""
+        return self.view.snapshot_id
 
     @property
-    def strategy(self) -> Strategy:
-        """The strategy of the run."""
-        ...
-
-    @property
-    def units(self) -> Sequence[AnyUnit_co]:
-        """The work, one unit per bucket."""
-        ...
+    def resting(self) -> Mapping[str, int]:
+        """Number of buckets without work, by reason."""
+        return Counter(rest.reason for rest in self.rests)

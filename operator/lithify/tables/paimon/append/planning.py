@@ -6,9 +6,8 @@ turns units into tasks for executors. It reads no data files and writes nothing.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from lithify.clock import Clock
@@ -20,8 +19,8 @@ from lithify.planning.bin_packing.runs import chunks, in_order
 from lithify.planning.merge_tree.plan import NO_TRIGGER, Rest
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.files.model import InputFile
-from lithify.tables.format import Block, Sizing
-from lithify.tables.model import BucketId, DataFile, SnapshotId
+from lithify.tables.format import Sizing
+from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.append.levels import check_levels
 from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.append.packable import packable, rests
@@ -33,39 +32,9 @@ from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.planning import NOTHING_HELD, is_held
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.paimon.units import BucketPlan
 
-
-@dataclass(frozen=True, slots=True)
-class PackingPlan:
-    """The work of a run and the buckets that it leaves alone.
-
-    Attributes:
-        view: the snapshot that was planned on.
-        units: the work, one unit per bucket.
-        rests: buckets without work.
-        blocks: buckets that cannot be compacted.
-        held: buckets skipped because they could not be compacted before and their files are unchanged.
-        conflicts: buckets that other writers have compacted since the view was made, with the reason.
-        strategy: minor or full.
-    """
-
-    view: View
-    units: tuple[PackedUnit, ...]
-    rests: tuple[Rest, ...]
-    blocks: tuple[Block, ...] = ()
-    held: tuple[BucketId, ...] = ()
-    conflicts: Mapping[BucketId, str] = field(default_factory=dict)
-    strategy: Strategy = Strategy.MINOR
-
-    @property
-    def snapshot_id(self) -> SnapshotId:
-        """Id of the snapshot that was planned on."""
-        return self.view.snapshot_id
-
-    @property
-    def resting(self) -> Mapping[str, int]:
-        """Number of buckets without work, by reason."""
-        return Counter(rest.reason for rest in self.rests)
+PackingPlan = BucketPlan[PackedUnit]
 
 
 def packing_of(table: PaimonTable) -> PackingOptions:
@@ -118,7 +87,7 @@ def plan_run(
             table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
     left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
     blocked, conflicts = blocks.sorted_out()
-    return PackingPlan(
+    return BucketPlan(
         view=view,
         units=tuple(_units(left.values())),
         rests=tuple(each for each in left.values() if isinstance(each, Rest)),

@@ -6,10 +6,9 @@ and turns units into tasks for executors. It reads footers of a few files and wr
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain, count
 from types import MappingProxyType
 
@@ -27,8 +26,8 @@ from lithify.rewriting.runs import Key, KeyRange
 from lithify.tables.files.model import InputFile, VectorLocation
 from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import order_kinds
-from lithify.tables.format import Block, Sizing
-from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId
+from lithify.tables.format import Sizing
+from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey
 from lithify.tables.paimon.deletion_vectors.index_files import located
 from lithify.tables.paimon.metadata.entries import (
     APPEND_SOURCE,
@@ -64,6 +63,7 @@ from lithify.tables.paimon.primary_key.postponed_task import PostponedTask
 from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.paimon.units import BucketPlan
 
 _FOOTER_READERS = 8
 NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
@@ -73,37 +73,7 @@ PlannedUnit = Unit | PostponedUnit
 PlannedTask = MergeTask | PostponedTask
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """The work of a run and the buckets that it leaves alone.
-
-    Attributes:
-        view: the snapshot that was planned on.
-        units: the work, one unit per bucket.
-        rests: buckets without work.
-        blocks: buckets that cannot be compacted.
-        held: buckets skipped because they could not be compacted before and their files are unchanged.
-        conflicts: buckets that other writers have compacted since the view was made, with the reason.
-        strategy: minor or full.
-    """
-
-    view: View
-    units: tuple[PlannedUnit, ...]
-    rests: tuple[Rest, ...]
-    blocks: tuple[Block, ...] = ()
-    held: tuple[BucketId, ...] = ()
-    conflicts: Mapping[BucketId, str] = field(default_factory=dict)
-    strategy: Strategy = Strategy.MINOR
-
-    @property
-    def snapshot_id(self) -> SnapshotId:
-        """Id of the snapshot that was planned on."""
-        return self.view.snapshot_id
-
-    @property
-    def resting(self) -> Mapping[str, int]:
-        """Number of buckets without work, by reason."""
-        return Counter(rest.reason for rest in self.rests)
+RunPlan = BucketPlan[PlannedUnit]
 
 
 def plan_run(
@@ -145,7 +115,7 @@ def plan_run(
     planned = {**moving, **_plan_buckets(table, view, chosen, strategy, clock, blocks)}
     left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
     blocked, conflicts = blocks.sorted_out()
-    return RunPlan(
+    return BucketPlan(
         view=view,
         units=tuple(each for each in left.values() if not isinstance(each, Rest)),
         rests=tuple(each for each in left.values() if isinstance(each, Rest)),

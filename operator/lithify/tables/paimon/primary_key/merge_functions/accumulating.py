@@ -119,12 +119,12 @@ class Accumulation:
         keys = records.keys[places]
         starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
         values = column.take(pa.array(records.rows[places]))
-        if isinstance(self.function, TakesLateValues):
-            results = self.function.aggregate_late(values, starts, retracts, late)
-        elif self.late is LateValues.SWAPPED:
-            results = aggregate_swapping(self.function, values, starts, retracts, late)
-        else:
+        if self.late is not LateValues.SWAPPED:
             results = self.function.aggregate(values, starts, retracts)
+        elif isinstance(self.function, TakesLateValues):
+            results = self.function.aggregate_late(values, starts, retracts, late)
+        else:
+            results = aggregate_swapping(self.function, values, starts, retracts, late)
         if len(starts) == len(groups):
             return results
         of_keys = np.full(len(groups), -1)
