@@ -25,7 +25,7 @@ from lithify.tables.observation import Observation
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.observing.looking import PaimonWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches
-from lithify.tables.paimon.primary_key.inspecting import inspect_table
+from lithify.tables.paimon.primary_key.compacting import CompactedTable
 from lithify.tables.watching import ObservationRequest
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files
@@ -184,7 +184,7 @@ def by_name(oracle: Oracle, table: Table) -> dict[str, DataFile]:
 
 
 def inspected(address: TableAddress, clock: SystemClock) -> Any:
-    return inspect_table(open_table(address), Selection(), clock).groups
+    return CompactedTable(open_table(address)).inspect(Selection(), clock).groups
 
 
 def without_history(found: Observation | None) -> Observation:

@@ -13,10 +13,10 @@ from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.files.model import InputFile
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.file_access import storage_of
+from lithify.tables.paimon.data_files.reader import FileRun, Reading
+from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.options.table_options import read_options
-from lithify.tables.paimon.primary_key.reader import FileRun, Reading
-from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
 from lithify.tables.paimon.schema.schema import Schema
 
 LEVEL, CREATED = 5, 1_234_567
@@ -38,9 +38,9 @@ def table_of(schema: Schema, rows: Rows, dictionaries: Sequence[str] = ()) -> pa
     return pa.Table.from_pylist(plain, schema=schema.rows_schema(dictionaries))
 
 
-def open_file(folder: Path, schema: Schema, options: dict[str, str] | None = None) -> KeyValueFile:
+def open_file(folder: Path, schema: Schema, options: dict[str, str] | None = None) -> OpenDataFile:
     to = target(folder, schema, options)
-    return KeyValueFile(next(to.names()), to, local_storage(folder), lambda: CREATED)
+    return OpenDataFile(next(to.names()), to, local_storage(folder), lambda: CREATED)
 
 
 def write(

@@ -29,7 +29,7 @@ from lithify.errors import Failure, LithifyError
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.primary_key.inspecting import inspect_table
+from lithify.tables.paimon.primary_key.compacting import CompactedTable
 from lithify.tables.paimon.primary_key.planning import plan_run
 from lithify.tables.watching import ObservationRequest
 from support.damage import damaged_avro, damaged_bytes, damaged_hint, damaged_json, damaged_options
@@ -136,7 +136,7 @@ def _plan(table: Table, strategy: Strategy) -> None:
     if view is not None:
         opened.check_view(view)
         plan_run(opened, view, strategy, clock)
-    inspect_table(opened, Selection(), clock)
+    CompactedTable(opened).inspect(Selection(), clock)
 
 
 if __name__ == "__main__":

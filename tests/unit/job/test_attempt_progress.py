@@ -19,7 +19,7 @@ from lithify.job.attempt.stopping import Stopped, StopSignal
 from lithify.job.report import Report
 from lithify.resources.names import ANNOTATION_PROGRESS
 from lithify.tables.model import SnapshotId
-from lithify.tables.paimon.units import BucketPlan
+from lithify.tables.paimon.compaction.plan import BucketPlan
 
 EMPTY: Any = BucketPlan(None, (), ())  # type: ignore[arg-type]
 REPORT = Report("db.t", "run", "Compacted", "full", snapshot_after=SnapshotId("3"))

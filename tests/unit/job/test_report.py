@@ -14,9 +14,10 @@ from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.tables.format import GroupReport, Totals
 from lithify.tables.model import BlockedBucket, BucketId, DataFile, SnapshotId
+from lithify.tables.paimon.compaction.plan import BucketPlan
+from lithify.tables.paimon.compaction.step import totals
 from lithify.tables.paimon.metadata.entries import FileMeta
-from lithify.tables.paimon.primary_key.step import bucket_report, totals
-from lithify.tables.paimon.units import BucketPlan
+from lithify.tables.paimon.primary_key.step import bucket_report
 from support.manifests import file_meta
 from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 

@@ -22,11 +22,11 @@ from lithify.rewriting.changelog import ChangelogSpec
 from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.format import TaskResult
+from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
 from lithify.tables.paimon.deletion_vectors.bitmaps import DeletionVector
 from lithify.tables.paimon.deletion_vectors.index_files import located, write_vectors
 from lithify.tables.paimon.metadata.entries import APPEND_SOURCE, FileMeta
 from lithify.tables.paimon.primary_key import copying
-from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 from lithify.tables.paimon.primary_key.merge_task import MergeTask, run_task
 from lithify.tables.paimon.primary_key.previous_records import KINDS, TopLevelRecords

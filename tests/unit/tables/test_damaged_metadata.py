@@ -45,7 +45,7 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entry_columns import decode_entries
 from lithify.tables.paimon.metadata.manifest_lists import read_list
 from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
-from lithify.tables.paimon.primary_key.inspecting import inspect_table
+from lithify.tables.paimon.primary_key.compacting import CompactedTable
 from lithify.tables.paimon.primary_key.planning import plan_run
 from support.damage import damaged_avro, damaged_hint, damaged_json
 from support.properties import examples
@@ -229,7 +229,7 @@ def look_at(table: Table) -> None:
     if view is not None:
         opened.check_view(view)
         plan_run(opened, view, Strategy.FULL, clock)
-    inspect_table(opened, Selection(), clock)
+    CompactedTable(opened).inspect(Selection(), clock)
 
 
 def chosen(rng: Random, table: Table, place: str) -> tuple[Path, Callable[[Random, bytes], bytes]]:

@@ -24,6 +24,14 @@ from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import InputFile
 from lithify.tables.paimon.catalog.file_access import storage_of
+from lithify.tables.paimon.data_files.row_positions import (
+    PLACE_FIELD,
+    ROW_PLACE,
+    Positions,
+    is_deleted,
+    places,
+    split_places,
+)
 from lithify.tables.paimon.deletion_vectors.bitmaps import (
     DeletionVector,
     decode,
@@ -43,14 +51,6 @@ from lithify.tables.paimon.deletion_vectors.maintaining import maintain
 from lithify.tables.paimon.metadata.entry_selection import EVERYTHING
 from lithify.tables.paimon.metadata.index_manifests import decode_indexes, index_names, replaced
 from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
-from lithify.tables.paimon.primary_key.row_positions import (
-    PLACE_FIELD,
-    ROW_PLACE,
-    Positions,
-    is_deleted,
-    places,
-    split_places,
-)
 from support.properties import examples
 from support.rewriting.model import ListRun, Row
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.tables.paimon.commit.journal import sign_of, writer_id
+from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.layout.file_names import (
     check_file_name,
     is_data_file_of,
@@ -27,7 +28,6 @@ from lithify.tables.paimon.metadata.entries import check_record, record_of_entry
 from lithify.tables.paimon.metadata.entry_columns import _check_names
 from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
 from lithify.tables.paimon.options.table_options import read_options
-from lithify.tables.paimon.primary_key.writer import FileTarget
 from support.manifests import entry, schema
 
 PREFIX = "1538160e-e428-452a-8174-"

@@ -29,10 +29,10 @@ from lithify.tables.files.orc.timestamps import as_java_counts, unwrapped
 from lithify.tables.files.orc.values import as_java_reads
 from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import Raw, parse_type
+from lithify.tables.paimon.data_files.reader import FileRun
+from lithify.tables.paimon.data_files.writer import OpenDataFile
 from lithify.tables.paimon.layout.external_paths import ExternalPaths
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
-from lithify.tables.paimon.primary_key.reader import FileRun
-from lithify.tables.paimon.primary_key.writer import KeyValueFile
 from support.data_files import input_file, local_storage, open_file, read, reading, table_of, target, write
 from support.manifests import schema
 from support.properties import examples
@@ -369,7 +369,7 @@ class TestOrc:
         stamped = schema([("id", "INT NOT NULL"), ("at", "TIMESTAMP(6)")], ["id"])
         outside = ExternalPaths(tuple(f"file:{tmp_path}/{name}" for name in "ab"), has_entropy=True)
         to = replace(target(tmp_path / "table", stamped, {"file.format": "orc"}), external_paths=outside)
-        file = KeyValueFile(next(to.names()), to, local_storage(tmp_path), lambda: 0)
+        file = OpenDataFile(next(to.names()), to, local_storage(tmp_path), lambda: 0)
         file.write(table_of(stamped, [{"id": 1, "at": EARLY}]))
         meta = file.close()
         (there,) = (path for path in tmp_path.rglob("*") if path.is_file())

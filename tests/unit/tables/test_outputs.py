@@ -13,9 +13,11 @@ from lithify.tables.address import Selection
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.compaction.outputs import Outputs
+from lithify.tables.paimon.compaction.plan import BucketPlan
 from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of, serialize
 from lithify.tables.paimon.primary_key.merge_task import SupersededRows
-from lithify.tables.paimon.primary_key.outputs import Outputs
+from lithify.tables.paimon.primary_key.moving import MovingOutputs
 from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run
 from lithify.tables.paimon.primary_key.postponed import PostponedUnit
 from lithify.tables.paimon.table import PaimonTable
@@ -53,8 +55,8 @@ def test_superseded_rows_of_a_table_without_vectors_block_their_bucket(tmp_path:
 def test_moved_rows_have_neither_changelogs_nor_vectors(tmp_path: Path, outputs: TaskOutputs) -> None:
     table, plan = planned(tmp_path)
     unit = PostponedUnit(BucketId(b"", -2, "bucket-postpone"), (), 1, ())
-    moving = RunPlan(plan.view, (unit,), ())
-    made = Outputs(table, moving, [(unit, result(outputs))], PREFIX)
+    moving = BucketPlan(plan.view, (unit,), ())
+    made = MovingOutputs(table, moving, [(unit, result(outputs))], PREFIX)
     assert [block.group for block in made.blocks] == [unit.bucket]
     assert made.changes == []
 

@@ -22,10 +22,10 @@ from lithify.rewriting.runs import EVERYTHING, Key, KeyRange
 from lithify.tables.files.model import FirstKeys, InputFile
 from lithify.tables.files.parquet.reader import ParquetReader
 from lithify.tables.files.types import ColumnType, Raw, order_parts
+from lithify.tables.paimon.data_files.reader import FileRun, Reading
+from lithify.tables.paimon.data_files.writer import OpenDataFile
 from lithify.tables.paimon.metadata.binary_row import decode_row
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, Stats
-from lithify.tables.paimon.primary_key.reader import FileRun, Reading
-from lithify.tables.paimon.primary_key.writer import KeyValueFile
 from lithify.tables.paimon.schema.schema import Schema
 from support.data_files import (
     CREATED,
@@ -167,7 +167,7 @@ class TestRoundTrip:
         rounds = [table_of(SIMPLE, rows[start : start + 500], ["name"]) for start in range(0, 2_000, 500)]
         sizes = []
         for number, table in enumerate((pa.concat_tables(rounds), table_of(SIMPLE, rows, ["name"]))):
-            file = KeyValueFile(
+            file = OpenDataFile(
                 f"{number}.parquet", target(tmp_path, SIMPLE), local_storage(tmp_path), lambda: CREATED
             )
             file.write(table)
@@ -434,7 +434,7 @@ class TestMetadata:
 
     def test_the_size_grows_with_every_row_group(self, tmp_path: Path) -> None:
         to = target(tmp_path, SIMPLE)
-        file = KeyValueFile("f.parquet", to, local_storage(tmp_path), lambda: CREATED)
+        file = OpenDataFile("f.parquet", to, local_storage(tmp_path), lambda: CREATED)
         sizes = [file.size]
         for start in (0, 100, 200):
             file.write(table_of(SIMPLE, simple_rows(*range(start, start + 100))))
@@ -473,7 +473,7 @@ def first_bounds(stats: Stats, types: Sequence[ColumnType]) -> tuple[Raw, Raw]:
 class TestGivingUp:
     @pytest.mark.parametrize("groups", [0, 1, 2])
     def test_an_aborted_file_is_deleted(self, tmp_path: Path, groups: int) -> None:
-        file = KeyValueFile("f.parquet", target(tmp_path, SIMPLE), local_storage(tmp_path), lambda: CREATED)
+        file = OpenDataFile("f.parquet", target(tmp_path, SIMPLE), local_storage(tmp_path), lambda: CREATED)
         for number in range(groups):
             file.write(table_of(SIMPLE, simple_rows(number)))
         file.abort()
@@ -482,7 +482,7 @@ class TestGivingUp:
         gc.collect()
 
     def test_aborting_after_the_end_deletes_too(self, tmp_path: Path) -> None:
-        file = KeyValueFile("f.parquet", target(tmp_path, SIMPLE), local_storage(tmp_path), lambda: CREATED)
+        file = OpenDataFile("f.parquet", target(tmp_path, SIMPLE), local_storage(tmp_path), lambda: CREATED)
         file.write(table_of(SIMPLE, simple_rows(1)))
         file.close()
         file.abort()
@@ -492,7 +492,7 @@ class TestGivingUp:
         (tmp_path / "bucket-0").write_text("a file in the way")
         to = target(tmp_path / "bucket-0", SIMPLE)
         with pytest.raises(StorageError) as caught:
-            KeyValueFile("f.parquet", to, local_storage(tmp_path), lambda: CREATED)
+            OpenDataFile("f.parquet", to, local_storage(tmp_path), lambda: CREATED)
         assert caught.value.path == f"{tmp_path}/bucket-0/f.parquet"
 
     def test_folders_are_made(self, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from lithify.tables.files.parquet.statistics import footer_stats
 from lithify.tables.files.statistics import ColumnStats, FloatStats, StatsModes, reduced
 from lithify.tables.files.types import ColumnType, arrow_type, parse_type
+from lithify.tables.paimon.data_files.statistics import key_stats, value_stats
 from lithify.tables.paimon.metadata.binary_row import decode_row
-from lithify.tables.paimon.primary_key.statistics import key_stats, value_stats
 from support.properties import examples
 from unit.tables.atomic import exact_decimal
 

@@ -28,9 +28,9 @@ from lithify.tables.files.variants.options import VariantOptions
 from lithify.tables.files.variants.scalars import as_column, as_variants
 from lithify.tables.files.variants.shape import simple_types, stored_type
 from lithify.tables.files.variants.shredding import shredded
+from lithify.tables.paimon.data_files.reader import FileRun
 from lithify.tables.paimon.options.option_reader import OptionReader
 from lithify.tables.paimon.options.variant_options import read_variant_options
-from lithify.tables.paimon.primary_key.reader import FileRun
 from support.data_files import input_file, open_file, read, reading, table_of, write
 from support.manifests import schema
 from support.properties import examples

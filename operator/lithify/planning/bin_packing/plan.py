@@ -20,6 +20,7 @@ from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.bin_packing.runs import full_run, minor_runs
 from lithify.planning.merge_tree.plan import NO_TRIGGER, Rest
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import BucketWork
 from lithify.tables.model import Bucket, BucketId, DataFile
 
 NOTHING_SMALL = "there are no small files to join"
@@ -44,7 +45,7 @@ class PackingVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class PackedUnit:
+class PackedUnit(BucketWork):
     """The compaction of one bucket, or of one partition of a table without buckets.
 
     Attributes:
@@ -58,24 +59,9 @@ class PackedUnit:
     verdict: PackingVerdict
 
     @property
-    def inputs(self) -> tuple[DataFile, ...]:
-        """All files that are rewritten."""
-        return tuple(file for files in self.bins for file in files)
-
-    @property
-    def rewritten(self) -> tuple[DataFile, ...]:
-        """All files that are rewritten."""
-        return self.inputs
-
-    @property
-    def upgraded(self) -> tuple[DataFile, ...]:
-        """No file changes in metadata only."""
-        return ()
-
-    @property
-    def group(self) -> BucketId:
-        """The bucket's identity in a run."""
-        return self.bucket
+    def merges(self) -> tuple[tuple[DataFile, ...], ...]:
+        """The rewritten files, bin by bin."""
+        return self.bins
 
     @property
     def trigger(self) -> str:
@@ -86,31 +72,6 @@ class PackedUnit:
     def reason(self) -> str:
         """The numbers behind the trigger, as a sentence for people."""
         return self.verdict.detail
-
-    @property
-    def rewrites(self) -> tuple[tuple[str, ...], ...]:
-        """Names of the rewritten files, bin by bin."""
-        return tuple(tuple(file.name for file in files) for files in self.bins)
-
-    @property
-    def upgrades(self) -> tuple[str, ...]:
-        """No file changes in metadata only."""
-        return ()
-
-    @property
-    def read_bytes(self) -> int:
-        """Bytes of the files that are rewritten."""
-        return sum(file.size for file in self.inputs)
-
-    @property
-    def rewritten_files(self) -> int:
-        """Number of files that are rewritten."""
-        return len(self.inputs)
-
-    @property
-    def upgraded_files(self) -> int:
-        """No file changes in metadata only."""
-        return 0
 
     @property
     def output_level(self) -> int | None:

@@ -13,6 +13,7 @@ from lithify.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions,
 from lithify.planning.merge_tree.rewrites import UnitWork, drops_deletes, work_of_top_files, work_of_unit
 from lithify.planning.merge_tree.triggers import Trigger, TriggerVerdict
 from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
+from lithify.planning.work import BucketWork
 from lithify.tables.model import Bucket, BucketId, DataFile
 
 NO_TRIGGER = "no trigger fired"
@@ -22,7 +23,7 @@ ALL_AT_TOP = "all files are in the top level already"
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(BucketWork):
     """The compaction of one bucket.
 
     Attributes:
@@ -51,25 +52,14 @@ class Unit:
     logged: tuple[DataFile, ...] = ()
 
     @property
-    def inputs(self) -> tuple[DataFile, ...]:
-        """Files that are rewritten or upgraded."""
-        rewritten = [file for rewrite in self.work.rewrites for file in rewrite.files]
-        return (*rewritten, *self.work.upgrades)
-
-    @property
-    def rewritten(self) -> tuple[DataFile, ...]:
-        """Files that are rewritten."""
-        return tuple(file for rewrite in self.work.rewrites for file in rewrite.files)
+    def merges(self) -> tuple[tuple[DataFile, ...], ...]:
+        """The rewritten files, grouped by merge."""
+        return tuple(rewrite.files for rewrite in self.work.rewrites)
 
     @property
     def upgraded(self) -> tuple[DataFile, ...]:
         """Files that only change level."""
         return self.work.upgrades
-
-    @property
-    def group(self) -> BucketId:
-        """The bucket's identity in a run."""
-        return self.bucket
 
     @property
     def trigger(self) -> str:
@@ -82,29 +72,9 @@ class Unit:
         return self.verdict.detail
 
     @property
-    def rewrites(self) -> tuple[tuple[str, ...], ...]:
-        """Names of the rewritten files, grouped by rewrite."""
-        return tuple(tuple(file.name for file in rewrite.files) for rewrite in self.work.rewrites)
-
-    @property
-    def upgrades(self) -> tuple[str, ...]:
-        """Names of the files that only change level."""
-        return tuple(file.name for file in self.work.upgrades)
-
-    @property
     def read_bytes(self) -> int:
         """Bytes of the files that are rewritten, or read for the changelog."""
         return sum(rewrite.size for rewrite in self.work.rewrites) + sum(file.size for file in self.logged)
-
-    @property
-    def rewritten_files(self) -> int:
-        """Number of files that are rewritten."""
-        return sum(len(rewrite.files) for rewrite in self.work.rewrites)
-
-    @property
-    def upgraded_files(self) -> int:
-        """Number of files that only change level."""
-        return len(self.work.upgrades)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """One task: writes the rows of some files, one file after the other, into larger ones.
 
 Made by `planning`, shipped to an executor by a runner, run there. The result holds no rows. Failures are
-handled as those of `primary_key.task_running`.
+handled as those of `compaction.task_running`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -14,45 +14,33 @@ import pyarrow as pa
 
 from lithify.clock import Clock, wall_millis
 from lithify.errors import LithifyError
-from lithify.rewriting.budget import Budget
 from lithify.rewriting.rolling import Rolling, RollingWriter
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskOutputs, TaskResult
-from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.append.row_files import RowSummary
 from lithify.tables.paimon.append.row_numbers import RowNumbers
 from lithify.tables.paimon.commit.journal import writer_id
-from lithify.tables.paimon.primary_key.reader import FileRun, Reading
-from lithify.tables.paimon.primary_key.task_running import carry_out
-from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
-from lithify.tables.paimon.schema.schema import Schema
+from lithify.tables.paimon.compaction.task import CompactionTask
+from lithify.tables.paimon.compaction.task_running import carry_out
+from lithify.tables.paimon.data_files.reader import FileRun, Reading
+from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 
 
-@dataclass(frozen=True, slots=True)
-class PackTask:
-    """Everything that an executor needs to run the task.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackTask(CompactionTask):
+    """Writes the rows of files, one file after the other, into larger ones.
 
     Attributes:
-        index: number of the task in its attempt.
-        prefix: the attempt's prefix of file names.
         files: the input files, in the order of their rows.
         numbers: sequence numbers of the rows.
-        schemas: the schemas of the input files, by id.
         target: where and how to write; the writer's id is filled in by the executor.
-        storage: access to the files.
-        budget: memory budget.
         absorbs_rest: whether a small remainder is appended to the file before.
     """
 
-    index: int
-    prefix: str
     files: tuple[InputFile, ...]
     numbers: RowNumbers
-    schemas: Mapping[int, Schema]
     target: FileTarget
-    storage: Storage
-    budget: Budget
     absorbs_rest: bool = True
 
     @property
@@ -105,12 +93,12 @@ class _Packing:
         for piece in run.pieces(task.budget.piece_bytes([run.overhead])):
             yield piece.rows
 
-    def _open_file(self) -> KeyValueFile:
+    def _open_file(self) -> OpenDataFile:
         name = next(self._names)
         self._written.append(name)
         self._start += self._last.rows if self._last else 0
         self._last = RowSummary(self._target.schema, self._task.numbers, self._start)
-        return KeyValueFile(
+        return OpenDataFile(
             name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()), self._last
         )
 

@@ -25,14 +25,13 @@ from lithify.tables.paimon.append.levels import check_levels
 from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.append.packable import packable, rests
 from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unordered
+from lithify.tables.paimon.compaction.blocking import Blocks
+from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held
+from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.metadata.column_groups import flagged, listed
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
-from lithify.tables.paimon.primary_key.blocking import Blocks
-from lithify.tables.paimon.primary_key.planning import NOTHING_HELD, is_held
-from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.table import PaimonTable
-from lithify.tables.paimon.units import BucketPlan
 
 PackingPlan = BucketPlan[PackedUnit]
 
@@ -140,18 +139,11 @@ def _following(files: Iterable[DataFile]) -> dict[str, DataFile]:
     return {file.name: after for file, after in pairwise(files)}
 
 
-def numbered(work: Iterable[tuple[PackedUnit, PackTask]], prefix: str) -> list[tuple[PackedUnit, PackTask]]:
-    """Numbers the tasks and assigns them to an attempt, whose prefix starts their file names."""
-    return [(unit, replace(task, index=index, prefix=prefix)) for index, (unit, task) in enumerate(work)]
-
-
 def _task(
     table: PaimonTable, view: View, unit: PackedUnit, files: Bin, numbers: RowNumbers, sizing: Sizing
 ) -> PackTask:
     entries = view.entries(unit.bucket, files)
     return PackTask(
-        index=0,
-        prefix="",
         files=tuple(
             InputFile(table.path(entry), entry.file.size, entry.file.rows, entry.file.schema_id, 0)
             for entry in entries

@@ -1,6 +1,6 @@
 """Data files of tables without a primary key: what their metadata says of the rows.
 
-Called by `pack_task`. The files have the value columns only; `primary_key.writer` writes them.
+Called by `pack_task`. The files have the value columns only; `data_files.writer` writes them.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from lithify.tables.paimon.append.row_numbers import RowNumbers
+from lithify.tables.paimon.data_files.summaries import float_stats
 from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.primary_key.writer import float_stats
 from lithify.tables.paimon.schema.schema import Schema
 
 

@@ -1,6 +1,6 @@
 """Assigns new files to directories outside the table's folder (`data-file.external-paths`).
 
-Used by `file_locations` and `primary_key.writer`. The strategies are Java Paimon's (its
+Used by `file_locations` and `data_files.writer`. The strategies are Java Paimon's (its
 ExternalPathProviders), but the choice depends only on the file's name: where Java chooses at random, the name
 decides, so that every process finds the file again.
 """

@@ -1,33 +1,26 @@
-"""Paimon's `OpenTable` of primary-key tables.
-
-Made by `adapter`. Plans and begins steps; `step` implements a step.
-"""
+"""Paimon's `OpenTable` of primary-key tables. Made by `adapter`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from lithify.clock import Clock
 from lithify.errors import InvalidOption
 from lithify.settings import BUCKETS
 from lithify.tables.address import Selection
 from lithify.tables.format import Sizing
-from lithify.tables.inspection import TableInspection
-from lithify.tables.model import BucketId
+from lithify.tables.inspection import GroupInspection
+from lithify.tables.model import Bucket, BucketId
+from lithify.tables.paimon.compaction.opened_table import OpenedTable
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.opened_table import OpenedTable
-from lithify.tables.paimon.primary_key.inspecting import inspect_table
+from lithify.tables.paimon.primary_key.inspecting import inspector
 from lithify.tables.paimon.primary_key.planning import PlannedTask, PlannedUnit, RunPlan, plan_run, tasks_of
-from lithify.tables.paimon.primary_key.step import MergeStep, begin_step
+from lithify.tables.paimon.primary_key.step import MergeStep
 
 
-class CompactedTable(OpenedTable):
+class CompactedTable(OpenedTable[PlannedUnit, PlannedTask]):
     """An open primary-key table."""
-
-    def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
-        """Describes the selected buckets in the newest snapshot; see `inspecting.inspect_table`."""
-        return inspect_table(self.table, selection, clock)
 
     def look(self, selection: Selection) -> View | None:
         """Pins the newest snapshot; see `PaimonTable.view`.
@@ -44,21 +37,6 @@ class CompactedTable(OpenedTable):
         """Plans every bucket of a view; see `planning.plan_run`."""
         return plan_run(self.table, view, selection.strategy, clock, selection.held)
 
-    def tasks_of(self, plan: RunPlan, sizing: Sizing) -> dict[BucketId, list[PlannedTask]]:
-        """The tasks of each unit, by bucket."""
-        tasks: dict[BucketId, list[PlannedTask]] = {unit.bucket: [] for unit in plan.units}
-        for unit, task in tasks_of(self.table, plan, sizing):
-            tasks[unit.bucket].append(task)
-        return tasks
-
-    def count_tasks(self, plan: RunPlan, sizing: Sizing) -> int:
-        """Number of tasks of a plan, without keeping the tasks."""
-        return sum(1 for _ in tasks_of(self.table, plan, sizing))
-
-    def part_of(self, plan: RunPlan, units: Sequence[PlannedUnit]) -> RunPlan:
-        """The plan restricted to some of its units."""
-        return replace(plan, units=tuple(units))
-
     def begin(
         self,
         plan: RunPlan,
@@ -68,4 +46,10 @@ class CompactedTable(OpenedTable):
         clock: Clock,
     ) -> MergeStep:
         """Begins a step with all units of a plan by writing its journal entry."""
-        return begin_step(self.table, plan, tasks, run, after, clock)
+        return MergeStep.begin(self.table, plan, tasks, run, after, clock)
+
+    def _inspector(self, view: View, now: datetime) -> Callable[[Bucket], GroupInspection]:
+        return inspector(view.files, self.table.options.policy, now)
+
+    def _work(self, plan: RunPlan, sizing: Sizing) -> Iterator[tuple[PlannedUnit, PlannedTask]]:
+        return tasks_of(self.table, plan, sizing)

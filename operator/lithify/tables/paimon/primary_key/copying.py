@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-import pyarrow as pa
-
 from lithify.planning.row_groups import SMALLEST_COPIED
 from lithify.rewriting.order import KeyValue, Part, count_upto, key_at, parts_of_column
 from lithify.rewriting.runs import EVERYTHING, KeyRange, RunSource
@@ -72,26 +70,6 @@ class Stage:
     def is_copy(self) -> bool:
         """Whether the stage is a row group to be copied."""
         return len(self.groups) == 1 and self.groups[0].is_copied
-
-
-@dataclass(frozen=True, slots=True)
-class CopiedGroup:
-    """A row group to be copied into a new file; an `EncodedRows` of `rewriting.rolling`.
-
-    Attributes:
-        source: the file that has it.
-        number: its number in the file.
-        rows: its keys, sequence numbers, row kinds and floats; other columns are null.
-    """
-
-    source: RowGroupSource
-    number: int
-    rows: pa.Table
-
-    @property
-    def bytes(self) -> int:
-        """Encoded bytes."""
-        return self.source.footer.row_groups[self.number].bytes
 
 
 def may_copy(schema: Schema) -> bool:

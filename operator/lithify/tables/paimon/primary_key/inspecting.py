@@ -1,4 +1,4 @@
-"""Inspects a table from metadata alone: levels, runs, small files, deletes, triggers.
+"""Inspects buckets of a primary-key table from metadata alone: levels, runs, small files, deletes, triggers.
 
 Called by `compacting` for `lithify inspect` and the demo. Counts and sums come from `bucket_statistics`, as
 in observations; `DataFile` objects are made only to evaluate triggers. Writes nothing.
@@ -12,58 +12,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from lithify.clock import Clock
 from lithify.planning.merge_tree.levels import build_levels
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.planning.merge_tree.universal import explain
-from lithify.tables.address import Selection
 from lithify.tables.inspection import (
     GroupInspection,
     LevelSummary,
     MergeTreeShape,
-    TableInspection,
     TriggerState,
 )
-from lithify.tables.model import BlockedBucket, Bucket
-from lithify.tables.paimon.metadata.view import View
+from lithify.tables.model import Bucket
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics, level_statistics
 from lithify.tables.paimon.observing.postponed import TRIGGER, is_postponed, postponed_text
-from lithify.tables.paimon.primary_key.blocking import Blocks
-from lithify.tables.paimon.table import PaimonTable
 
 Place = tuple[bytes, int]
-
-
-def inspect_table(table: PaimonTable, selection: Selection, clock: Clock) -> TableInspection:
-    """Describes the selected buckets in the newest snapshot, also for unsupported tables.
-
-    Raises:
-        InvalidOption, NotFound: the selection does not fit the table.
-        CorruptTable: a snapshot or manifest is missing or unreadable.
-    """
-    view = table.view(selection)
-    found, blocked = ([], ()) if view is None else _inspect_buckets(table, view, clock.now())
-    return TableInspection(
-        table=table.name,
-        snapshot=view.snapshot_id if view else None,
-        primary_key=table.schema.primary_key,
-        partition_keys=table.schema.partition_keys,
-        unsupported=table.refusals,
-        groups=tuple(found),
-        blocked=blocked,
-    )
-
-
-def _inspect_buckets(
-    table: PaimonTable, view: View, now: datetime
-) -> tuple[list[GroupInspection], tuple[BlockedBucket, ...]]:
-    policy, blocks, found = table.options.policy, Blocks(table, view), []
-    inspect = inspector(view.files, policy, now)
-    for bucket in view.bucket_ids:
-        with blocks.isolate(bucket):
-            found.append(inspect(view.bucket(bucket)))
-    return found, tuple(block.told for block in blocks.sorted_out()[0])
 
 
 def inspector(

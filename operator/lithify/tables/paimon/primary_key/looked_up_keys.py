@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lithify.rewriting.order import parts_of_column
 from lithify.tables.files.model import FirstKeys
-from lithify.tables.paimon.primary_key.reader import FileRun
+from lithify.tables.paimon.data_files.reader import FileRun
 
 MOST_KEYS = 1 << 20
 """Records of level 0 from which on no part of a file is likely to lack them all."""

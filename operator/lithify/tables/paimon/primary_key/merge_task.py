@@ -7,7 +7,7 @@ fails, the files that it has written are deleted; see `task_running`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from lithify.clock import Clock, wall_millis
 from lithify.errors import LithifyError
-from lithify.rewriting.budget import Budget
 from lithify.rewriting.merge import Record, forget
 from lithify.rewriting.passes import merge_section
 from lithify.rewriting.rolling import Rolling, RollingWriter
@@ -26,19 +25,19 @@ from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import FirstKeys, InputFile
 from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskOutputs, TaskResult
-from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.compaction.task import CompactionTask
+from lithify.tables.paimon.compaction.task_running import carry_out
+from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
+from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
+from lithify.tables.paimon.data_files.reader import FileRun, Reading
+from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.tables.paimon.deletion_vectors.bitmaps import serialize
 from lithify.tables.paimon.metadata.entries import FileMeta
-from lithify.tables.paimon.primary_key.copying import CopiedGroup
-from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.looked_up_keys import MOST_KEYS, WORTH_BYTES, first_keys_of
 from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
-from lithify.tables.paimon.primary_key.reader import FileRun, Reading
 from lithify.tables.paimon.primary_key.section_copier import SectionCopier, copying_of
-from lithify.tables.paimon.primary_key.task_running import carry_out
-from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
-from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS, Schema
+from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS
 
 Sections = tuple[tuple[tuple[InputFile, ...], ...], ...]
 """Sections of runs of files, in key order."""
@@ -57,21 +56,16 @@ class SupersededRows:
     positions: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class MergeTask:
-    """Everything that an executor needs to run the task.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeTask(CompactionTask):
+    """Merges sections of sorted runs, or looks up the keys of files that only change level.
 
     Attributes:
-        index: number of the task in its attempt.
-        prefix: the attempt's prefix of file names.
         sections: the input files.
         keys: the key range to merge.
         is_last: whether this is the last task of the rewrite in key order.
         spec: how records are merged.
-        schemas: the schemas of the input files, by id.
         target: where and how to write; the writer's id is filled in by the executor.
-        storage: access to the files.
-        budget: memory budget.
         expired: filter of expired rows; None if rows of the table do not expire.
         known: runs above the output level in which keys are looked up; the task then has one section.
         known_columns: the columns that are read of these, None for all.
@@ -82,16 +76,11 @@ class MergeTask:
             writes the changelog or finds superseded rows.
     """
 
-    index: int
-    prefix: str
     sections: Sections
     keys: KeyRange
     is_last: bool
     spec: MergeSpec
-    schemas: Mapping[int, Schema]
     target: FileTarget
-    storage: Storage
-    budget: Budget
     expired: ExpiredRows | None = None
     known: tuple[tuple[InputFile, ...], ...] = ()
     known_columns: frozenset[str] | None = None
@@ -247,11 +236,11 @@ class _Merge:
             for rows in merge_section(runs, task.spec, task.budget, spill_folder, task.keys, record):
                 yield rows.select(columns)
 
-    def _open_file(self, target: FileTarget) -> KeyValueFile:
+    def _open_file(self, target: FileTarget) -> OpenDataFile:
         name = target.name(next(self._numbers))
         self._written.append(target.path(name))
         like = None if self._copying is None else self._copying.like
-        return KeyValueFile(
+        return OpenDataFile(
             name, target, self._task.storage, lambda: wall_millis(self._clock.now()), like=like
         )
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, count
-from types import MappingProxyType
 
 from lithify.clock import Clock
 from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
@@ -28,6 +27,10 @@ from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import order_kinds
 from lithify.tables.format import Sizing
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey
+from lithify.tables.paimon.compaction.blocking import Blocks
+from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held
+from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
+from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.deletion_vectors.index_files import located
 from lithify.tables.paimon.metadata.entries import (
     APPEND_SOURCE,
@@ -37,10 +40,8 @@ from lithify.tables.paimon.metadata.entries import (
 )
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.observing.postponed import is_postponed
-from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.changelogs import changelog_of_rewrite, check_levels
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
-from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
 from lithify.tables.paimon.primary_key.lookups import (
     function_of_rewrite,
     in_one_section,
@@ -60,19 +61,13 @@ from lithify.tables.paimon.primary_key.postponed import (
     tasks_of_postponed,
 )
 from lithify.tables.paimon.primary_key.postponed_task import PostponedTask
-from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
 from lithify.tables.paimon.table import PaimonTable
-from lithify.tables.paimon.units import BucketPlan
 
 _FOOTER_READERS = 8
-NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
-
 
 PlannedUnit = Unit | PostponedUnit
 PlannedTask = MergeTask | PostponedTask
-
-
 RunPlan = BucketPlan[PlannedUnit]
 
 
@@ -167,12 +162,6 @@ def _units(planned: Mapping[BucketId, Unit | Rest]) -> list[Unit]:
     return [each for each in planned.values() if isinstance(each, Unit)]
 
 
-def is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
-    """Whether a bucket still has the files with which it could not be compacted before."""
-    known = held.get(bucket.path)
-    return known is not None and known == view.fingerprint(bucket)
-
-
 def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tuple[PlannedUnit, PlannedTask]]:
     """The tasks of all units, each with its unit; not assigned to an attempt yet (see `numbered`)."""
     task_bytes = sizing.task_bytes or int(4 * table.options.policy.target_file_size * sizing.share)
@@ -224,13 +213,6 @@ def _read_files(table: PaimonTable, unit: Unit) -> tuple[DataFile, ...]:
     return (*unit.inputs, *chain.from_iterable(upper))
 
 
-def numbered(
-    work: Iterable[tuple[PlannedUnit, PlannedTask]], prefix: str
-) -> list[tuple[PlannedUnit, PlannedTask]]:
-    """Numbers the tasks and assigns them to an attempt, whose prefix starts their file names."""
-    return [(unit, replace(task, index=index, prefix=prefix)) for index, (unit, task) in enumerate(work)]
-
-
 def _task(
     table: PaimonTable,
     view: View,
@@ -269,8 +251,6 @@ def _task(
         external_paths=table.locations.external_paths(unit.bucket),
     )
     return MergeTask(
-        index=0,
-        prefix="",
         sections=sections,
         keys=KeyRange(_key(table, part.span.after), _key(table, part.span.upto)),
         is_last=part.is_last,

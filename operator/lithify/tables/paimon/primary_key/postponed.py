@@ -12,20 +12,21 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from lithify.errors import UnsupportedTable
+from lithify.planning.work import BucketWork
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import Deduplicate
 from lithify.tables.files.model import InputFile
 from lithify.tables.model import Bucket, BucketId, DataFile
+from lithify.tables.paimon.compaction.blocking import Blocks
+from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.metadata.entries import APPEND_SOURCE
 from lithify.tables.paimon.metadata.partition_layouts import NO_FILES, PartitionLayout
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.observing.postponed import TRIGGER, is_postponed, postponed_text
-from lithify.tables.paimon.primary_key.blocking import Blocks
 from lithify.tables.paimon.primary_key.buckets import bucket_key
 from lithify.tables.paimon.primary_key.merge_functions.choosing import has_order_of_its_own, merge_function
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 from lithify.tables.paimon.primary_key.postponed_task import PostponedTask, TargetBucket
-from lithify.tables.paimon.primary_key.writer import FileTarget
 from lithify.tables.paimon.schema.schema import merge_spec
 from lithify.tables.paimon.table import PaimonTable
 
@@ -36,50 +37,30 @@ STUCK = "postponed rows of the partition cannot be moved, and come first"
 
 
 @dataclass(frozen=True, slots=True)
-class PostponedUnit:
+class PostponedUnit(BucketWork):
     """The postponed rows of one partition.
 
     Attributes:
         bucket: the postponed bucket.
-        inputs: its files, in the order in which their rows were written.
+        files: its files, in the order in which their rows were written.
         count: number of real buckets of the partition.
         highest: the highest sequence number in each real bucket that has files.
     """
 
     bucket: BucketId
-    inputs: tuple[DataFile, ...]
+    files: tuple[DataFile, ...]
     count: int
     highest: tuple[tuple[int, int], ...]
 
     @property
-    def group(self) -> BucketId:
-        """The group of this unit."""
-        return self.bucket
+    def merges(self) -> tuple[tuple[DataFile, ...], ...]:
+        """All files: they are read one after the other."""
+        return (self.files,)
 
     @property
-    def rewritten(self) -> tuple[DataFile, ...]:
-        """All files."""
-        return self.inputs
-
-    @property
-    def upgraded(self) -> tuple[DataFile, ...]:
-        """None: every row moves."""
-        return ()
-
-    @property
-    def read_bytes(self) -> int:
-        """Bytes of all files."""
-        return sum(file.size for file in self.inputs)
-
-    @property
-    def rewritten_files(self) -> int:
-        """Number of files."""
-        return len(self.inputs)
-
-    @property
-    def upgraded_files(self) -> int:
-        """None: every row moves."""
-        return 0
+    def targets(self) -> range:
+        """Numbers of the real buckets."""
+        return range(self.count)
 
     @property
     def trigger(self) -> str:
@@ -100,16 +81,6 @@ class PostponedUnit:
     def drop_deletes(self) -> bool:
         """Deletes must reach the rows that are in the buckets already."""
         return False
-
-    @property
-    def rewrites(self) -> tuple[tuple[str, ...], ...]:
-        """Names of all files: they are read one after the other."""
-        return (tuple(file.name for file in self.inputs),)
-
-    @property
-    def upgrades(self) -> tuple[str, ...]:
-        """None: every row moves."""
-        return ()
 
 
 def plan_all_postponed(
@@ -148,7 +119,7 @@ def plan_postponed(table: PaimonTable, view: View, bucket: Bucket) -> PostponedU
         raise UnsupportedTable(table.name, (problem,))
     return PostponedUnit(
         bucket=bucket.id,
-        inputs=tuple(sorted(bucket.files, key=lambda file: file.created_millis)),
+        files=tuple(sorted(bucket.files, key=lambda file: file.created_millis)),
         count=_count(table, layout, options.first_buckets),
         highest=tuple(sorted(layout.highest.items())),
     )

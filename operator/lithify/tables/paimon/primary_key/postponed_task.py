@@ -9,7 +9,7 @@ the task fails, the files that it has written are deleted; see `task_running`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,21 +21,21 @@ import pyarrow.compute as pc
 
 from lithify.clock import Clock, wall_millis
 from lithify.errors import CorruptTable, LithifyError, UnsupportedTable
-from lithify.rewriting.budget import MAX_PIECE, Budget
+from lithify.rewriting.budget import MAX_PIECE
 from lithify.rewriting.rolling import Rolling, RollingWriter
 from lithify.rewriting.sorting import UnsortedRows
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskOutputs, TaskResult
-from lithify.tables.io.storage import Storage
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.compaction.task import CompactionTask
+from lithify.tables.paimon.compaction.task_running import carry_out
+from lithify.tables.paimon.data_files.reader import FileRun, Reading
+from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.buckets import BucketKey
-from lithify.tables.paimon.primary_key.reader import FileRun, Reading
-from lithify.tables.paimon.primary_key.task_running import carry_out
-from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
 from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
 
 
@@ -67,33 +67,23 @@ class MovedFile:
         return self.file.name
 
 
-@dataclass(frozen=True, slots=True)
-class PostponedTask:
-    """Everything that an executor needs to run the task.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostponedTask(CompactionTask):
+    """Moves postponed rows to their buckets.
 
     Attributes:
-        index: number of the task in its attempt.
-        prefix: the attempt's prefix of file names.
         files: the files to read, in the order in which their rows were written.
         key: computes the buckets of rows.
         targets: all buckets of the partition, by their numbers.
         ignored_kinds: row kinds that are left out.
         spec: how records are merged.
-        schemas: the schemas of the input files, by id.
-        storage: access to the files.
-        budget: memory budget.
     """
 
-    index: int
-    prefix: str
     files: tuple[InputFile, ...]
     key: BucketKey
     targets: tuple[TargetBucket, ...]
     ignored_kinds: tuple[int, ...]
     spec: MergeSpec
-    schemas: Mapping[int, Schema]
-    storage: Storage
-    budget: Budget
 
     @property
     def input_sizes(self) -> dict[str, int]:
@@ -204,11 +194,11 @@ class _Move:
     def _write(self, bucket: int) -> list[FileMeta]:
         target = replace(self._task.targets[bucket].target, writer_id=self._writer)
 
-        def open_file() -> KeyValueFile:
+        def open_file() -> OpenDataFile:
             name = next(self._names)
             self._written.append(target.path(name))
             clock = self._clock
-            return KeyValueFile(name, target, self._task.storage, lambda: wall_millis(clock.now()))
+            return OpenDataFile(name, target, self._task.storage, lambda: wall_millis(clock.now()))
 
         files = self._task.files
         rolling = Rolling(

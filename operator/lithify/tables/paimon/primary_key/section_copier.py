@@ -22,8 +22,10 @@ from lithify.tables.files.model import InputFile
 from lithify.tables.files.parquet.copying.source import RowGroupSource
 from lithify.tables.files.parquet.reader import ParquetReader
 from lithify.tables.files.reading import reading
+from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
+from lithify.tables.paimon.data_files.reader import FileRun, Reading
+from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.tables.paimon.primary_key.copying import (
-    CopiedGroup,
     Group,
     Stage,
     groups_of_file,
@@ -31,9 +33,7 @@ from lithify.tables.paimon.primary_key.copying import (
     may_copy,
     stages_of,
 )
-from lithify.tables.paimon.primary_key.reader import FileRun, Reading
 from lithify.tables.paimon.primary_key.staged_runs import StagedRun
-from lithify.tables.paimon.primary_key.writer import FileTarget, KeyValueFile
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def copying_of(task: MergeTask, rows_reading: Reading, target: FileTarget) -> Se
         and may_copy(target.schema)
         and any(largest_run(section) is not None for section in task.sections)
     )
-    return SectionCopier(task, rows_reading, KeyValueFile.like(target)) if is_possible else None
+    return SectionCopier(task, rows_reading, OpenDataFile.like(target)) if is_possible else None
 
 
 class SectionCopier:

@@ -18,9 +18,9 @@ from lithify.rewriting.functions import LoneRecords, Merged, MergeFunction
 from lithify.rewriting.groups import Groups
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
+from lithify.tables.paimon.data_files.row_positions import ROW_PLACE, split_places
 from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of
 from lithify.tables.paimon.primary_key.merge_functions.lookup import spread
-from lithify.tables.paimon.primary_key.row_positions import ROW_PLACE, split_places
 
 if TYPE_CHECKING:
     from pyroaring import BitMap

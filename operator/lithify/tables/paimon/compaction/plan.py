@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
 from lithify.planning.merge_tree.plan import Rest
@@ -45,6 +46,14 @@ class BucketUnit(Protocol):
         """New level of upgraded files; None where files have no levels."""
         ...
 
+    @property
+    def targets(self) -> range:
+        """Numbers of other buckets of the partition that get the rows; none if rows stay in their bucket."""
+        ...
+
+
+NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
+"""Buckets to leave alone: none."""
 
 AnyUnit = TypeVar("AnyUnit", bound=BucketUnit)
 AnyUnit_co = TypeVar("AnyUnit_co", bound=BucketUnit, covariant=True)
@@ -81,3 +90,9 @@ class BucketPlan(Generic[AnyUnit_co]):
     def resting(self) -> Mapping[str, int]:
         """Number of buckets without work, by reason."""
         return Counter(rest.reason for rest in self.rests)
+
+
+def is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
+    """Whether a bucket still has the files with which it could not be compacted before."""
+    known = held.get(bucket.path)
+    return known is not None and known == view.fingerprint(bucket)

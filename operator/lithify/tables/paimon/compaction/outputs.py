@@ -18,22 +18,19 @@ from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.admitting import Change
 from lithify.tables.paimon.commit.changes import BucketChange
 from lithify.tables.paimon.commit.journal import writer_id
-from lithify.tables.paimon.commit.moves import MovedRows
+from lithify.tables.paimon.compaction.blocking import Blocks
+from lithify.tables.paimon.compaction.plan import BucketPlan, BucketUnit
 from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of, deserialize
 from lithify.tables.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange, maintain
 from lithify.tables.paimon.layout.file_names import index_file_name
-from lithify.tables.paimon.primary_key.blocking import Blocks
-from lithify.tables.paimon.primary_key.postponed import PostponedUnit
-from lithify.tables.paimon.primary_key.postponed_task import MovedFile
 from lithify.tables.paimon.table import PaimonTable
-from lithify.tables.paimon.units import BucketPlan, BucketUnit
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
 
 class Outputs:
-    """Results of a step's tasks, by bucket; those of postponed rows by their postponed bucket.
+    """Results of a step's tasks, by the bucket of their unit.
 
     Attributes:
         changes: the changes to commit.
@@ -83,8 +80,6 @@ class Outputs:
         return replace(joined, changelog=tuple(changelog))
 
     def _change(self, unit: BucketUnit) -> Change:
-        if isinstance(unit, PostponedUnit):
-            return self._moved(unit)
         view = self._plan.view
         return BucketChange(
             bucket=unit.bucket,
@@ -119,17 +114,4 @@ class Outputs:
             {name for name, _ in self._plan.view.names(unit.bucket)}.difference(rewritten),
             superseded,
             is_wide=options.is_wide,
-        )
-
-    def _moved(self, unit: PostponedUnit) -> MovedRows:
-        outputs, view = self.of(unit.bucket), self._plan.view
-        if outputs.changelog or outputs.index:
-            raise UnsupportedTable(unit.bucket.path, ("changelog and index files of postponed rows",))
-        files: Sequence[MovedFile] = outputs.data
-        return MovedRows(
-            bucket=unit.bucket,
-            removed=tuple(view.entries(unit.bucket, unit.inputs)),
-            moved=tuple((each.bucket, each.file) for each in files),
-            count=unit.count,
-            highest=dict(unit.highest),
         )

@@ -24,15 +24,15 @@ from lithify.tables.files.types import field_ids
 from lithify.tables.files.variants.columns import merged_form
 from lithify.tables.files.variants.options import NOT_SHREDDED, VariantOptions
 from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.deletion_vectors.index_files import read_vector
-from lithify.tables.paimon.primary_key.expired_rows import ExpiredRows
-from lithify.tables.paimon.primary_key.row_positions import (
+from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
+from lithify.tables.paimon.data_files.row_positions import (
     PLACE_FIELD,
     Positions,
     is_deleted,
     no_places,
     places,
 )
+from lithify.tables.paimon.deletion_vectors.index_files import read_vector
 from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, Schema
 
 _LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"

@@ -1,43 +1,35 @@
 """Writes key-value data files with the columns, field ids, physical types, names and metadata of Java Paimon.
 
-Called by the job's tasks, one `KeyValueFile` at a time through `rewriting.rolling`. The rows have the
+Called by the job's tasks, one `OpenDataFile` at a time through `rewriting.rolling`. The rows have the
 value columns and the two system columns (`Schema.rows_schema`), in key order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Protocol
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lithify.errors import CorruptTable
-from lithify.rewriting.order import key_at, parts_of_column
 from lithify.rewriting.rolling import EncodedRows
 from lithify.tables.files.model import FormatWriter, Unwritable
 from lithify.tables.files.options import FileOptions
 from lithify.tables.files.parquet.copying.source import RowGroupSource
 from lithify.tables.files.parquet.joining_writer import JoiningWriter, encoded
 from lithify.tables.files.registry import open_writer
-from lithify.tables.files.statistics import ColumnStats, FloatStats
-from lithify.tables.files.types import ColumnType, Raw, raw_of_parts
+from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.variants.columns import Malformed, is_shredded
 from lithify.tables.io.storage import Storage, reporting
+from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
+from lithify.tables.paimon.data_files.statistics import key_stats, value_stats
+from lithify.tables.paimon.data_files.summaries import FileSummary, KeyValueSummary
 from lithify.tables.paimon.layout.external_paths import ExternalPaths
-from lithify.tables.paimon.metadata.binary_row import encode_row
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, FileMeta, Stats
-from lithify.tables.paimon.primary_key.copying import CopiedGroup
-from lithify.tables.paimon.primary_key.statistics import key_stats, value_stats
 from lithify.tables.paimon.schema.schema import (
     KEY_PREFIX,
-    RETRACTING_KINDS,
-    SEQUENCE_NUMBER,
     SYSTEM_COLUMNS,
-    VALUE_KIND,
     Schema,
 )
 
@@ -80,43 +72,7 @@ class FileTarget:
         return map(self.name, count())
 
 
-class FileSummary(Protocol):
-    """What is known of the rows written so far, besides the statistics of the file's format."""
-
-    @property
-    def min_sequence(self) -> int:
-        """Smallest sequence number."""
-        ...
-
-    @property
-    def max_sequence(self) -> int:
-        """Largest sequence number."""
-        ...
-
-    @property
-    def delete_rows(self) -> int:
-        """Number of rows that retract their key."""
-        ...
-
-    @property
-    def floats(self) -> Mapping[str, FloatStats]:
-        """Statistics of the columns of floating-point numbers."""
-        ...
-
-    def add(self, rows: pa.Table) -> None:
-        """Takes note of more rows."""
-        ...
-
-    def min_key(self) -> bytes:
-        """Smallest key as BinaryRow bytes."""
-        ...
-
-    def max_key(self) -> bytes:
-        """Largest key as BinaryRow bytes."""
-        ...
-
-
-class KeyValueFile:
+class OpenDataFile:
     """One data file being written; an `OpenFile` of `rewriting.rolling`.
 
     Args:
@@ -143,7 +99,7 @@ class KeyValueFile:
         self._wall_clock = wall_clock
         self._like = like
         self._schema = target.schema.file_schema(thin=target.options.thin)
-        self._summary = summary or _Summary(target.schema)
+        self._summary = summary or KeyValueSummary(target.schema)
         self._rows_schema: pa.Schema | None = None
         self._open()
 
@@ -306,52 +262,3 @@ def _as_it_comes(field: pa.Field, column: pa.ChunkedArray) -> pa.Field:
     """The field with the type of a dictionary or shredded column; other fields keep their nested ids."""
     comes_otherwise = pa.types.is_dictionary(column.type) or is_shredded(column.type)
     return field.with_type(column.type) if comes_otherwise and field.type != column.type else field
-
-
-def float_stats(schema: Schema) -> dict[str, FloatStats]:
-    """Empty statistics for each column of floating-point numbers."""
-    return {column.name: FloatStats() for column in schema.columns if column.type.is_float}
-
-
-class _Summary:
-    """Key bounds, sequence range, delete count and float statistics of the rows written so far."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-        self._first: Sequence[Raw] | None = None
-        self._last: Sequence[Raw] = ()
-        self.min_sequence = 2**63 - 1
-        self.max_sequence = -(2**63)
-        self.delete_rows = 0
-        self.floats = float_stats(schema)
-
-    def add(self, rows: pa.Table) -> None:
-        self._first = self._first or self._key(rows, 0)
-        self._last = self._key(rows, rows.num_rows - 1)
-        bounds = pc.min_max(rows.column(SEQUENCE_NUMBER))
-        self.min_sequence = min(self.min_sequence, bounds["min"].as_py())
-        self.max_sequence = max(self.max_sequence, bounds["max"].as_py())
-        kinds = rows.column(VALUE_KIND).to_numpy()
-        self.delete_rows += int(np.isin(kinds, RETRACTING_KINDS).sum())
-        for name, stats in self.floats.items():
-            stats.add(rows.column(name))
-
-    def min_key(self) -> bytes:
-        return encode_row(self._first or (), self._schema.key_types)
-
-    def max_key(self) -> bytes:
-        return encode_row(self._last, self._schema.key_types)
-
-    def _key(self, rows: pa.Table, row: int) -> list[Raw]:
-        values = []
-        for name, column in zip(self._schema.primary_key, self._schema.key_types, strict=True):
-            one_row = rows.column(name).slice(row, 1).combine_chunks()
-            values.append(_raw(one_row, column))
-        return values
-
-
-def _raw(one_row: pa.Array, column: ColumnType) -> Raw:
-    """The raw value of a one-row column. Floats bypass `parts`, which do not distinguish -0.0 from 0.0."""
-    if column.is_float:
-        return float(one_row[0].as_py())
-    return raw_of_parts(column, key_at(parts_of_column(one_row), 0))

@@ -1,0 +1,165 @@
+"""What every kind of Paimon table does alike for a run: identity, checks, clean-up, snapshots, inspection.
+
+Base of the `OpenTable` implementations of `primary_key` and `append`, which plan, make tasks and begin steps.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Generic
+
+from lithify.clock import Clock
+from lithify.tables.address import Selection
+from lithify.tables.format import CommittedRun, Recovered, Sizing
+from lithify.tables.inspection import GroupInspection, TableInspection
+from lithify.tables.model import BlockedBucket, Bucket, BucketId
+from lithify.tables.observation import RunFound
+from lithify.tables.paimon.commit.found_runs import buckets_of, find_run
+from lithify.tables.paimon.commit.orphans import reconcile
+from lithify.tables.paimon.compaction.blocking import Blocks
+from lithify.tables.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
+from lithify.tables.paimon.compaction.step import CompactionStep
+from lithify.tables.paimon.compaction.task import AnyTask
+from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
+from lithify.tables.paimon.metadata.snapshots import is_last_step
+from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.schema.evolution import schema_conflict
+from lithify.tables.paimon.table import PaimonTable
+
+
+class OpenedTable(ABC, Generic[AnyUnit, AnyTask]):
+    """An open table.
+
+    Args:
+        table: the table.
+    """
+
+    def __init__(self, table: PaimonTable) -> None:
+        self.table = table
+
+    @property
+    def name(self) -> str:
+        """The table's name for people."""
+        return self.table.name
+
+    @property
+    def uuid(self) -> str:
+        """UUID that distinguishes the table from others of the same name."""
+        return self.table.uuid
+
+    def check_supported(self) -> None:
+        """Checks that this release can compact the table; see `PaimonTable.check_supported`."""
+        self.table.check_supported()
+
+    def check_writable(self) -> None:
+        """Checks that snapshots can be written; see `PaimonTable.check_writable`."""
+        self.table.check_writable()
+
+    def recover(self, clock: Clock) -> Recovered:
+        """Removes the files of dead attempts; see `orphans.reconcile`."""
+        cleaned = reconcile(self.table, clock)
+        return Recovered(cleaned.deleted, cleaned.problems)
+
+    def committed_by(self, run: str) -> CommittedRun | None:
+        """What a run has committed; None if it has committed nothing."""
+        found = self.table.snapshots.committed_by_run(run)
+        return None if found is None else CommittedRun(snapshot_id(found.id), is_last_step(found))
+
+    def find_run(self, run: str) -> RunFound | None:
+        """Figures of what a run has committed; see `found_runs.find_run`."""
+        return find_run(self.table, run)
+
+    def groups_of(self, run: str) -> frozenset[BucketId]:
+        """Buckets that a run has compacted."""
+        return buckets_of(self.table, run)
+
+    def look(self, selection: Selection) -> View | None:
+        """Pins the newest snapshot; see `PaimonTable.view`."""
+        return self.table.view(selection)
+
+    def look_again(self, groups: Collection[BucketId]) -> View | None:
+        """Pins the newest snapshot and lists the files of exactly these buckets."""
+        self.table.check_supported()
+        return self.table.view_of(groups)
+
+    def check_again(self, units: Sequence[BucketUnit]) -> dict[BucketId, str]:
+        """Buckets whose units can no longer be committed, with the reason."""
+        changed = schema_conflict(self.table.schema, self.table.newest_schema())
+        if changed is not None:
+            return {unit.bucket: changed for unit in units}
+        view = self.table.view_of([unit.bucket for unit in units])
+        return {
+            unit.bucket: "others have compacted it since it was planned"
+            for unit in units
+            if view is None
+            or not {(file.name, file.level) for file in unit.inputs} <= view.names(unit.bucket)
+        }
+
+    def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
+        """Describes the selected buckets in the newest snapshot from metadata, also for unsupported tables.
+
+        Raises:
+            InvalidOption, NotFound: the selection does not fit the table.
+            CorruptTable: a snapshot or manifest is missing or unreadable.
+        """
+        view = self.table.view(selection)
+        found, blocked = ((), ()) if view is None else self._inspect_buckets(view, clock.now())
+        return TableInspection(
+            table=self.table.name,
+            snapshot=view.snapshot_id if view else None,
+            primary_key=self.table.schema.primary_key,
+            partition_keys=self.table.schema.partition_keys,
+            unsupported=self.table.refusals,
+            groups=found,
+            blocked=blocked,
+        )
+
+    def _inspect_buckets(
+        self, view: View, now: datetime
+    ) -> tuple[tuple[GroupInspection, ...], tuple[BlockedBucket, ...]]:
+        inspect, blocks, found = self._inspector(view, now), Blocks(self.table, view), []
+        for bucket in view.bucket_ids:
+            with blocks.isolate(bucket):
+                found.append(inspect(view.bucket(bucket)))
+        return tuple(found), tuple(block.told for block in blocks.sorted_out()[0])
+
+    @abstractmethod
+    def _inspector(self, view: View, now: datetime) -> Callable[[Bucket], GroupInspection]:
+        """A function that describes one bucket of a view; it may raise an error about the bucket's files."""
+
+    @abstractmethod
+    def plan(self, view: View, selection: Selection, clock: Clock) -> BucketPlan[AnyUnit]:
+        """Plans every bucket of a view; see `planning.plan_run`."""
+
+    @abstractmethod
+    def _work(self, plan: BucketPlan[AnyUnit], sizing: Sizing) -> Iterator[tuple[AnyUnit, AnyTask]]:
+        """The tasks of each unit; see `planning.tasks_of`."""
+
+    @abstractmethod
+    def begin(
+        self,
+        plan: BucketPlan[AnyUnit],
+        tasks: Mapping[BucketId, Sequence[AnyTask]],
+        run: str,
+        after: int,
+        clock: Clock,
+    ) -> CompactionStep[AnyUnit, AnyTask]:
+        """Begins a step with all units of a plan by writing its journal entry."""
+
+    def tasks_of(self, plan: BucketPlan[AnyUnit], sizing: Sizing) -> dict[BucketId, list[AnyTask]]:
+        """The tasks of each unit, by bucket."""
+        tasks: dict[BucketId, list[AnyTask]] = {unit.bucket: [] for unit in plan.units}
+        for unit, task in self._work(plan, sizing):
+            tasks[unit.bucket].append(task)
+        return tasks
+
+    def count_tasks(self, plan: BucketPlan[AnyUnit], sizing: Sizing) -> int:
+        """Number of tasks of a plan, without keeping the tasks."""
+        return sum(1 for _ in self._work(plan, sizing))
+
+    def part_of(self, plan: BucketPlan[AnyUnit], units: Sequence[AnyUnit]) -> BucketPlan[AnyUnit]:
+        """The plan restricted to some of its units."""
+        return replace(plan, units=tuple(units))
