@@ -115,7 +115,7 @@ def _starts(figures: Figures) -> list[tuple[str, str]]:
         ("first start, until every table was looked at and its status written", f"{cold.steady:.1f} s"),
         ("processor time of that, operator and workers", f"{cold.cpu:.1f} s"),
         ("restart, until the first object was reconciled", f"{again.first:.1f} s"),
-        ("restart, until every table was looked at anew", f"{again.steady:.1f} s"),
+        ("restart, until every table was observed again", f"{again.steady:.1f} s"),
         ("processor time of that, operator and workers", f"{again.cpu:.1f} s"),
         ("writes to the API server by that restart", _writes(figures.again_writes)),
         (

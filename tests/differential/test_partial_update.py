@@ -146,7 +146,7 @@ CASES = [
         WITH_DELETES,
     ),
     Updates(
-        "sums that begin anew", NUMBERS, {**functions(n="sum", money="sum"), ON_GROUP: "g"}, WITH_DELETES
+        "sums that start over", NUMBERS, {**functions(n="sum", money="sum"), ON_GROUP: "g"}, WITH_DELETES
     ),
     Updates("products", NUMBERS, functions(n="product", real="product"), nulls=0.3),
     Updates("extremes", NUMBERS, functions(n="max", real="min", text="max", at="min"), nulls=0.3),

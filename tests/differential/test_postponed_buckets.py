@@ -1,4 +1,4 @@
-"""Postponed rows are moved to the buckets, and get the sequence numbers, that Java gives them."""
+"""Postponed rows move to the buckets that Java chooses, and get the same sequence numbers as in Java."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class AppendHistory:
         )
 
     def play(self, steps: int) -> None:
-        """Plays so many steps."""
+        """Plays a number of steps."""
         turns: list[tuple[Callable[[], None], int]] = [
             (self._write, 9),
             (self._alter, 2),

@@ -19,7 +19,7 @@ from lithify.tables.registry import open_table
     type=click.IntRange(min=0),
     default=20,
     show_default=True,
-    help="Show so many buckets, the busiest first.",
+    help="Number of buckets to show, the busiest first.",
 )
 @json_option
 @click.pass_context

@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/pictures anew, of a run of some minutes: `make pictures`."""
+"""Makes the pictures of docs/pictures from a run of some minutes: `make pictures`."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def sources_of(
 def cursors_of(
     table: Table, runs: Sequence[Sequence[Row]], piece_rows: int, *, buffered: int
 ) -> list[RunCursor]:
-    """Cursors that buffer about so many rows, read in pieces of so many rows."""
+    """Cursors that buffer about `buffered` rows, read in pieces of `piece_rows` rows."""
     sources = sources_of(table, runs, [piece_rows])
     row_bytes = table.batch(runs[0][:piece_rows]).nbytes / piece_rows
     return [RunCursor(source, table.layout, int(buffered * row_bytes)) for source in sources]

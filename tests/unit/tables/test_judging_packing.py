@@ -96,7 +96,7 @@ def test_clustered_files_block_their_bucket() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        case(PackingOptions(small_file_size=70, max_files=2), [0, 2], id="small ones, so many"),
+        case(PackingOptions(small_file_size=70, max_files=2), [0, 2], id="small ones, up to the limit"),
         case(
             PackingOptions(small_file_size=70, is_ordered=True), [0, 1, 2, 3], id="all of an ordered bucket"
         ),

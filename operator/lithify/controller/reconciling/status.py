@@ -41,7 +41,9 @@ async def write_status(api: Api, kind: ResourceKind, known: Resource, status: St
         return None
     found = read(type(known), written)
     if found.metadata.uid != known.metadata.uid:
-        raise ClusterConflict(f"status of {kind.name} {known.metadata.key}", "it was created anew meanwhile")
+        raise ClusterConflict(
+            f"status of {kind.name} {known.metadata.key}", "it was deleted and created again meanwhile"
+        )
     return found
 
 

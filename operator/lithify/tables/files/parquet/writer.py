@@ -248,7 +248,7 @@ def _values_per_check(leaves: Sequence[Leaf], page: int) -> int:
 
 
 def _with_used_entries(rows: pa.Table) -> pa.Table:
-    """Makes dictionaries anew from which Arrow would take bounds that no value has.
+    """Rebuilds dictionaries from which Arrow would take bounds that no value has.
 
     Arrow counts null as one of the entries that rows refer to, and if that makes as many as there are, it
     takes bounds from all of them.

@@ -56,7 +56,7 @@ def maintain(
     *,
     is_wide: bool,
 ) -> VectorChange:
-    """Writes the deletion vectors of a bucket anew, if a compaction changes them.
+    """Writes new index files with the deletion vectors of a bucket, if a compaction changes them.
 
     Args:
         storage: access to index files.

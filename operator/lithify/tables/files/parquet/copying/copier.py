@@ -1,7 +1,7 @@
 """Joins Parquet files by copying the encoded column chunks of their row groups, with a new footer.
 
 Called by adapters and by the tasks of compactions. Nothing is decoded: bytes of pages stay as they are, and
-the footer, the page indexes and the places of bloom filters are written anew. Memory is a piece of a column
+the footer, the page indexes and the offsets of bloom filters are new. Memory is a piece of a column
 chunk, plus the page indexes and the footer of the new file.
 """
 

@@ -65,7 +65,7 @@ class Accumulation:
         function: the aggregate function.
         late: effect of late values.
         ignores_retractions: whether retractions are ignored.
-        begins_anew: whether the values of a delete can be the initial values. If False, Paimon's state does
+        starts_over: whether the values of a delete can be the initial values. If False, Paimon's state does
             not distinguish such values from others.
     """
 
@@ -73,7 +73,7 @@ class Accumulation:
     function: FieldAggregate
     late: LateValues
     ignores_retractions: bool = False
-    begins_anew: bool = True
+    starts_over: bool = True
 
     def of(self, groups: Groups, records: OrderedRecords, changes: Changes) -> pa.Array:
         """The aggregated value of each key.
@@ -82,7 +82,7 @@ class Accumulation:
             UnsupportedTable: the function cannot retract, or no order of values gives Paimon's result.
         """
         bases = changes.base[changes.base >= 0]
-        if len(bases) and not self.begins_anew:
+        if len(bases) and not self.starts_over:
             raise self._refusal("a delete is the first record of a key, or removed what was before it")
         others = changes.adds if self.ignores_retractions else changes.adds | changes.retracts
         if self.late is LateValues.IGNORED:

@@ -157,7 +157,7 @@ def _aggregated(schema: Schema, column: str, function: str) -> Aggregated:
         function=made,
         late=_late_values(function, ignores_retractions=about.ignore_retract),
         ignores_retractions=about.ignore_retract,
-        begins_anew=_begins_anew(function, distinct=about.distinct),
+        starts_over=_starts_over(function, distinct=about.distinct),
     )
 
 
@@ -169,7 +169,7 @@ def _late_values(function: str, *, ignores_retractions: bool) -> LateValues:
     return _LATE_VALUES[function]
 
 
-def _begins_anew(function: str, *, distinct: bool) -> bool:
+def _starts_over(function: str, *, distinct: bool) -> bool:
     """Whether the values of a delete that becomes the row can be the initial values.
 
     Paimon copies these values unchanged: the state of first values stays, and duplicate elements remain.
