@@ -76,7 +76,7 @@ def may_copy(schema: Schema) -> bool:
     """Whether row groups of a table's files can be copied at all.
 
     Not if the first column of its key has another order in Parquet's statistics, nor if the manifest needs
-    facts about columns that statistics do not have (nanoseconds), nor if VARIANTs may be shredded differently.
+    facts about columns that statistics do not have (nanoseconds), nor if VARIANTs may change their shredding.
     """
     first = schema.key_types[0]
     is_ordered = first.root in _ORDERED and not first.is_wide_decimal
