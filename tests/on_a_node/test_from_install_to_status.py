@@ -24,6 +24,7 @@ def test_a_table_on_s3_is_compacted_by_executors_in_pods(oracle: Oracle, wide: T
         run = site.first_run(care)
         hold.reached()
         assert len(site.until_executors(run, 2)) == 2
+        site.stands(run, Reason.RUNNING)
         hold.release()
         site.kubectl("wait", "--for=condition=Succeeded", "--timeout=180s", f"compaction/{run}")
 
