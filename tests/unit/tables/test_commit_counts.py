@@ -43,7 +43,7 @@ def test_appends_count_until_there_are_as_many_as_the_table_asks_for(tmp_path: P
     assert counts == [1, 2, 3, 3]
 
 
-def test_a_full_compaction_begins_anew(tmp_path: Path) -> None:
+def test_a_full_compaction_starts_over(tmp_path: Path) -> None:
     table, watcher = make(tmp_path, 2)
     assert count(watcher) == 2
     run(table.address, Strategy.FULL)

@@ -82,7 +82,7 @@ H = SequenceGroup(("h", "i"), ("q",))
 SUMS = {"m": aggregated("m", "sum", LateValues.ADDED), "n": LastNonNull("n")}
 LASTS = {"m": aggregated("m", "last_value", LateValues.IGNORED), "n": LastNonNull("n")}
 FIRSTS = {
-    "m": aggregated("m", "first_value", LateValues.SWAPPED, begins_anew=False),
+    "m": aggregated("m", "first_value", LateValues.SWAPPED, starts_over=False),
     "n": aggregated("n", "max", LateValues.ADDED),
 }
 

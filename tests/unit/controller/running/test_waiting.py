@@ -118,7 +118,7 @@ class TestActiveDeadline:
 
 
 class TestClocks:
-    def test_set_back_a_stage_begins_anew(self) -> None:
+    def test_set_back_a_stage_starts_over(self) -> None:
         way = under_way().ask(after=-86400)
         assert way.run.status.stage_time == way.now
         rested = way.run.status
