@@ -2,7 +2,7 @@
 
 A history writes, changes the schema, overwrites, lets Java compact, and lets Lithify compact alone or
 beside a Java writer. Without buckets the rows are compared as a multiset, in a bucket as a sequence.
-Three of four histories have row groups copied, for which those of a few rows are large enough there.
+Four of five histories have row groups copied, for which those of a few rows are large enough there.
 """
 
 from __future__ import annotations
@@ -60,12 +60,14 @@ class AppendHistory:
         self._formats = random.choices(formats, weights)[0][:1]
         held = {"parquet": EVERY_VALUE, "orc": ORC_VALUES, "avro": AVRO_VALUES}[self._formats[0]]
         # Java's reader fails where more than 1,024 VARIANTs of lists come at a time, also in its own files.
-        self._columns = Columns(random, sorted({*held} - {"VARIANT"}), self._formats)
+        # Tables with nanoseconds are never copied.
+        types = {kind for kind in held if random.random() < 0.2 or "9)" not in kind} - {"VARIANT"}
+        self._columns = Columns(random, sorted(types), self._formats)
         self._columns.keys, self._columns.pinned = ["id"], {"id"}
         self._is_ordered = random.random() < 0.4
         self._partition = [*"ab"][: random.randint(1, 2)] if random.random() < 0.5 else []
         self._left: set[str] = set()
-        self._smallest = random.choice([None, 1, 3_000, 10_000])
+        self._smallest = random.choice([None, 1, 1, 1, 3_000])
         self.compactions = 0
         self.copied_bytes = 0
         self._create()

@@ -37,7 +37,7 @@ from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, Schema
 
 _LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
 
-_MAX_FILES_FOR_DICTIONARIES = 64
+_MAX_FILES_FOR_DICTIONARIES = 128
 """Maximum number of files that are searched for dictionaries."""
 
 
