@@ -12,6 +12,7 @@ import subprocess
 import sys
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,6 +31,7 @@ from lithify.rewriting.budget import Budget
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.format import Sizing
 from lithify.tables.paimon.catalog.opening import open_table
+from support.copying import copying_from
 
 TESTS = Path(__file__).resolve().parents[1]
 DEADLINE = 120
@@ -187,6 +189,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--hours", type=float, default=0.0, help="by which the clock is ahead")
     parser.add_argument("--budget", type=int, default=Budget().total, help="bytes a merge may hold")
     parser.add_argument("--commit-every", type=int, help="bytes")
+    parser.add_argument("--copy-from", type=int, help="bytes of the smallest row group that is copied")
     parser.add_argument("--headroom", type=int, help="bytes by which the address space may grow")
     given = parser.parse_args(words)
     sizing = Sizing(budget=Budget(given.budget))
@@ -198,16 +201,17 @@ def main(words: Sequence[str]) -> int:
         setrlimit(RLIMIT_AS, (limit, limit))
     before = resident("VmRSS")
     try:
-        report = run_inline(
-            Table(given.warehouse, given.table),
-            shift=timedelta(hours=given.hours),
-            full=not given.minor,
-            run=given.run,
-            sizing=sizing,
-            commits=Commits(given.commit_every),
-            catalog=given.catalog,
-            format=given.format,
-        )
+        with nullcontext() if given.copy_from is None else copying_from(given.copy_from):
+            report = run_inline(
+                Table(given.warehouse, given.table),
+                shift=timedelta(hours=given.hours),
+                full=not given.minor,
+                run=given.run,
+                sizing=sizing,
+                commits=Commits(given.commit_every),
+                catalog=given.catalog,
+                format=given.format,
+            )
     except LithifyError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return error.exit_code

@@ -13,6 +13,9 @@ from itertools import groupby
 SMALLEST_COPIED = 1 << 20
 """Bytes below which a row group is worth decoding; design note 0050 has the measurements."""
 
+SMALLEST_CHUNK = 16 << 10
+"""The same for an average column chunk: each costs some work, whatever its size is."""
+
 _SMALL_REST = 0.7
 """Share of the target size below which the last file is joined with the one before."""
 

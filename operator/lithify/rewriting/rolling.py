@@ -4,7 +4,8 @@ Called by the job's tasks. Rows are buffered and written one row group at a time
 size is known, and the next row group is cut so that the file ends near the target.
 
 If the rows of another task follow, a small remainder is appended to the previous file, which is kept open
-until then: a table cut into many tasks gets no more small files than one that is not.
+until then: a table cut into many tasks gets no more small files than one that is not. Where the caller knows
+how much is to come, a file that can take all of it does not roll, and nothing is written twice.
 """
 
 from __future__ import annotations
@@ -83,11 +84,23 @@ class Rolling:
 
 
 class RollingWriter(Generic[Result]):
-    """Writes rows in key order to one file after the other."""
+    """Writes rows in key order to one file after the other.
 
-    def __init__(self, open_file: Callable[[], OpenFile[Result]], rolling: Rolling) -> None:
+    Args:
+        open_file: opens the next file.
+        rolling: parameters.
+        to_come: estimates the encoded bytes of all rows that have not been given yet; None if unknown.
+    """
+
+    def __init__(
+        self,
+        open_file: Callable[[], OpenFile[Result]],
+        rolling: Rolling,
+        to_come: Callable[[], float] | None = None,
+    ) -> None:
         self._open_file = open_file
         self._rolling = rolling
+        self._to_come = to_come if rolling.absorbs_rest else None
         self._small = rolling.target_size * SMALL if rolling.absorbs_rest else 0
         self._bytes_per_row = max(rolling.bytes_per_row, 0.1)
         self._full: OpenFile[Result] | None = None
@@ -95,6 +108,7 @@ class RollingWriter(Generic[Result]):
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._pending_bytes = 0
+        self._unwritten_rows = 0
         self._results: list[Result] = []
 
     def write_all(self, batches: Iterable[pa.RecordBatch | EncodedRows]) -> list[Result]:
@@ -119,6 +133,7 @@ class RollingWriter(Generic[Result]):
 
     def _write(self, batch: pa.RecordBatch) -> None:
         start = 0
+        self._unwritten_rows += batch.num_rows
         while start < batch.num_rows:
             rows = batch.slice(start, max(1, self._room() - self._pending_rows))
             start += rows.num_rows
@@ -132,11 +147,11 @@ class RollingWriter(Generic[Result]):
     def _copy(self, rows: EncodedRows) -> None:
         """Adds encoded rows to the open file, or to a new one if that comes nearer to the target size."""
         self._flush()
-        self._roll_if_full()
-        target = self._rolling.target_size
+        self._roll_if_full(rows.bytes)
+        limit = self._limit(rows.bytes)
         if self._file is not None:
             size = self._file.size
-            if size >= target * SMALL and size + rows.bytes - target > target - size:
+            if size >= limit * SMALL and size + rows.bytes - limit > limit - size:
                 self._close_full()
                 self._full, self._file = self._file, None
         if self._file is None:
@@ -156,10 +171,25 @@ class RollingWriter(Generic[Result]):
             if file is not None:
                 file.abort()
 
+    def _limit(self, given: int = 0) -> float:
+        """Bytes at which the open file rolls: the target, or more if the rest would be a small file.
+
+        `given` is the size of encoded rows that are about to be added.
+        """
+        target = self._rolling.target_size
+        if self._to_come is None:
+            return target
+        rest = self._to_come() + given + self._unwritten_rows * self._bytes_per_row
+        most = target * (1 + SMALL)
+        return most if self._written + rest < most else target
+
+    @property
+    def _written(self) -> int:
+        return 0 if self._file is None else self._file.size
+
     def _room(self) -> int:
         """The number of rows, pending ones included, until the open file or row group reaches its limit."""
-        written = 0 if self._file is None else self._file.size
-        room = self._rolling.target_size - written
+        room = self._limit() - self._written
         if self._rolling.unit_size is not None:
             room = min(room, self._rolling.unit_size)
         return max(1, int(room / self._bytes_per_row))
@@ -172,14 +202,15 @@ class RollingWriter(Generic[Result]):
         before = self._file.size
         self._file.write(pa.Table.from_batches(self._pending))
         self._bytes_per_row = max((self._file.size - before) / self._pending_rows, 0.1)
+        self._unwritten_rows -= self._pending_rows
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
 
-    def _roll_if_full(self) -> None:
+    def _roll_if_full(self, given: int = 0) -> None:
         if self._file is None:
             return
         if self._file.size >= self._small:
             self._close_full()
-        if self._file.size >= self._rolling.target_size * _CLOSE_ENOUGH:
+        if self._file.size >= self._limit(given) * _CLOSE_ENOUGH:
             self._full, self._file = self._file, None
 
     def _finish(self) -> None:

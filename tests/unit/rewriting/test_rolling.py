@@ -203,6 +203,82 @@ class TestRest:
         assert [round(len(file.rows), -2) for file in files] == [1_000, 300]
 
 
+def roll_known(
+    given: Sequence[pa.RecordBatch | Encoded],
+    rolling: Rolling,
+    wrong: float = 1.0,
+    folder: Folder | None = None,
+) -> list[MemoryFile]:
+    """Rolls where the writer knows how much is to come, or believes in some multiple of that."""
+    sizes = [each.bytes if isinstance(each, Encoded) else width(each) for each in given]
+    left = [float(sum(sizes))]
+
+    def rows() -> Iterator[pa.RecordBatch | Encoded]:
+        for each, size in zip(given, sizes, strict=True):
+            left[0] -= size
+            yield each
+
+    writer = RollingWriter((folder or Folder()).open, rolling, lambda: left[0] * wrong)
+    return writer.write_all(rows())
+
+
+def width(rows: pa.RecordBatch) -> int:
+    return int(pc.sum(pc.binary_length(rows.column("text"))).as_py())
+
+
+class TestKnownRest:
+    """Where it is known how much is to come, a file takes a small rest before it is full."""
+
+    @pytest.mark.parametrize(
+        ("count", "sizes"),
+        [
+            pytest.param(300, [300], id="less than a file"),
+            pytest.param(1_000, [1_000], id="no rest"),
+            pytest.param(1_300, [1_300], id="a rest below 70 % is taken along"),
+            pytest.param(1_900, [1_000, 900], id="a larger rest has its own file"),
+            pytest.param(2_300, [1_000, 1_300], id="only the last file takes it"),
+        ],
+    )
+    @pytest.mark.parametrize("row_group", [1_000, 1 << 20], ids=["small row groups", "large row groups"])
+    def test_nothing_is_written_twice(self, count: int, sizes: list[int], row_group: int) -> None:
+        folder = Folder()
+        batches = rows_of_width(10, count)
+        files = roll_known(batches, Rolling(10_000, row_group, 10.0, absorbs_rest=True), folder=folder)
+        assert [round(len(file.rows), -2) for file in files] == sizes
+        assert [row for file in files for row in file.rows] == [r for b in batches for r in b.to_pylist()]
+        assert {*folder.states} == {"closed"}
+
+    @pytest.mark.parametrize(
+        ("sizes", "files"),
+        [
+            ([400, 400, 400, 400, 400], [1200, 800]),
+            ([980, 500], [1480]),
+            ([700, 900], [1600]),
+            ([1000, 800], [1000, 800]),
+            ([900, 300, 900, 300], [900, 1500]),
+        ],
+        ids=["even", "a small rest", "one file", "two", "the last takes the rest"],
+    )
+    def test_of_encoded_rows(self, sizes: list[int], files: list[int]) -> None:
+        folder = Folder()
+        encoded = [Encoded(str(number), size) for number, size in enumerate(sizes)]
+        found = roll_known(encoded, Rolling(1_000, 1 << 20, 10.0, absorbs_rest=True), folder=folder)
+        assert [row["text"] for file in found for row in file.rows] == [each.text for each in encoded]
+        assert [file.size for file in found] == files
+        assert {*folder.states} == {"closed"}
+
+    @pytest.mark.parametrize("wrong", [0.0, 0.1, 3.0, 100.0])
+    @pytest.mark.parametrize("count", [1_300, 2_300, 5_100])
+    def test_a_wrong_estimate_makes_no_small_file(self, count: int, wrong: float) -> None:
+        files = roll_known(rows_of_width(10, count), Rolling(10_000, 1_000, 10.0, absorbs_rest=True), wrong)
+        assert sum(len(file.rows) for file in files) == count
+        assert all(10_000 * SMALL <= file.size <= 10_000 * (1 + 2 * SMALL) + 1_000 for file in files)
+
+    def test_where_the_rest_is_not_taken_along_files_end_at_the_target(self) -> None:
+        files = roll_known(rows_of_width(10, 1_300), target(10_000))
+        assert [round(len(file.rows), -2) for file in files] == [1_000, 300]
+
+
 class TestFailures:
     def test_of_the_rows_aborts_the_open_file(self) -> None:
         def broken() -> Iterator[pa.RecordBatch]:

@@ -7,6 +7,7 @@ ordinary writer into memory, one row group at a time, and copied from there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -76,8 +77,13 @@ class JoiningWriter:
         """The statistics in the footer; none for nested columns, floats and nanoseconds."""
         if self._footer is None or column.is_nested or column.is_nanos:
             return ColumnStats()
-        paths = [self._footer.schema.column(index).path for index in range(self._footer.num_columns)]
-        return footer_stats(self._footer, paths.index(name), column)
+        return footer_stats(self._footer, self._indexes[name], column)
+
+    @cached_property
+    def _indexes(self) -> Mapping[str, int]:
+        """The index of each leaf in the footer, by its path."""
+        footer = self._copier.metadata
+        return {footer.schema.column(index).path: index for index in range(footer.num_columns)}
 
     def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
         """Iterates over the row groups."""

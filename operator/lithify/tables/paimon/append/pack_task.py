@@ -1,12 +1,13 @@
 """One task: writes the rows of some files, one file after the other, into larger ones.
 
+Row groups that are large enough are copied, everything else is decoded and encoded (`file_parts`).
 Made by `planning`, shipped to an executor by a runner, run there. The result holds no rows. Failures are
 handled as those of `compaction.task_running`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -18,11 +19,13 @@ from lithify.rewriting.rolling import Rolling, RollingWriter
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskOutputs, TaskResult
+from lithify.tables.paimon.append.file_parts import FilePart, RowGroups
 from lithify.tables.paimon.append.row_files import RowSummary
 from lithify.tables.paimon.append.row_numbers import RowNumbers
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.compaction.task import CompactionTask
 from lithify.tables.paimon.compaction.task_running import carry_out
+from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
 from lithify.tables.paimon.data_files.reader import FileRun, Reading
 from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 
@@ -65,6 +68,9 @@ class _Packing:
         self._last: RowSummary | None = None
         self._start = 0
         self._clock = clock
+        self._to_come: float = sum(file.size for file in task.files)
+        self._copied_bytes = 0
+        self._row_groups: RowGroups | None = None
 
     def run(self) -> TaskOutputs:
         """Writes the rows and returns the metadata of the files."""
@@ -72,16 +78,49 @@ class _Packing:
         rolling = Rolling(
             target_size=options.target_size,
             row_group_bytes=int(self._task.budget.row_group * GATHERED_SHARE[options.format]),
-            bytes_per_row=sum(file.size for file in files) / max(1, sum(file.rows for file in files)),
+            bytes_per_row=self._to_come / max(1, sum(file.rows for file in files)),
             absorbs_rest=self._task.absorbs_rest,
             unit_size=options.unit_size,
         )
-        return TaskOutputs(data=tuple(RollingWriter(self._open_file, rolling).write_all(self._rows())))
+        writer = RollingWriter(self._open_file, rolling, lambda: self._to_come)
+        data = tuple(writer.write_all(self._rows()))
+        return TaskOutputs(data=data, copied_bytes=self._copied_bytes)
 
-    def _rows(self) -> Iterator[pa.RecordBatch]:
+    def _rows(self) -> Iterator[pa.RecordBatch | CopiedGroup]:
+        """The rows of the files in order, and the row groups that are copied."""
+        files = self._task.files
+        self._row_groups = row_groups = RowGroups.of(files, self._reading(()), self._target)
+        parts = [*(map(FilePart.whole, files) if row_groups is None else row_groups.parts_of(files))]
+        if not any(part.is_copied for part in parts):
+            self._row_groups = None
+        self._to_come = sum(part.bytes for part in parts)
+        reading = self._reading([*dict.fromkeys(part.file for part in parts if not part.is_copied)])
+        for part in parts:
+            if row_groups is not None and part.is_copied:
+                yield from self._copied(part, row_groups)
+            else:
+                yield from self._decoded(part, reading)
+
+    def _copied(self, part: FilePart, row_groups: RowGroups) -> Iterator[CopiedGroup]:
+        for group in row_groups.copied(part):
+            self._to_come -= group.bytes
+            self._copied_bytes += group.bytes
+            yield group
+
+    def _decoded(self, part: FilePart, reading: Reading) -> Iterator[pa.RecordBatch]:
+        file = part.file
+        only = {} if part.row_groups is None else {file.path: part.row_groups}
+        run = FileRun([file], reading, row_groups=only)
+        bytes_per_row = part.bytes / max(1, part.rows)
+        for piece in run.pieces(self._task.budget.piece_bytes([run.overhead])):
+            self._to_come -= piece.rows.num_rows * bytes_per_row
+            yield piece.rows
+
+    def _reading(self, files: Sequence[InputFile]) -> Reading:
+        """How files are read; text columns that all of `files` have as dictionaries are read as such."""
         task = self._task
-        reading = Reading(
-            task.files,
+        return Reading(
+            files,
             task.schemas,
             task.target.schema,
             (),
@@ -89,9 +128,6 @@ class _Packing:
             share=task.budget.reading // 2,
             options=task.target.options.parquet.variants,
         )
-        run = FileRun(task.files, reading)
-        for piece in run.pieces(task.budget.piece_bytes([run.overhead])):
-            yield piece.rows
 
     def _open_file(self) -> OpenDataFile:
         name = next(self._names)
@@ -99,7 +135,12 @@ class _Packing:
         self._start += self._last.rows if self._last else 0
         self._last = RowSummary(self._target.schema, self._task.numbers, self._start)
         return OpenDataFile(
-            name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()), self._last
+            name,
+            self._target,
+            self._task.storage,
+            lambda: wall_millis(self._clock.now()),
+            self._last,
+            like=None if self._row_groups is None else self._row_groups.like,
         )
 
     def delete_files(self) -> None:

@@ -145,7 +145,14 @@ def _task(
     entries = view.entries(unit.bucket, files)
     return PackTask(
         files=tuple(
-            InputFile(table.path(entry), entry.file.size, entry.file.rows, entry.file.schema_id, 0)
+            InputFile(
+                table.path(entry),
+                entry.file.size,
+                entry.file.rows,
+                entry.file.schema_id,
+                run=0,
+                is_copyable=entry.file.embedded_index is None and not entry.file.extra_files,
+            )
             for entry in entries
         ),
         numbers=numbers,

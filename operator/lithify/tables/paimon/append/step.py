@@ -20,4 +20,5 @@ class PackingStep(CompactionStep[PackedUnit, PackTask]):
             upgraded=0,
             before=totals(unit.inputs),
             after=totals(outputs.data),
+            copied_bytes=outputs.copied_bytes,
         )

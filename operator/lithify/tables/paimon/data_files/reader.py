@@ -37,7 +37,7 @@ from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, Schema
 
 _LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
 
-_MAX_FILES_FOR_DICTIONARIES = 64
+_MAX_FILES_FOR_DICTIONARIES = 128
 """Maximum number of files that are searched for dictionaries."""
 
 
@@ -137,6 +137,18 @@ class Reading:
             fields=self._fields,
             among=among,
         )
+
+    def row_group(
+        self, file: InputFile, number: int, only: Collection[str], piece_bytes: int
+    ) -> Iterator[pa.Table]:
+        """Reads the named columns of one row group, in pieces; of files that need no cast.
+
+        Raises:
+            CorruptTable: the file cannot be read.
+        """
+        wanted = replace(self.wanted(file, piece_bytes, only), row_groups=[number])
+        for batch in self.readers.of(file.path).batches(file, wanted):
+            yield pa.Table.from_batches([batch])
 
     def _first_key(self, file: InputFile) -> FileColumn | None:
         """The first key column as the file has it; None in tables without a primary key."""

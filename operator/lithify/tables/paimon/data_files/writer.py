@@ -135,10 +135,11 @@ class OpenDataFile:
         """
         if not isinstance(rows, CopiedGroup) or not isinstance(self._writer, JoiningWriter):
             raise TypeError(f"{self._path} was not opened for copies")
-        self._summary.add(rows.rows)
+        for facts in rows.facts:
+            self._summary.add(facts)
         with reporting(self._path):
             self._writer.copy(rows.source, rows.number)
-        self._rows_schema = rows.rows.schema
+        self._rows_schema = self._rows_schema or self._target.schema.rows_schema()
 
     def close(self) -> FileMeta:
         """Finishes the file on storage and returns its metadata."""

@@ -16,20 +16,16 @@ from lithify.planning.row_groups import SMALLEST_COPIED
 from lithify.rewriting.order import KeyValue, Part, count_upto, key_at, parts_of_column
 from lithify.rewriting.runs import EVERYTHING, KeyRange, RunSource
 from lithify.tables.files.model import InputFile
-from lithify.tables.files.parquet.copying.footers import CODEC, FILTER, RowGroup
 from lithify.tables.files.parquet.copying.source import RowGroupSource
 from lithify.tables.files.parquet.statistics import raw_bounds
-from lithify.tables.files.parquet.structs import integer_of
 from lithify.tables.files.types import ColumnType, order_parts
+from lithify.tables.paimon.data_files import copied_groups
 from lithify.tables.paimon.schema.schema import Schema
 
 Bound = tuple[KeyValue, ...]
 
 _ORDERED = ("TINYINT", "SMALLINT", "INT", "BIGINT", "DATE", "CHAR", "VARCHAR", "DECIMAL", "TIMESTAMP")
 """First columns of keys for which the statistics of row groups have the order of the key."""
-
-_WRITERS = ("parquet-mr ", "parquet-cpp-arrow ", "lithify ")
-"""Writers of Java Paimon's files and of our own, whose statistics of floats and dictionaries Java can use."""
 
 _MOST_OTHERS = 0.5
 """Bytes of the other runs, relative to what could be copied, above which looking for it does not pay."""
@@ -73,33 +69,22 @@ class Stage:
 
 
 def may_copy(schema: Schema) -> bool:
-    """Whether row groups of a table's files can be copied at all.
+    """Whether row groups of a table's files can be copied where no other run has their keys.
 
-    Not if the first column of its key has another order in Parquet's statistics, nor if the manifest needs
-    facts about columns that statistics do not have (nanoseconds), nor if VARIANTs may change their shredding.
+    Not if the first column of its key has another order in Parquet's statistics.
     """
     first = schema.key_types[0]
     is_ordered = first.root in _ORDERED and not first.is_wide_decimal
-    types = [column.type for column in schema.columns]
-    return is_ordered and not any(_is_special(kind) for kind in types)
-
-
-def _is_special(kind: ColumnType) -> bool:
-    return kind.is_nanos or kind.root == "VARIANT" or any(_is_special(part.type) for part in kind.fields)
+    return is_ordered and copied_groups.may_copy(schema)
 
 
 def largest_run(section: Sequence[Sequence[InputFile]]) -> int | None:
     """The number of the run from which row groups may be copied, None if none is large enough."""
-    sizes = [sum(file.size for file in run if _is_copyable(file)) for run in section]
+    sizes = [sum(file.size for file in run if copied_groups.is_copyable(file)) for run in section]
     number = max(range(len(sizes)), key=sizes.__getitem__, default=0)
     others = sum(file.size for run in section for file in run) - sum(file.size for file in section[number])
     is_worth_it = sizes[number] >= SMALLEST_COPIED and others <= _MOST_OTHERS * sizes[number]
     return number if is_worth_it else None
-
-
-def _is_copyable(file: InputFile) -> bool:
-    """Whether a file may be copied as it is; rows that a deletion vector has must be left out."""
-    return file.is_copyable and file.vector is None
 
 
 def groups_of_file(
@@ -127,14 +112,14 @@ def groups_of_file(
     ]
     if any(bound is None for bound in bounds):
         return None
-    is_known = source.footer.created_by.startswith(_WRITERS) and source.obstacle is None
-    is_alike = _is_copyable(file) and is_known and source.fingerprint == like.fingerprint
+    is_alike = copied_groups.is_copyable(file) and copied_groups.is_alike(source, like)
     found = []
     for number, bound in enumerate(bounds):
         low, high = (order_parts(kind, raw) for raw in bound or ())
         group = source.footer.row_groups[number]
         is_inside = keys == EVERYTHING or file.is_inside or _is_inside(low, high, keys)
-        is_copied = is_alike and is_inside and group.bytes >= SMALLEST_COPIED and _same_codec(group, like)
+        is_copied = is_alike and is_inside and group.bytes >= SMALLEST_COPIED
+        is_copied = is_copied and copied_groups.fits(source, number, like)
         found.append(Group(file, number, low, high, is_copied))
     return found
 
@@ -142,16 +127,6 @@ def groups_of_file(
 def _is_inside(low: Bound, high: Bound, keys: KeyRange) -> bool:
     after, upto = (None if key is None else key[: len(low)] for key in (keys.after, keys.upto))
     return (after is None or low > after) and (upto is None or high < upto)
-
-
-def _same_codec(group: RowGroup, like: RowGroupSource) -> bool:
-    """Whether every column has the codec, and a filter exactly if the output's writer makes one."""
-    wanted = like.footer.row_groups[0].chunks
-    return all(
-        integer_of(chunk.metadata, CODEC) == integer_of(other.metadata, CODEC)
-        and (chunk.filter is None) == (FILTER[0] not in other.metadata)
-        for chunk, other in zip(group.chunks, wanted, strict=True)
-    )
 
 
 def stages_of(

@@ -21,8 +21,7 @@ from lithify.rewriting.runs import RunSource
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.parquet.copying.source import RowGroupSource
 from lithify.tables.files.parquet.reader import ParquetReader
-from lithify.tables.files.reading import reading
-from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
+from lithify.tables.paimon.data_files.copied_groups import CopiedGroup, open_source
 from lithify.tables.paimon.data_files.reader import FileRun, Reading
 from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.tables.paimon.primary_key.copying import (
@@ -145,8 +144,10 @@ class SectionCopier:
             self._chunks += reader.footers.of(file.path).num_row_groups * self._columns
             if self._chunks > _MOST_CHUNKS:
                 return None
-            with reading(file.path, "Parquet"), task.storage.open(file.path, file.size) as stream:
-                source = sources[file.path] = RowGroupSource(stream, file.path)
+            source = open_source(task.storage, file)
+            if source is None:
+                return None
+            sources[file.path] = source
             found = groups_of_file(file, source, self.like, first, task.keys)
         except (CorruptTable, UnsupportedTable):
             return None
@@ -170,7 +171,7 @@ class SectionCopier:
         source, path = sources[group.file.path], group.file.path
         if self._is_clean(rows, group, source):
             with self._task.storage.open(path, group.file.size) as stream:
-                copied = CopiedGroup(source.over(stream), group.number, rows)
+                copied = CopiedGroup(source.over(stream), group.number, (rows,))
                 self.bytes += copied.bytes
                 yield copied
         else:

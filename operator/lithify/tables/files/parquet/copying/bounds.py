@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from lithify.tables.files.parquet.copying.footers import (
     COLUMN_ORDERS,
     STATISTICS,
+    ColumnChunk,
     ParquetFooter,
     RowGroup,
     checking,
@@ -27,6 +28,7 @@ _NULLS, _MAX, _MIN, _IS_MAX_EXACT, _IS_MIN_EXACT = 3, 5, 6, 7, 8
 """Fields of Statistics in `parquet.thrift`. Writers disagreed on the older ones, which are ignored."""
 _TYPE_ORDER = 1
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8}
+_FLOATS = ("FLOAT", "DOUBLE")
 _TEXTS = ("String", "Enum", "JSON")
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 _DIGITS = 38
@@ -54,6 +56,40 @@ class _Reading:
 
     raw: Callable[[bytes], _Raw]
     scalar: Callable[[Any], pa.Scalar]
+
+
+def has_exact_statistics(footer: ParquetFooter, number: int) -> bool:
+    """Whether a row group's statistics tell the nulls of each column, and the bounds where they can.
+
+    Nested columns and floats do not count: no adapter takes their bounds from footers. Texts and bytes may
+    have none, because writers leave long values out; but those that are there must not be marked as cut.
+
+    Raises:
+        CorruptTable: the statistics are malformed.
+    """
+    schema = footer.metadata.schema
+    group = footer.row_groups[number]
+    with checking(footer.path):
+        return all(
+            _is_exact(chunk, column)
+            for chunk, column in zip(group.chunks, map(schema.column, range(len(group.chunks))), strict=True)
+            if not column.max_repetition_level
+            and "." not in column.path
+            and column.physical_type not in _FLOATS
+        )
+
+
+def _is_exact(chunk: ColumnChunk, column: pq.ColumnSchema) -> bool:
+    if STATISTICS not in chunk.metadata:
+        return False
+    fields = chunk.metadata[STATISTICS].struct
+    if _NULLS not in fields:
+        return False
+    if any(number in fields and not fields[number].is_true for number in (_IS_MIN_EXACT, _IS_MAX_EXACT)):
+        return False
+    has_bounds = _MIN in fields and _MAX in fields
+    may_lack_them = column.physical_type not in _WIDTHS or integer_of(fields, _NULLS) == chunk.values
+    return has_bounds or may_lack_them
 
 
 def exact_bounds(parts: Sequence[Part]) -> dict[str, ExactBounds]:
