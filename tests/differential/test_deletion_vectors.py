@@ -313,6 +313,7 @@ LAYOUTS: dict[str, tuple[list[str], list[str], dict[str, str]]] = {
     "buckets": (["id"], [], {"bucket": "3"}),
     "partitions": (["id", "p"], ["p"], {"bucket": "2"}),
     "dynamic buckets": (["id"], [], {"bucket": "-1"}),
+    "partitions and a changelog": (["id", "p"], ["p"], {"bucket": "2", **LOOKUP}),
 }
 
 
