@@ -293,7 +293,9 @@ def test_files_that_only_change_level_have_changes_and_delete_rows(oracle: Oracl
 
     run_inline(ours, full=False)
 
-    moved = {file.name for file in oracle.files(ours)} & {f.name for f in oracle.files(original) if not f.level}
+    moved = {file.name for file in oracle.files(ours)} & {
+        f.name for f in oracle.files(original) if not f.level
+    }
     assert moved
     assert deleted(oracle, ours) == deleted(oracle, java) != {}
     changes = assert_changes_agree(oracle, ours, java, newest, alike=False)

@@ -115,8 +115,7 @@ def test_what_a_writer_may_delete_unnoticed_is_left_to_it(writer: Writer, full: 
 
 
 def test_what_a_writer_may_be_rewriting_is_left_to_it(oracle: Oracle, writer: Writer) -> None:
-    """It began to rewrite the top level before there was anything in level 0; a minor compaction of ours would
-    delete rows there."""
+    """It began to rewrite the top level with level 0 empty; a minor compaction would delete rows there."""
     again = {"compaction.force-rewrite-all-files": "true"}
     token = oracle.manager_round(writer.table, full=True, commit=False, options=again).token
     assert token is not None

@@ -14,6 +14,7 @@ from lithify.tables.paimon.schema.evolution import (
     schema_conflict,
     type_changes,
 )
+from lithify.tables.paimon.schema.schema import Schema
 from support.manifests import entry, schema
 
 COLUMNS = [("id", "INT NOT NULL"), ("name", "STRING"), ("price", "DECIMAL(10, 2)")]

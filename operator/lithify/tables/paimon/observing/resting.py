@@ -41,8 +41,8 @@ def resting_reasons(
 def interval_fires(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> pa.Array:
     """When the interval between full compactions ends in each bucket, as milliseconds since the epoch.
 
-    Null if it never does: no interval is set, there is a single sorted run, or writers compact it. 0 if the top level has never
-    been written.
+    Null if it never does: no interval is set, there is a single sorted run, or writers compact it. 0 if
+    the top level has never been written.
     """
     interval = policy.early_full.interval_millis
     if interval is None:
