@@ -230,6 +230,7 @@ WITH_CHANGELOG += [
     Updates("repeats are left out", options={**MARKED, **LOOKUP, **NO_REPEATS}, kinds=ALL, nulls=0.9),
     Updates(
         "sums, repeats left out",
+        values={"a": "INT", "b": "STRING"},
         options={
             **MARKED,
             **LOOKUP,
@@ -237,7 +238,6 @@ WITH_CHANGELOG += [
             "merge-engine": "aggregation",
             "fields.a.aggregate-function": "sum",
             "fields.b.aggregate-function": "last_value",
-            "fields.c.aggregate-function": "collect",
         },
         kinds=("+I", "+U", "-U", "-D"),
         nulls=0.9,
