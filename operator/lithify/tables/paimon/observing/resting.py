@@ -97,7 +97,8 @@ def _early_full(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -
 
 def _is_left_to_writers(statistics: pa.Table, policy: MergeTreeOptions) -> Flags:
     """Whether a bucket is left alone because level 0 is empty."""
-    return (integers(statistics["level0_files"]) == 0) & policy.writers_compact
+    is_left: Flags = integers(statistics["level0_files"]) == 0
+    return is_left & policy.writers_compact
 
 
 def _has_top(statistics: pa.Table, policy: MergeTreeOptions) -> Flags:

@@ -53,10 +53,9 @@ class MergeStep(CompactionStep[PlannedUnit, PlannedTask]):
         # A bucket with a failed task is not committed.
         lost = {unit.bucket for unit, task in self._work if task.index in failed}
         merges = [*_merges(self._work)]
-        joins = joins_of(merges, results)
-        first = len(results) + len(joins)
-        all_joins = (*joins, *changelog_joins_of(merges, results, self._table.order_key, first))
-        self._joins = [join for join in all_joins if join.unit.bucket not in lost]
+        joins: list[AnyJoin] = [*joins_of(merges, results)]
+        joins += changelog_joins_of(merges, results, self._table.order_key, len(results) + len(joins))
+        self._joins = [join for join in joins if join.unit.bucket not in lost]
         return [join.task for join in self._joins]
 
     def _attributed(
