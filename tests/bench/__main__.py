@@ -2,7 +2,8 @@
 
 By default one table is compacted by Java Paimon and by us; with --planning, tables of many files are planned;
 with --commits, one bucket is compacted while others commit all the time; with --copying, most row groups are
-copied instead of decoded; with --append, tables without a key are compacted; with --shared, small tables are
+copied instead of decoded; with --append, tables without a key are compacted; with --changelogs, tables are
+compacted with changelogs, lookups and deletion vectors; with --shared, small tables are
 compacted by a driver each and by one for all. Java and ours are pinned to the same
 core wherever they are compared, one at a time.
 """
@@ -18,7 +19,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import pyarrow as pa
 
-from bench import appending, commits, compaction, copying, page, planning, shared
+from bench import appending, changelogs, commits, compaction, copying, page, planning, shared
 from bench.table import LAYOUTS
 from support.invented.shape import Shape
 
@@ -36,6 +37,7 @@ def main() -> None:
     kind.add_argument("--commits", action="store_true", help="commit to them while others do")
     kind.add_argument("--copying", action="store_true", help="one large run and few new keys")
     kind.add_argument("--append", action="store_true", help="tables without a key")
+    kind.add_argument("--changelogs", action="store_true", help="changelogs, lookups, deletion vectors")
     kind.add_argument("--shared", action="store_true", help="small tables, alone and with one driver for all")
     parser.add_argument("--tables", type=int, default=20, help="tables that share a driver")
     usual, shape = Shape(), parser.add_argument_group("tables of many files")
@@ -61,6 +63,8 @@ def _figures(given: Namespace) -> tuple[str, str]:
         return "append", appending.compare(given.rows, given.repeats or 3)
     if given.copying:
         return "copying", copying.compare(given.rows, given.repeats or 3)
+    if given.changelogs:
+        return "changelogs", changelogs.compare(given.rows, given.repeats or 3)
     if given.planning:
         shape = Shape(given.files, given.buckets, due=given.due)
         return "planning", planning.compare(planning.beside(shape), given.repeats or 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from lithify.errors import UnsupportedTable
 from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
 from lithify.tables.paimon.primary_key import merge_task
+from support.comparing.changelogs import assert_changes_agree
 from support.comparing.rounds import Round, assert_rounds_agree
 from support.comparing.updates import Updates
 from support.comparing.vectors import deleted, unpaired
@@ -195,8 +197,11 @@ def test_rows_keep_their_positions_where_others_are_not_read(
 def assert_marked_as_by_java(
     oracle: Oracle, original: Table, folder: Path, *, full: bool, **how: Any
 ) -> None:
-    """Java compacts a copy, we compact another one; then Java compacts both fully and the rows stay."""
-    before = oracle.files(original)
+    """Java compacts a copy, we compact another one: files, rows, vectors and changelogs are the same.
+
+    Then Java compacts ours fully and the rows stay.
+    """
+    before, newest = oracle.files(original), oracle.snapshots(original)[-1]["id"]
     java = copy_of(original, folder / f"java, full={full}")
     oracle.manager_round(java, full=full, commit=True)
     ours = copy_of(original, folder / f"ours, full={full}")
@@ -208,9 +213,93 @@ def assert_marked_as_by_java(
     assert rows == oracle.read(java)
     assert not unpaired(oracle, ours)
     assert stray_files(oracle, ours) <= {file.name for file in before}
+    assert_changes_agree(oracle, ours, java, newest)
     oracle.compact(ours)
     assert oracle.read(ours) == rows
     assert not deleted(oracle, ours)
+
+
+LOOKUP = {"changelog-producer": "lookup"}
+NO_REPEATS = {"changelog-producer.row-deduplicate": "true"}
+WITH_CHANGELOG = [
+    replace(case, options={**case.options, **LOOKUP})
+    for case in CASES
+    if case.options.get("changelog-producer") is None
+]
+WITH_CHANGELOG += [
+    Updates("repeats are left out", options={**MARKED, **LOOKUP, **NO_REPEATS}, kinds=ALL, nulls=0.9),
+    Updates(
+        "sums, repeats left out",
+        values={"a": "INT", "b": "STRING"},
+        options={
+            **MARKED,
+            **LOOKUP,
+            **NO_REPEATS,
+            "merge-engine": "aggregation",
+            "fields.a.aggregate-function": "sum",
+            "fields.b.aggregate-function": "last_value",
+        },
+        kinds=("+I", "+U", "-U", "-D"),
+        nulls=0.9,
+        compacted=(1, 3, 5),
+    ),
+    Updates(
+        "changelog files of their own kind",
+        options={
+            **MARKED,
+            **LOOKUP,
+            "changelog-file.prefix": "changes-",
+            "changelog-file.format": "orc",
+            "changelog-file.stats-mode": "none",
+        },
+        kinds=ALL,
+        compacted=(1, 3),
+    ),
+]
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("case", WITH_CHANGELOG, ids=lambda case: case.name)
+def test_lookups_write_the_changelog_of_java(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
+    test_as_java_compacts_them(oracle, case, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in WITH_CHANGELOG if case.loaded][:3], ids=lambda case: case.name
+)
+def test_lookups_read_only_what_may_have_the_keys(
+    oracle: Oracle, case: Updates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test_rows_keep_their_positions_where_others_are_not_read(oracle, case, tmp_path, monkeypatch)
+
+
+UPGRADED = Updates(
+    "files are upgraded below the top",
+    options={**MARKED, **LOOKUP, "target-file-size": "1 b"},
+    loaded=3000,
+    key_values=3100,
+    written=300,
+    commits=1,
+    compacted=(),
+)
+
+
+def test_files_that_only_change_level_have_changes_and_delete_rows(oracle: Oracle, tmp_path: Path) -> None:
+    """Each is read once for both: deletes are not upgraded, so that there are none."""
+    original = UPGRADED.make(oracle, tmp_path / "original")
+    java, ours = (copy_of(original, tmp_path / name) for name in ("java", "ours"))
+    newest = oracle.snapshots(original)[-1]["id"]
+    oracle.manager_round(java, full=False, commit=True)
+
+    run_inline(ours, full=False)
+
+    moved = {file.name for file in oracle.files(ours)} & {
+        f.name for f in oracle.files(original) if not f.level
+    }
+    assert moved
+    assert deleted(oracle, ours) == deleted(oracle, java) != {}
+    changes = assert_changes_agree(oracle, ours, java, newest, alike=False)
+    assert {row[0] for row in changes} == {"+I", "-U", "+U"}
 
 
 def test_cases_of_few_rows_do_delete_rows_of_higher_levels(oracle: Oracle, tmp_path: Path) -> None:
@@ -226,6 +315,7 @@ LAYOUTS: dict[str, tuple[list[str], list[str], dict[str, str]]] = {
     "buckets": (["id"], [], {"bucket": "3"}),
     "partitions": (["id", "p"], ["p"], {"bucket": "2"}),
     "dynamic buckets": (["id"], [], {"bucket": "-1"}),
+    "partitions and a changelog": (["id", "p"], ["p"], {"bucket": "2", **LOOKUP}),
 }
 
 
@@ -263,7 +353,6 @@ def read_with_pypaimon(table: Table) -> list[list[Any]]:
 
 
 REFUSED: dict[str, tuple[dict[str, str], str]] = {
-    "writers compact": ({"write-only": "false"}, "write-only"),
     "rows expire": (
         {"record-level.expire-time": "1 h", "record-level.time-field": "v"},
         "record-level.time-field",
@@ -295,3 +384,17 @@ def test_what_cannot_be_combined_is_refused(
         run_inline(table)
     (reason,) = caught.value.reasons
     assert name in reason
+
+
+@pytest.mark.parametrize("option", [("changelog-producer", "full-compaction"), ("merge-engine", "first-row")])
+def test_what_paimon_refuses_is_refused(oracle: Oracle, tmp_path: Path, option: tuple[str, str]) -> None:
+    table = Table(tmp_path / "w", "db.t")
+    oracle.create_table(table, {"id": "INT NOT NULL", "v": "INT"}, ["id"], options={"bucket": "1"})
+    (file,) = (table.folder / "schema").iterdir()
+    schema = json.loads(file.read_text())
+    schema["options"].update({"deletion-vectors.enabled": "true", option[0]: option[1]})
+    file.write_text(json.dumps(schema))
+    with pytest.raises(UnsupportedTable) as caught:
+        run_inline(table)
+    (reason,) = caught.value.reasons
+    assert option[1] in reason

@@ -32,7 +32,9 @@ def standing(oracle: Oracle, table: Table, *, with_manifests: bool) -> dict[str,
     if not snapshots:
         return {}
     newest = max(snapshots, key=lambda snapshot: int(snapshot["id"]))
-    index = [(str(file.partition), file.bucket, sorted(file.hashes)) for file in oracle.index_files(table)]
+    # Java keeps an index file of deletion vectors in which none is left.
+    files = [file for file in oracle.index_files(table) if file.type == "HASH" or file.deletion_vectors]
+    index = [(str(file.partition), file.bucket, sorted(file.hashes)) for file in files]
     said = newest.get("properties") or {}
     delta = oracle.manifests(table)["delta"] if with_manifests else []
     return {

@@ -29,10 +29,11 @@ def draw_producer(
 ) -> dict[str, str]:
     """Options of a changelog, none for most histories.
 
-    With deletion vectors, only writers write a changelog. Java fails over keys of which it ignores all
+    With deletion vectors there are no full-compaction producers. Java fails over keys of which it ignores all
     records, and writes no changelog of levels that the table does not have any more.
     """
-    if VECTORS in options:
+    has_vectors = VECTORS in options
+    if has_vectors and random.random() < 0.5:
         return {"changelog-producer": "input"} if random.random() < 0.5 else {}
     changes = [change for step in _taken(steps) if isinstance(step, Alter) for change in step.changes]
     set_later = {change["set_option"][0] for change in changes if "set_option" in change}
@@ -42,7 +43,7 @@ def draw_producer(
     kinds = [*key.values(), *values.values()]
     looks_up = same_columns and not any(kind.startswith(_NOT_LOOKED_UP) for kind in kinds)
     engine = options.get("merge-engine")
-    producers = [] if engine == FIRST_ROW else ["input", *["full-compaction"] * 4]
+    producers = [] if engine == FIRST_ROW or has_vectors else ["input", *["full-compaction"] * 4]
     producers += ["lookup"] * 4 if looks_up else []
     if not producers:
         return {}

@@ -22,8 +22,15 @@ from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
-from lithify.tables.model import Bucket, BucketId
-from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
+from lithify.tables.model import Bucket, BucketId, OrderKey
+from lithify.tables.paimon.primary_key.joining import (
+    ChangelogJoin,
+    Join,
+    UnitTask,
+    changelog_joins_of,
+    joins_of,
+    without_joined,
+)
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.schema.schema import merge_spec
 from support.data_files import local_storage, target
@@ -93,7 +100,7 @@ def result_of(index: int, sizes: Sequence[int]) -> TaskResult:
     return TaskResult(index, TaskOutputs(files), 0.25, 2000)
 
 
-def groups(joins: Sequence[Join]) -> list[list[str]]:
+def groups(joins: Sequence[Join | ChangelogJoin]) -> list[list[str]]:
     return [[file.name for file in join.files] for join in joins]
 
 
@@ -245,3 +252,58 @@ def assert_rewrite_is_joined(files: Sequence[tuple[str, int]], joined: Sequence[
         assert sizes[group[-1]] < SMALL or sum(sizes[name] for name in group[:-1]) < SMALL
     in_groups = set(chain(*inside))
     assert [name for name, size in files[:-1] if size < SMALL and name not in in_groups] == []
+
+
+class TestChangelogs:
+    """Small changelog files become one across the tasks of a bucket, in key order; tasks here are in it."""
+
+    @staticmethod
+    def work(sizes: Sequence[Sequence[int]]) -> tuple[list[UnitTask], list[TaskResult]]:
+        """A task in each list, of one bucket and the other in turn; the last task has the lowest keys."""
+        work = [
+            (UNITS[number % 2], replace(task_of(number, is_last=True), changelog=TO))
+            for number in range(len(sizes))
+        ]
+        results = [
+            TaskResult(
+                index,
+                TaskOutputs(
+                    changelog=tuple(
+                        file_meta(f"{index}.{n}", 5, size=size, min_key=key_of(-index, n))
+                        for n, size in enumerate(of_task)
+                    )
+                ),
+                0.25,
+                2000,
+            )
+            for index, of_task in enumerate(sizes)
+        ]
+        return work, results
+
+    @pytest.mark.parametrize(
+        ("sizes", "expected"),
+        [
+            ([[10]], []),
+            ([[10], [], [10]], [["2.0", "0.0"]]),
+            ([[10], [10], [10], [10]], [["2.0", "0.0"], ["3.0", "1.0"]]),
+            ([[100], [], [10], [], [10]], [["4.0", "2.0"]]),
+            ([[10], [], [100], [], [10]], []),
+            ([[40, 40, 40], [], [40]], [["2.0", "0.0"], ["0.1", "0.2"]]),
+        ],
+        ids=["one", "two", "two in each bucket", "beside a large one", "around a large one", "of the size"],
+    )
+    def test_groups(self, sizes: Sequence[Sequence[int]], expected: list[list[str]]) -> None:
+        work, results = self.work(sizes)
+        assert groups(changelog_joins_of(work, results, OrderKey, 9)) == expected
+
+    def test_tasks_read_the_files_and_write_like_the_tasks_before_them(self) -> None:
+        work, results = self.work([[10], [], [10]])
+        (join,) = changelog_joins_of(work, results, OrderKey, 9)
+        assert [file.path for file in join.task.files] == [f"{FOLDER}/2.0", f"{FOLDER}/0.0"]
+        assert (join.task.index, join.task.prefix, join.task.target) == (9, "attempt", TO)
+        left = without_joined(results, [join])
+        assert [result.outputs.changelog for result in left] == [(), (), ()]
+
+
+def key_of(task: int, number: int) -> bytes:
+    return bytes([100 + task, number])

@@ -76,6 +76,26 @@ class TestRests:
         assert rest.reason
 
 
+@given(**ONE_BUCKET)
+@repeatable
+def test_a_bucket_that_writers_compact_too_is_compacted_as_a_whole(
+    files: Files, policy: MergeTreeOptions, strategy: Strategy, now: datetime
+) -> None:
+    """With a file of level 0, so that no writer can commit a compaction that began before."""
+    marked = replace(policy, force_level0=True, has_vectors=True)
+    planned, alone = (
+        plan(files, strategy, replace(marked, writers_compact=shared), now) for shared in (True, False)
+    )
+    level0 = {file.name for file in files if file.level == 0}
+    if isinstance(planned, Unit):
+        assert planned == alone
+        assert level0
+        assert {*names(planned.files)} == {file.name for file in files}
+        assert level0 <= {*names(planned.inputs)}
+    elif isinstance(alone, Unit):
+        assert not level0 or len(alone.files) < len(files)
+
+
 class TestUnits:
     def test_tell_what_is_done_and_why(self) -> None:
         files = (

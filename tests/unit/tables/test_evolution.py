@@ -14,6 +14,7 @@ from lithify.tables.paimon.schema.evolution import (
     schema_conflict,
     type_changes,
 )
+from lithify.tables.paimon.schema.schema import Schema
 from support.manifests import entry, schema
 
 COLUMNS = [("id", "INT NOT NULL"), ("name", "STRING"), ("price", "DECIMAL(10, 2)")]
@@ -59,6 +60,17 @@ def test_a_run_may_commit_under_a_newer_schema(changes: dict[str, Any], named: s
 
 def test_the_same_schema_is_not_compared() -> None:
     assert schema_conflict(RUNNING, replace(RUNNING, options={"merge-engine": "first-row"})) is None
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_writers_of_a_table_with_deletion_vectors_may_stop_compacting_but_not_begin(vectors: str) -> None:
+    def table(number: int, write_only: str) -> Schema:
+        options = {**RUNNING.options, "deletion-vectors.enabled": vectors, "write-only": write_only}
+        return replace(RUNNING, id=number, options=options)
+
+    problem = schema_conflict(table(3, "true"), table(4, "false"))
+    assert (problem is not None) == (vectors == "true")
+    assert schema_conflict(table(3, "false"), table(4, "true")) is None
 
 
 FILES: dict[str, tuple[str, dict[str, Any], int]] = {

@@ -506,8 +506,10 @@ class TestChangelogs:
         lookups = {"force-lookup": "true", "file.format.per.level": "5:orc", "lookup-compact": "gentle"}
         forced = read_options({**options, **lookups}).policy
         del lookups["force-lookup"]
-        marked = read_options({**options, **lookups, "deletion-vectors.enabled": "true"}).policy
+        lookups["deletion-vectors.enabled"] = "true"
+        marked = read_options({**options, **lookups, "write-only": "true"}).policy
         assert marked == replace(forced, has_vectors=True)
+        assert read_options({**options, **lookups}).policy == replace(marked, writers_compact=True)
         assert (marked.force_level0, marked.level0_trigger, marked.looks_up) == (True, 10, must_rewrite)
 
     def test_changelog_files_have_options_of_their_own(self) -> None:

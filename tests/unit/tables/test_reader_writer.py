@@ -714,6 +714,15 @@ class TestKeyRanges:
         found = [row for piece in pieces for row in piece.rows.column("id").to_pylist()]
         assert found == [key for key in keys if key not in (10, 15)]
 
+    def test_nothing_is_read_of_a_row_group_that_lacks_keys_between_its_bounds(self, tmp_path: Path) -> None:
+        meta = write(tmp_path, SIMPLE, [simple_rows(*range(start, start + 20, 2)) for start in (0, 20, 40)])
+        how = reading([file := input_file(tmp_path, meta, is_inside=True)], [SIMPLE], ["id"])
+        among = FirstKeys(np.array([3, 24, 41], dtype=np.int64))
+        found = [piece.rows.column("id").to_pylist() for piece in FileRun([file], how, among=among).pieces(1)]
+        assert [ids for ids in found if ids] == [[24]]
+        absent = FirstKeys(np.array([3, 41], dtype=np.int64))
+        assert not [*FileRun([file], how, among=absent).pieces(1 << 20)]
+
     def test_without_statistics_all_are_read(self, tmp_path: Path) -> None:
         keyed = schema([("k", "STRING NOT NULL")], ["k"])
         meta = write(tmp_path, keyed, [[{"k": "a" * 5000}], [{"k": "b" * 5000}]])

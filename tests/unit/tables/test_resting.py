@@ -12,7 +12,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.plan import Rest, plan_bucket
+from lithify.planning.merge_tree.plan import LEFT_TO_WRITERS, Rest, plan_bucket
 from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, Strategy
 from lithify.tables.model import Bucket, BucketId, DataFile
 from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
@@ -53,7 +53,7 @@ def runs_of(bucket: Bucket, policy: MergeTreeOptions) -> int:
 @repeatable
 @given(st.randoms(use_true_random=False))
 def test_a_bucket_that_is_said_to_rest_rests_for_that_reason(strategy: Strategy, rng: Random) -> None:
-    policy = random_policy(rng)
+    policy = replace(random_policy(rng), writers_compact=rng.random() < 0.3)
     zone = rng.choice(ZONES)
     now = (MIDNIGHT + timedelta(hours=rng.randrange(24), milliseconds=rng.choice((0, 1, 2)))).replace(
         tzinfo=zone
@@ -71,7 +71,9 @@ def test_a_bucket_that_is_said_to_rest_rests_for_that_reason(strategy: Strategy,
         if reason is not None:
             assert isinstance(planned, Rest)
             assert planned.reason == reason
-        elif strategy is Strategy.FULL or runs_of(bucket, policy) != policy.run_trigger:
+        elif strategy is Strategy.FULL or not (
+            policy.writers_compact or runs_of(bucket, policy) == policy.run_trigger
+        ):
             assert not isinstance(planned, Rest), "only as many runs as the trigger leave a doubt"
 
 
@@ -115,6 +117,20 @@ def test_a_bucket_that_is_said_to_rest_rests_for_that_reason(strategy: Strategy,
             Strategy.MINOR,
             None,
             id="interval: it is over",
+        ),
+        case(
+            stack((4, 9), (5, 9)),
+            replace(POLICY, writers_compact=True),
+            Strategy.FULL,
+            LEFT_TO_WRITERS,
+            id="left to writers",
+        ),
+        case(
+            stack((0, 1), (5, 9)),
+            replace(POLICY, writers_compact=True),
+            Strategy.FULL,
+            None,
+            id="not left to writers",
         ),
         case(
             stack((5, 9)),

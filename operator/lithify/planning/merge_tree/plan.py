@@ -21,6 +21,15 @@ NO_TRIGGER = "no trigger fired"
 ALL_AT_TOP = "all files are in the top level already"
 """Why a bucket has no work under `Strategy.FULL`."""
 
+LEFT_TO_WRITERS = "writers compact it, too, so that it is only compacted as a whole, with files of level 0"
+"""Why a bucket is left alone where writers compact, too, and keep deletion vectors in memory.
+
+Paimon's commit checks that the files that it replaces are still there, but not those in which it deletes
+rows. A writer's compaction takes all files of level 0 that the writer knows. If ours has taken all files of
+the bucket, and some of level 0 among them, a commit of the writer that could contradict ours replaces one of
+the same files, and fails; the writer begins again with the newest snapshot.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Unit(BucketWork):
@@ -94,11 +103,15 @@ def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, no
     levels = build_levels(bucket.files, policy.num_levels)
     if not levels.runs:
         return Rest(bucket.id, "the bucket is empty")
+    if policy.writers_compact and not levels.level0:
+        return Rest(bucket.id, LEFT_TO_WRITERS)
     if strategy is Strategy.FULL:
         return _plan_full(bucket, levels, policy, now)
     pick = (pick_level0 if policy.force_level0 else pick_universal)(levels, policy, now)
     if pick is None:
         return Rest(bucket.id, NO_TRIGGER)
+    if policy.writers_compact and len(pick.runs) < len(levels.runs):
+        return Rest(bucket.id, LEFT_TO_WRITERS)
     before = policy.expired_before(now)
     return _unit(bucket, levels, pick, _work(levels, pick, policy, before), policy, before)
 

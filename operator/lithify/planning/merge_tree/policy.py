@@ -89,6 +89,8 @@ class MergeTreeOptions:
             are merged with rows of their keys in levels above, or dropped for them.
         has_vectors: rows of levels above the output that level 0 supersedes are deleted by deletion vectors,
             so no level but 0 has deletes (`deletion-vectors.enabled`).
+        writers_compact: writers of a table with deletion vectors compact, too, so that a bucket is only
+            compacted as a whole (see `plan.LEFT_TO_WRITERS`).
         level0_trigger: number of level-0 files from which it does.
         reformatted: levels to which a level-0 file is always rewritten, because files there have another
             format and rows are looked up.
@@ -110,6 +112,7 @@ class MergeTreeOptions:
     force_rewrite: bool = False
     looks_up: bool = False
     has_vectors: bool = False
+    writers_compact: bool = False
     level0_trigger: int = 1
     reformatted: frozenset[int] = frozenset()
     logged_upgrades: LoggedUpgrades = LoggedUpgrades.NONE

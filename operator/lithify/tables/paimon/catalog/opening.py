@@ -24,14 +24,13 @@ from lithify.tables.paimon.catalog.connecting import load_table
 from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.metadata.snapshots import Snapshots
-from lithify.tables.paimon.options.changelog_options import PRODUCER
+from lithify.tables.paimon.options.changelog_options import PRODUCER, ChangelogProducer
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.record_expiry import TIME_FIELD
 from lithify.tables.paimon.options.table_options import (
     VECTORS,
     LocationOptions,
     TableOptions,
-    is_write_only,
     read_options,
 )
 from lithify.tables.paimon.primary_key.changelogs import changelog_problems
@@ -256,16 +255,10 @@ def _vector_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
     if options.vectors is None:
         return
     together = f"option {VECTORS} = true with"
-    if not is_write_only(schema.options):
-        yield (
-            f"{together} write-only = false: writers that compact, too, do not notice that another "
-            "compaction has replaced a file in which they delete rows; set write-only = true on the table"
-        )
     if merge_engine(schema.options) is MergeEngine.FIRST_ROW:
         yield f"{together} merge-engine = first-row: Paimon refuses it, because first-row replaces no rows"
-    if options.changelog.is_compacted:
-        producer = options.changelog.producer
-        yield f"{together} {PRODUCER} = {producer}: this release does not write such a changelog"
+    if options.changelog.producer is ChangelogProducer.FULL_COMPACTION:
+        yield f"{together} {PRODUCER} = {options.changelog.producer}: Paimon refuses it"
     if options.expiry is not None:
         yield f"{together} {TIME_FIELD}: Paimon does not look up expired rows, so they stay besides new ones"
     if options.snapshot_ordering:

@@ -19,6 +19,7 @@ from lithify.tables.files.casting import Cast, cast_between, reads_as
 from lithify.tables.files.model import FileColumn, FirstKeys, InputFile, Wanted
 from lithify.tables.files.names import format_of
 from lithify.tables.files.nesting import nulls
+from lithify.tables.files.parquet.reader import ParquetReader
 from lithify.tables.files.registry import Readers
 from lithify.tables.files.types import field_ids
 from lithify.tables.files.variants.columns import merged_form
@@ -37,6 +38,8 @@ from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, Schema
 
 _LEGACY_INSTANTS = "orc.timestamp-ltz.legacy.type"
 
+_PROBED_BYTES = 4 << 20
+"""Bytes of keys to read at a time where nothing else of a row group may be needed."""
 _MAX_FILES_FOR_DICTIONARIES = 128
 """Maximum number of files that are searched for dictionaries."""
 
@@ -250,6 +253,9 @@ class FileRun:
         wanted = self._reading.wanted(file, piece_bytes, self._only, self._keys, self._among)
         wanted = replace(wanted, row_groups=self._row_groups.get(file.path))
         reader, schema = self._reading.readers.of(file.path), self._reading.read_schema
+        if self._among is not None and self._only is None and isinstance(reader, ParquetReader):
+            groups = reader.row_groups(file, wanted)
+            wanted = replace(wanted, row_groups=[each for each in groups if self._has_keys(file, each)])
         place = self._places(file, wanted)
         are_stored = self._only is None and self._reading.are_all_stored(file)
         # Readers may return columns in the file's own order, whatever the order of the rows is now.
@@ -266,6 +272,12 @@ class FileRun:
                 rows = rows.filter(self._among.among(first))
             expired = self._reading.expired
             yield rows if expired is None else expired.leave_out(rows)
+
+    def _has_keys(self, file: InputFile, row_group: int) -> bool:
+        """Whether a row group has any of the needed keys: its bounds may lie around them only."""
+        first, path = {self._reading.first_key}, file.path
+        probe = FileRun([file], self._reading, first, {path: (row_group,)}, self._keys, self._among)
+        return any(piece.rows.num_rows for piece in probe.pieces(_PROBED_BYTES))
 
     def _places(self, file: InputFile, wanted: Wanted) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
         """A function for consecutive batches that leaves out deleted rows, and adds the places of rows."""

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.clock import epoch_millis, epoch_of_wall
-from lithify.planning.merge_tree.plan import ALL_AT_TOP, NO_TRIGGER
+from lithify.planning.merge_tree.plan import ALL_AT_TOP, LEFT_TO_WRITERS, NO_TRIGGER
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.tables.paimon.metadata.column_groups import Flags, integers, is_null, nullable
 
@@ -33,14 +33,16 @@ def resting_reasons(
         rests, reason = _is_all_at_top(statistics, policy, now), ALL_AT_TOP
     else:
         rests, reason = _triggers_nothing(statistics, policy, now), NO_TRIGGER
-    return pa.array(np.where(rests, reason, ""), pa.string(), mask=~rests)
+    is_left = _is_left_to_writers(statistics, policy)
+    reasons = np.where(is_left, LEFT_TO_WRITERS, reason)
+    return pa.array(reasons, pa.string(), mask=~(rests | is_left))
 
 
 def interval_fires(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> pa.Array:
     """When the interval between full compactions ends in each bucket, as milliseconds since the epoch.
 
-    Null if it never does: no interval is set, or there is a single sorted run. 0 if the top level has never
-    been written.
+    Null if it never does: no interval is set, there is a single sorted run, or writers compact it. 0 if
+    the top level has never been written.
     """
     interval = policy.early_full.interval_millis
     if interval is None:
@@ -50,7 +52,8 @@ def interval_fires(statistics: pa.Table, policy: MergeTreeOptions, now: datetime
     moments = [epoch_of_wall(wall, now.tzinfo) for wall in walls.tolist()]
     last = np.array(moments, dtype=np.int64)[places]
     fires = np.where(_has_top(statistics, policy), last + min(interval, _MOST_MILLIS) + 1, 0)
-    return nullable(fires, integers(statistics["sorted_runs"]) > 1)
+    may_fire = (integers(statistics["sorted_runs"]) > 1) & ~_is_left_to_writers(statistics, policy)
+    return nullable(fires, may_fire)
 
 
 _MOST_MILLIS = 1 << 61
@@ -90,6 +93,12 @@ def _early_full(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -
         at_top = np.where(_has_top(statistics, policy), integers(statistics["highest_bytes"]), 0)
         fires |= size - at_top > early.incremental_size
     return fires & (integers(statistics["sorted_runs"]) > 1)
+
+
+def _is_left_to_writers(statistics: pa.Table, policy: MergeTreeOptions) -> Flags:
+    """Whether a bucket is left alone because level 0 is empty."""
+    is_left: Flags = integers(statistics["level0_files"]) == 0
+    return is_left & policy.writers_compact
 
 
 def _has_top(statistics: pa.Table, policy: MergeTreeOptions) -> Flags:

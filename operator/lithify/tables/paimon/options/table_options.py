@@ -218,7 +218,11 @@ def read_options(
     )
     files = replace(read_file_options(reader, options), target_size=target)
     vectors, changelog = _vectors(reader), read_changelog_options(reader, options)
-    policy = replace(_policy(reader, rule, target), has_vectors=vectors is not None)
+    policy = replace(
+        _policy(reader, rule, target),
+        has_vectors=vectors is not None,
+        writers_compact=has_compacting_writers(options),
+    )
     policy = _with_lookups(policy, reader, options, changelog, files)
     return TableOptions(
         policy=replace(policy, expire_seconds=None if expiry is None else expiry.seconds),
@@ -256,6 +260,15 @@ def is_write_only(options: Mapping[str, str]) -> bool:
     reader = OptionReader(options)
     key = next((key for key in _WRITE_ONLY if key in options), _WRITE_ONLY[0])
     return reader.boolean(key, default=False)
+
+
+def has_compacting_writers(options: Mapping[str, str]) -> bool:
+    """Whether the table has deletion vectors that writers may change, too, since they are not write-only.
+
+    Raises:
+        InvalidOption: an option is neither true nor false.
+    """
+    return OptionReader(options).boolean(VECTORS, default=False) and not is_write_only(options)
 
 
 def retention(options: Mapping[str, str]) -> SnapshotRetention:

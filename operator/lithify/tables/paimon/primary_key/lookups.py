@@ -16,6 +16,7 @@ from lithify.planning.merge_tree.sections import Section
 from lithify.planning.merge_tree.tasks import TaskPlan
 from lithify.rewriting.functions import Deduplicate, MergeFunction
 from lithify.tables.model import DataFile
+from lithify.tables.paimon.options.changelog_options import ChangelogProducer
 from lithify.tables.paimon.options.table_options import TableOptions
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 from lithify.tables.paimon.primary_key.merge_functions.lookup import Lookup
@@ -39,14 +40,15 @@ def function_of_rewrite(
     first_upper, first_known = len(unit.levels.level0), _first_known_run(unit)
     if isinstance(function, FirstRow):
         return replace(function, looks_up=has_new, first_upper_run=first_upper, first_known_run=first_known)
+    records = options.changelog.producer is ChangelogProducer.LOOKUP
     if options.vectors is not None:
-        is_lone_unchanged = first_known == len(unit.levels.runs) and isinstance(function, Deduplicate)
-        if not has_new or is_lone_unchanged:
+        is_alone = first_known == len(unit.levels.runs)
+        if not has_new or (is_alone and isinstance(function, Deduplicate) and not records):
             return function
-        return Superseding(
-            _of_all_records(function), first_upper, first_known, merges_known=options.policy.looks_up
-        )
-    if options.changelog.looks_up:
+        if not is_alone:
+            merges = options.policy.looks_up or records
+            return Superseding(_of_all_records(function), first_upper, first_known, merges_known=merges)
+    if options.vectors is not None or options.changelog.looks_up:
         return Lookup(_of_all_records(function), has_new, first_upper, first_known)
     return function
 

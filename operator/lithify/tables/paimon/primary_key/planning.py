@@ -40,6 +40,7 @@ from lithify.tables.paimon.metadata.entries import (
 )
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.observing.postponed import is_postponed
+from lithify.tables.paimon.primary_key.changelog_task import ChangelogTask
 from lithify.tables.paimon.primary_key.changelogs import changelog_of_rewrite, check_levels
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.lookups import (
@@ -67,7 +68,7 @@ from lithify.tables.paimon.table import PaimonTable
 _FOOTER_READERS = 8
 
 PlannedUnit = Unit | PostponedUnit
-PlannedTask = MergeTask | PostponedTask
+PlannedTask = MergeTask | PostponedTask | ChangelogTask
 RunPlan = BucketPlan[PlannedUnit]
 
 
@@ -187,13 +188,14 @@ def tasks_of(table: PaimonTable, plan: RunPlan, sizing: Sizing) -> Iterator[tupl
 
 def _upgraded_parts(table: PaimonTable, unit: Unit, task_bytes: int) -> Iterator[tuple[DataFile, TaskPlan]]:
     """Files that only change level, and yet are read for the changelog or to look up their keys."""
-    for file in unit.logged:
-        yield file, TaskPlan((Section(((file,),)),), KeySpan(), file.size, is_last=True)
-    if table.options.vectors is not None:
-        for file in unit.work.upgrades:
-            if file.level == 0:
-                for part in split_rewrite(Rewrite((Section(((file,),)),)), task_bytes):
-                    yield file, part
+    if table.options.vectors is None:
+        for file in unit.logged:
+            yield file, TaskPlan((Section(((file,),)),), KeySpan(), file.size, is_last=True)
+        return
+    for file in unit.work.upgrades:
+        if file.level == 0:
+            for part in split_rewrite(Rewrite((Section(((file,),)),)), task_bytes):
+                yield file, part
 
 
 def _merging(

@@ -10,7 +10,13 @@ from lithify.tables.format import GroupReport, TaskOutputs, TaskResult
 from lithify.tables.paimon.compaction.outputs import Outputs
 from lithify.tables.paimon.compaction.step import CompactionStep, totals
 from lithify.tables.paimon.metadata.entries import FileMeta
-from lithify.tables.paimon.primary_key.joining import Join, UnitTask, joins_of, without_joined
+from lithify.tables.paimon.primary_key.joining import (
+    AnyJoin,
+    UnitTask,
+    changelog_joins_of,
+    joins_of,
+    without_joined,
+)
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.moving import MovingOutputs
 from lithify.tables.paimon.primary_key.planning import PlannedTask, PlannedUnit
@@ -39,14 +45,16 @@ def _moving_report(unit: PostponedUnit, moved: Sequence[MovedFile]) -> GroupRepo
 class MergeStep(CompactionStep[PlannedUnit, PlannedTask]):
     """A step of a primary-key table."""
 
-    _joins: Sequence[Join] = ()
+    _joins: Sequence[AnyJoin] = ()
 
     def followers(self, results: Sequence[TaskResult]) -> list[PlannedTask]:
-        """The tasks that join adjacent small files of different tasks."""
+        """The tasks that join adjacent small files of different tasks, those of changelogs, too."""
         failed = {result.index for result in results if result.failure is not None}
         # A bucket with a failed task is not committed.
         lost = {unit.bucket for unit, task in self._work if task.index in failed}
-        joins = joins_of([*_merges(self._work)], results)
+        merges = [*_merges(self._work)]
+        joins: list[AnyJoin] = [*joins_of(merges, results)]
+        joins += changelog_joins_of(merges, results, self._table.order_key, len(results) + len(joins))
         self._joins = [join for join in joins if join.unit.bucket not in lost]
         return [join.task for join in self._joins]
 

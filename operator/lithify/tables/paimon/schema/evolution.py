@@ -13,6 +13,7 @@ from lithify.tables.files.casting import cast_between
 from lithify.tables.files.names import FORMATS, format_of
 from lithify.tables.files.types import ColumnType
 from lithify.tables.paimon.metadata.entries import ManifestEntry
+from lithify.tables.paimon.options.table_options import has_compacting_writers
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.support.loading import load
 from lithify.tables.paimon.support.rules import Support
@@ -33,6 +34,8 @@ def schema_conflict(running: Schema, newest: Schema) -> str | None:
         harmless = rule is not None and rule.support is Support.HARMLESS
         if not harmless and running.options.get(key) != newest.options.get(key):
             return f"the table option {key} was changed meanwhile"
+    if has_compacting_writers(newest.options) and not has_compacting_writers(running.options):
+        return "writers of the table compact since the option write-only was changed meanwhile"
     return None
 
 

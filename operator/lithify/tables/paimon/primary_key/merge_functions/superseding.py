@@ -20,7 +20,7 @@ from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.data_files.row_positions import ROW_PLACE, split_places
 from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of
-from lithify.tables.paimon.primary_key.merge_functions.lookup import spread
+from lithify.tables.paimon.primary_key.merge_functions.lookup import Lookup, spread
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -48,7 +48,8 @@ class Superseding:
         function: the table's merge function.
         first_upper_run: number of the first run above level 0.
         first_known_run: number of the first run above the output level.
-        merges_known: whether found rows are merged: their values count, or their sequence fields.
+        merges_known: whether found rows are merged: their values or sequence fields count, or the changelog
+            has them.
         superseded: receives the rows that were found. Each task has its own.
     """
 
@@ -80,13 +81,22 @@ class Superseding:
         looks_up &= ~groups.has_any(is_upper) & groups.has_any(known)
         found = _lowest(groups, known & groups.spread(looks_up))
         self.superseded.add(groups.rows.column(ROW_PLACE).to_numpy()[found])
-        counts = ~known
         if self.merges_known:
-            counts[found] = True
-        inputs, has_input = groups.among(counts)
+            return self._lookup.merge(groups)
+        inputs, has_input = groups.among(~known)
         if not len(inputs):
             return Merged(groups.members, kept=has_input)
         return spread(self.function.merge(inputs), has_input, groups)
+
+    @property
+    def _lookup(self) -> Lookup:
+        """Merges what was found as a lookup without deletion vectors does."""
+        return Lookup(
+            self.function,
+            looks_up=True,
+            first_upper_run=self.first_upper_run,
+            first_known_run=self.first_known_run,
+        )
 
     def reduce(self, groups: Groups) -> IntPart | None:
         """All records: which of them count depends on the others."""

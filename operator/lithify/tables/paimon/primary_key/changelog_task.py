@@ -1,0 +1,98 @@
+"""One task: writes the rows of changelog files of an attempt, one file after the other, into fewer files.
+
+Made by `joining`, shipped to an executor by a runner, run there. The rows of a changelog keep their order and
+are not merged: an update is two rows of one key. Failures are handled as those of `compaction.task_running`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from lithify.clock import Clock, wall_millis
+from lithify.errors import LithifyError
+from lithify.rewriting.rolling import Rolling, RollingWriter
+from lithify.tables.files.model import InputFile
+from lithify.tables.files.names import GATHERED_SHARE
+from lithify.tables.format import TaskOutputs, TaskResult
+from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.paimon.compaction.task import CompactionTask
+from lithify.tables.paimon.compaction.task_running import carry_out
+from lithify.tables.paimon.data_files.reader import FileRun, Reading
+from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangelogTask(CompactionTask):
+    """Joins changelog files.
+
+    Attributes:
+        files: the input files, in key order.
+        target: where and how to write; the writer's id is filled in by the executor.
+    """
+
+    files: tuple[InputFile, ...]
+    target: FileTarget
+
+    @property
+    def input_sizes(self) -> dict[str, int]:
+        """Bytes of the files to read, by path."""
+        return {file.path: file.size for file in self.files}
+
+    def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
+        """Reads, writes, and cleans up after itself if that fails; see `task_running.carry_out`."""
+        joining = _Joining(self, writer_id(self.prefix, self.index, attempt_id), clock)
+        return carry_out(joining, self.index, self.target.folder, attempt)
+
+
+class _Joining:
+    """The reader and the writer of one task."""
+
+    def __init__(self, task: ChangelogTask, writer: str, clock: Clock) -> None:
+        self._task = task
+        self._target = replace(task.target, writer_id=writer)
+        self._names = self._target.names()
+        self._written: list[str] = []
+        self._clock = clock
+
+    def run(self) -> TaskOutputs:
+        """Writes the rows and returns the metadata of the files."""
+        files, options = self._task.files, self._target.options
+        rolling = Rolling(
+            target_size=options.target_size,
+            row_group_bytes=int(self._task.budget.row_group * GATHERED_SHARE[options.format]),
+            bytes_per_row=sum(file.size for file in files) / max(1, sum(file.rows for file in files)),
+            absorbs_rest=True,
+            unit_size=options.unit_size,
+        )
+        writer = RollingWriter(self._open_file, rolling)
+        return TaskOutputs(changelog=tuple(writer.write_all(self._rows())))
+
+    def _rows(self) -> Iterator[pa.RecordBatch]:
+        task = self._task
+        reading = Reading(
+            task.files,
+            task.schemas,
+            task.target.schema,
+            (),
+            task.storage,
+            share=task.budget.reading // 2,
+            options=task.target.options.parquet.variants,
+        )
+        run = FileRun(task.files, reading)
+        for piece in run.pieces(task.budget.piece_bytes([run.overhead])):
+            yield piece.rows
+
+    def _open_file(self) -> OpenDataFile:
+        name = next(self._names)
+        self._written.append(name)
+        return OpenDataFile(name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()))
+
+    def delete_files(self) -> None:
+        """Deletes all written files; suppresses errors, which would hide the original one."""
+        for name in self._written:
+            with suppress(LithifyError):  # the driver finds remaining files by the attempt's prefix
+                self._task.storage.delete(self._target.path(name))
