@@ -19,12 +19,14 @@ class CopiedGroup:
     Attributes:
         source: the file that has it.
         number: its number in the file.
-        rows: its keys, sequence numbers, row kinds and floats; other columns are null.
+        rows: its keys, sequence numbers, row kinds and floats, and the `indexed` columns; others are null.
+        indexed: names of the columns that were read for file indexes.
     """
 
     source: RowGroupSource
     number: int
     rows: pa.Table
+    indexed: frozenset[str] = frozenset()
 
     @property
     def bytes(self) -> int:
