@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -57,7 +57,7 @@ class Indexed:
     columns: Mapping[str, str]
     options: Mapping[str, str]
     key: Sequence[str] = ("id",)
-    maps: Mapping[str, str] = {}  # noqa: RUF008 (never changed)
+    maps: Mapping[str, str] = field(default_factory=dict)
     keys: int = KEYS
 
     def make(self, oracle: Oracle, folder: Path, commits: int = 3) -> Table:
@@ -176,15 +176,15 @@ def filters_of(oracle: Oracle, table: Table, columns: Sequence[str]) -> list[Fil
         filters += [{"column": name, "op": "in", "literals": asked[2:5]}, {"column": name, "op": "is_null"}]
         filters += [
             {"column": name, "op": op, "literal": value}
-            for op, value in zip(("less_than", "less_or_equal", "greater_than", "not_equal"), asked, strict=False)
+            for op, value in zip(
+                ("less_than", "less_or_equal", "greater_than", "not_equal"), asked, strict=False
+            )
         ]
     return filters
 
 
 @pytest.mark.parametrize("indexed", [case(all_types(kind), id=kind) for kind in TYPES])
-def test_java_skips_as_much_as_with_its_own_indexes(
-    oracle: Oracle, tmp_path: Path, indexed: Indexed
-) -> None:
+def test_java_skips_as_much_as_with_its_own_indexes(oracle: Oracle, tmp_path: Path, indexed: Indexed) -> None:
     table = indexed.make(oracle, tmp_path / "table", commits=2)
     filters = filters_of(oracle, table, [*indexed.columns])
     ours, java, pairs = of_both(oracle, table, tmp_path)
@@ -217,7 +217,10 @@ MAPS = Indexed(
         "file-index.range-bitmap.columns": "n[zz3],m[v7]",
         "file-index.bsi.columns": "m[v12]",
     },
-    maps={**dict.fromkeys(["m[v12]", "m[v7]"], "INT"), **dict.fromkeys(["n[zz3]", "n[a1]", "n[never]"], "STRING")},
+    maps={
+        **dict.fromkeys(["m[v12]", "m[v7]"], "INT"),
+        **dict.fromkeys(["n[zz3]", "n[a1]", "n[never]"], "STRING"),
+    },
 )
 
 
@@ -225,9 +228,7 @@ MAP_KEYS = {"m": ("v12", "v7", "x"), "n": ("zz3", "a1", "")}
 
 
 @pytest.mark.parametrize("key", [("id",), ()], ids=["primary key", "append"])
-def test_values_of_map_keys(
-    oracle: Oracle, tmp_path: Path, key: tuple[str, ...]
-) -> None:
+def test_values_of_map_keys(oracle: Oracle, tmp_path: Path, key: tuple[str, ...]) -> None:
     table = Table(tmp_path / "table", "db.t")
     options = {"bucket": "2", "bucket-key": "id", **MAPS.options}
     oracle.create_table(table, {"id": "INT NOT NULL", **MAPS.columns}, [*key], options=options)

@@ -16,8 +16,10 @@ from infrastructure.oracle.model import DataFile
 
 MAGIC = 1493475289347502
 WIDTHS = {
-    **{"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "DATE": 4, "FLOAT": 4, "TIME": 4},
-    **{"BIGINT": 8, "DOUBLE": 8, "TIMESTAMP": 8, "DECIMAL": 8},
+    **dict.fromkeys(["BOOLEAN", "TINYINT"], 1),
+    **dict.fromkeys(["INT", "DATE", "FLOAT", "TIME"], 4),
+    **dict.fromkeys(["BIGINT", "DOUBLE", "TIMESTAMP", "DECIMAL"], 8),
+    "SMALLINT": 2,
 }
 
 

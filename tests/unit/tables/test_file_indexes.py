@@ -44,7 +44,9 @@ class TestOptions:
         assert read(read__enabled="true", in_manifest_threshold="2 kb") == FileIndexOptions((), 2048)
 
     def test_columns_of_every_kind(self) -> None:
-        found = read(bloom_filter__columns=" a ,b", bitmap__columns="a", bsi__columns="c", range_bitmap__columns="d,")
+        found = read(
+            bloom_filter__columns=" a ,b", bitmap__columns="a", bsi__columns="c", range_bitmap__columns="d,"
+        )
         assert found.indexed == (
             indexed("a", BLOOM),
             indexed("b", BLOOM),
@@ -95,7 +97,9 @@ class TestOptions:
         [
             case({"bitmap__columns": "a,,b"}, "bitmap.columns", id="an empty column"),
             case({"bitmap__columns": ""}, "bitmap.columns", id="no column"),
-            case({"bitmap__columns": "a", "bitmap__b__version": "1"}, "bitmap.b.version", id="another column"),
+            case(
+                {"bitmap__columns": "a", "bitmap__b__version": "1"}, "bitmap.b.version", id="another column"
+            ),
             case({"bitmap__a__version": "1"}, "bitmap.a.version", id="no columns at all"),
             case({"bitmap__columns": "a", "bitmap__a__version": "3"}, "bitmap.a.version", id="a new version"),
             case(
@@ -104,7 +108,9 @@ class TestOptions:
                 id="nothing but false positives",
             ),
             case(
-                {"bloom_filter__columns": "a", "bloom_filter__a__items": "0"}, "bloom-filter.a.items", id="no items"
+                {"bloom_filter__columns": "a", "bloom_filter__a__items": "0"},
+                "bloom-filter.a.items",
+                id="no items",
             ),
             case(
                 {"bloom_filter__columns": "a", "bloom_filter__a__items": "2000000000"},
@@ -245,5 +251,3 @@ class TestWriter:
 
 def file_paths(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
-
-

@@ -163,7 +163,7 @@ def _indexed(table: PaimonTable, index_manifest: str) -> set[str]:
 
 
 def _reachable(table: PaimonTable, list_name: str, seen: set[str], wanted: Collection[str]) -> set[str]:
-    """The given data files and files beside them that manifests of a list name, except manifests that were read before."""
+    """The given data files, and files beside them, that manifests of a list name for the first time."""
     names: set[str] = set()
     with suppress(MissingFile):
         for manifest in table.manifests.names_in_list(list_name):

@@ -32,10 +32,11 @@ class BitSliceIndex:
 
     Args:
         kind: the column's type.
-        settings: the kind has no options.
+        settings: unused, because this kind has no options.
     """
 
     def __init__(self, kind: ColumnType, settings: IndexSettings) -> None:
+        del settings
         self._kind = kind
         self._numbers: list[Numbers] = []
         self._valid: list[npt.NDArray[np.bool_]] = []

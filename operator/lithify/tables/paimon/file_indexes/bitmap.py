@@ -1,8 +1,8 @@
 """Bitmap indexes (`file-index.bitmap.*`): for each value the rows that have it.
 
-Used by `building`. Both versions of Java's format (`BitmapFileIndexMeta`, `BitmapFileIndexMetaV2`) are written:
-the second divides the dictionary into blocks. Java stores the bitmaps in the order of a hash map; ours are in
-the order of the values, of which readers notice nothing.
+Used by `building`. Both versions of Java's format (`BitmapFileIndexMeta`, `BitmapFileIndexMetaV2`) are
+written: the second divides the dictionary into blocks. Java stores the bitmaps in the order of a hash
+map; ours are in the order of the values, of which readers notice nothing.
 """
 
 from __future__ import annotations

@@ -74,10 +74,11 @@ def hashes_of(values: pa.Array, kind: ColumnType) -> npt.NDArray[np.uint64]:
 
 def _mixed(numbers: Numbers) -> Numbers:
     """Thomas Wang's hash of integers of 64 bits; Java's variant shifts signed numbers."""
-    key = ~numbers + (numbers << 21)
+    key: Numbers = ~numbers + (numbers << 21)
     key = key ^ (key >> 24)
     key = key + (key << 3) + (key << 8)
     key = key ^ (key >> 14)
     key = key + (key << 2) + (key << 4)
     key = key ^ (key >> 28)
-    return key + (key << 31)
+    key += key << 31
+    return key

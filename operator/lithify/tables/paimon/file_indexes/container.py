@@ -55,5 +55,7 @@ def _utf(text: str) -> bytes:
     """A text as `DataOutput.writeUTF` writes it: its length, then each UTF-16 unit, zero as two bytes."""
     units = text.encode("utf-16-be", "surrogatepass")
     numbers = (int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))
-    encoded = b"".join(chr(unit).encode("utf-8", "surrogatepass") if unit else b"\xc0\x80" for unit in numbers)
+    encoded = b"".join(
+        chr(unit).encode("utf-8", "surrogatepass") if unit else b"\xc0\x80" for unit in numbers
+    )
     return struct.pack(">H", len(encoded)) + encoded

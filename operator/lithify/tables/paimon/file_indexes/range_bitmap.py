@@ -1,7 +1,7 @@
-"""Range bitmaps (`file-index.range-bitmap.*`): a dictionary of the values in order, and slices of their numbers.
+"""Range bitmaps (`file-index.range-bitmap.*`): the values in order, and slices of their numbers.
 
-Used by `building`. The format is Java's `RangeBitmap`, with a `ChunkedDictionary`: each chunk has its first value
-in its head and the further ones behind all heads.
+Used by `building`. The format is Java's `RangeBitmap`, with a `ChunkedDictionary`: each chunk has its first
+value in its head and the further ones behind all heads.
 """
 
 from __future__ import annotations
@@ -66,11 +66,13 @@ class RangeBitmap:
         values = coded.values
         ends = (0, len(values) - 1) if len(values) else ()
         dictionary = _dictionary(values, self._chunk, self._width)
-        head = b"".join([
-            _START.pack(_VERSION, len(coded.codes), len(values)),
-            *(values.between(number, number + 1) for number in ends),
-            _NUMBER.pack(len(dictionary)),
-        ])
+        head = b"".join(
+            [
+                _START.pack(_VERSION, len(coded.codes), len(values)),
+                *(values.between(number, number + 1) for number in ends),
+                _NUMBER.pack(len(dictionary)),
+            ]
+        )
         return b"".join([_NUMBER.pack(len(head)), head, dictionary, _slices(coded)])
 
 

@@ -87,8 +87,8 @@ def bitmaps(positions: npt.NDArray[np.integer], counts: Ints) -> Bitmaps:
         positions: the positions of the first bitmap, of the second, and so on, each ascending; below 2^32.
         counts: number of positions of each bitmap.
     """
-    positions = positions.astype(np.int64)
-    found = _containers(positions, counts)
+    rows: Ints = positions.astype(np.int64)
+    found = _containers(rows, counts)
     number = np.bincount(found.bitmap, minlength=len(counts))
     mixed = np.bincount(found.bitmap, found.has_runs, len(counts)) > 0
     flags = np.where(mixed, (number + 7) // 8, 4)  # without flags there is the number of containers
@@ -113,7 +113,7 @@ def bitmaps(positions: npt.NDArray[np.integer], counts: Ints) -> Bitmaps:
     at = (starts + heads - of_bitmap)[found.bitmap] + before[:-1]
     offset = has_offsets[found.bitmap]
     _put(data, (keys + 4 * number[found.bitmap])[offset], (at - starts[found.bitmap])[offset], 4)
-    _put_containers(data, at, positions, found)
+    _put_containers(data, at, rows, found)
     return Bitmaps(data, lengths)
 
 

@@ -1,11 +1,13 @@
 """The values of a column as the indexes see them: numbers, or bytes.
 
-Used by the kinds of indexes. Numbers are those that Java's indexes map values to: integers, days, milliseconds
-of the day, unscaled decimals, milliseconds of timestamps up to precision 3 and microseconds of others, and the
-bits of floats. Values that Java cannot index do not come here: see `checks`.
+Used by the kinds of indexes. Numbers are those that Java's indexes map values to: integers, days,
+milliseconds of the day, unscaled decimals, milliseconds of timestamps up to precision 3 and microseconds of
+others, and the bits of floats. Values that Java cannot index do not come here: see `checks`.
 """
 
 from __future__ import annotations
+
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,7 @@ from lithify.tables.files.types import ColumnType
 
 Numbers = npt.NDArray[np.int64]
 
+_DECIMAL = np.dtype([("low", "<i8"), ("high", "<i8")])
 _INSTANT = np.dtype([("nanos", "<i8"), ("day", "<i4")])
 _NANOS_PER_MICRO = 1000
 _DAY_MICROS = DAY_NANOS // _NANOS_PER_MICRO
@@ -24,6 +27,7 @@ _NAN = {"FLOAT": 0x7FC0_0000, "DOUBLE": 0x7FF8_0000_0000_0000}
 _BITS = {"FLOAT": np.dtype(np.int32), "DOUBLE": np.dtype(np.int64)}
 _WIDTHS = {"BOOLEAN": 1, "TINYINT": 1, "SMALLINT": 2, "INT": 4, "DATE": 4, "TIME": 4, "FLOAT": 4}
 _WIDEST = 8
+_WORD_BITS = 64
 
 
 def width_of(kind: ColumnType) -> int | None:
@@ -53,16 +57,20 @@ def _numbers(values: pa.Array, kind: ColumnType) -> Numbers:
     if kind.is_float:
         return _bits(values, kind.root)
     if kind.root == "DECIMAL":
-        return _fixed(values, np.dtype([("low", "<i8"), ("high", "<i8")]))["low"].copy()
+        return _whole(_fixed(values, _DECIMAL)["low"])
     if kind.is_nanos:
         stored = _fixed(values, _INSTANT)
         days = stored["day"].astype(np.int64) - EPOCH_DAY
-        return days * _DAY_MICROS + stored["nanos"] // _NANOS_PER_MICRO
+        return _whole(days * _DAY_MICROS + stored["nanos"] // _NANOS_PER_MICRO)
     if kind.root == "BOOLEAN":
-        return pc.fill_null(values, False).to_numpy(zero_copy_only=False).astype(np.int64)
-    integer = pa.int64() if values.type.bit_width == 64 else pa.int32()  # noqa: PLR2004 (bits of a word)
-    whole = values.cast(pa.int64()) if pa.types.is_integer(values.type) else values.view(integer)
-    return pc.fill_null(whole, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        return _whole(pc.fill_null(values, False).to_numpy(zero_copy_only=False))
+    integer = pa.int64() if values.type.bit_width == _WORD_BITS else pa.int32()
+    numbers = values.cast(pa.int64()) if pa.types.is_integer(values.type) else values.view(integer)
+    return _whole(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False))
+
+
+def _whole(values: npt.NDArray[Any]) -> Numbers:
+    return cast(Numbers, values.astype(np.int64))
 
 
 def _fixed(values: pa.Array, stored: np.dtype[np.void]) -> npt.NDArray[np.void]:
@@ -76,7 +84,7 @@ def _fixed(values: pa.Array, stored: np.dtype[np.void]) -> npt.NDArray[np.void]:
 def _bits(values: pa.Array, root: str) -> Numbers:
     """The bits of floats, with one NaN; those of 32 bits as signed numbers."""
     floats = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
-    bits = floats.view(_BITS[root]).astype(np.int64)
+    bits = _whole(floats.view(_BITS[root]))
     bits[np.isnan(floats)] = _NAN[root]
     return bits
 

@@ -25,7 +25,6 @@ from lithify.tables.paimon.metadata.column_groups import (
     Numbers,
     flagged,
     flags,
-    integers,
     is_null,
     is_one_of,
     listed,

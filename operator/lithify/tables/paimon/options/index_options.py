@@ -61,7 +61,7 @@ def _names(key: str, options: Mapping[str, str]) -> Iterator[str]:
 
 
 def _own_options(options: Mapping[str, str], names: Mapping[_Name, None]) -> dict[_Name, dict[str, str]]:
-    """By index, or by MAP for the indexes of all its keys, the full names of its options by their last part."""
+    """By index, or by MAP for all its keys, the full names of its options by their last part."""
     maps = {(kind, name.partition("[")[0]): None for kind, name in names if _is_of_key(name)}
     found: dict[_Name, dict[str, str]] = {}
     for key in sorted(options):

@@ -159,7 +159,8 @@ class SectionCopier:
         """Whether the columns that have to be read of a copied row group fit into the budget."""
         metadata = source.footer.metadata.row_group(group.number)
         chunks = (metadata.column(number) for number in range(metadata.num_columns))
-        read = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in self._scanned_columns]
+        wanted = self._scanned_columns
+        read = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in wanted]
         size = sum(int(chunk.total_uncompressed_size) for chunk in read)
         return size <= self._task.budget.reading
 
@@ -178,7 +179,7 @@ class SectionCopier:
             yield from self._merged(self._run_of([group]), spill_folder)
 
     def _scanned(self, group: Group) -> pa.Table:
-        """The columns of a row group that metadata tells of: keys, system columns, floats and indexed ones."""
+        """The columns of which metadata tells: keys, system columns, floats and indexed ones."""
         run = FileRun([group.file], self._reading, self._scanned_columns, {group.file.path: [group.number]})
         pieces = [piece.rows for piece in run.pieces(_SCAN_PIECE_BYTES)]
         return pa.Table.from_batches(pieces, self._reading.schema)
