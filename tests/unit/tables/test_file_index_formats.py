@@ -109,7 +109,14 @@ class TestJavasOrder:
         ]
 
     def test_the_order_of_a_map(self) -> None:
-        assert hash_map_order(["c", "b", "a", "q", "Q"]) == ["a", "q", "Q", "b", "c"]
+        keys = ["c", "b", "a", "q", "Q"]
+        assert hash_map_order(keys) == ["Q", "q", "a", "b", "c"]
+        assert hash_map_order(keys, computed=False) == ["a", "q", "Q", "b", "c"]
+
+    def test_maps_grow_at_different_sizes(self) -> None:
+        thirteen = ["id", *(f"c{number}" for number in range(12))]
+        assert hash_map_order(thirteen)[:3] == ["c3", "c4", "c11"]
+        assert hash_map_order(thirteen, computed=False)[:3] == ["c11", "c10", "c0"]
 
     @given(st.lists(st.text(max_size=3), unique=True, max_size=40))
     def test_nothing_is_lost(self, keys: list[str]) -> None:

@@ -5,7 +5,7 @@ Used by `data_files.writer`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from lithify.tables.paimon.file_indexes.bit_slices import BitSliceIndex
 from lithify.tables.paimon.file_indexes.bitmap import BitmapIndex
 from lithify.tables.paimon.file_indexes.bloom_filter import BloomFilter
 from lithify.tables.paimon.file_indexes.container import encode
-from lithify.tables.paimon.file_indexes.java_hashing import hash_map_order
+from lithify.tables.paimon.file_indexes.java_hashing import column_hash, hash_map_order, in_map_order
 from lithify.tables.paimon.file_indexes.map_values import values_of_key
 from lithify.tables.paimon.file_indexes.model import (
     ColumnIndex,
@@ -68,15 +68,31 @@ class FileIndexes:
         Raises:
             Unindexable: as `add`.
         """
-        made: dict[IndexKind, dict[str, bytes]] = {}
+        made: dict[tuple[str, str], bytes] = {}
         for indexed, index in self._indexes:
             with _naming(indexed):
-                made.setdefault(indexed.kind, {})[indexed.name] = index.finish()
+                made[indexed.name, indexed.kind] = index.finish()
         by_column: dict[str, dict[str, bytes]] = {}
-        for kind in hash_map_order([*made]):
-            for name in hash_map_order([*made[IndexKind(kind)]]):
-                by_column.setdefault(name, {})[kind] = made[IndexKind(kind)][name]
+        for name, kind in _in_javas_order([indexed for indexed, _ in self._indexes]):
+            by_column.setdefault(name, {})[kind] = made[name, kind]
         return encode(by_column)
+
+
+def _in_javas_order(indexed: Sequence[IndexedColumn]) -> Iterator[tuple[str, str]]:
+    """Names and kinds of indexes in the order in which Java's `DataFileIndexWriter` adds them."""
+    kinds: dict[tuple[str, str | None], list[str]] = {}
+    for each in indexed:
+        kinds.setdefault((each.column, each.key), []).append(each.kind)
+    by_kind: dict[str, dict[str, list[str | None]]] = {}
+    for column, key in in_map_order([*kinds], column_hash):
+        for kind in hash_map_order(kinds[column, key]):
+            by_kind.setdefault(kind, {}).setdefault(column, []).append(key)
+    for kind in hash_map_order([*by_kind]):
+        for column in hash_map_order([*by_kind[kind]], computed=False):
+            keys = [key for key in by_kind[kind][column] if key is not None]
+            keys = hash_map_order(keys, computed=False)
+            names = hash_map_order([f"{column}[{key}]" for key in keys], computed=False)
+            yield from ((name, kind) for name in names or [column])
 
 
 def indexed_type(column: ColumnType, indexed: IndexedColumn) -> ColumnType:
