@@ -55,7 +55,9 @@ def refusals(table: Table) -> str:
         case(CLUSTERED, "clustering.incremental", id="clustering"),
         case(WITH_VECTORS, "deletion-vectors.enabled", id="deletion vectors"),
         case({"force-lookup": "true"}, "force-lookup", id="lookups"),
-        case({"file-index.bloom-filter.columns": "id"}, "file-index", id="file index"),
+        case({"file-index.bsi.columns": "other"}, "no column other", id="file index of no column"),
+        case({"file-index.bsi.columns": "v"}, "no such index of VARCHAR", id="file index of another type"),
+        case({"file-index.of-my-own.columns": "id"}, "file-index.of-my-own", id="file index of no kind"),
         case({**TRACKED, **EVOLVING, "blob-field": "v"}, "blob-field", id="blob columns"),
     ],
 )
@@ -79,10 +81,13 @@ def test_files_with_row_ids_are_refused_without_the_option(oracle: Oracle, tmp_p
     assert "row tracking or data evolution" in refusals(table)
 
 
-def test_files_with_an_index_are_refused_without_the_option(oracle: Oracle, tmp_path: Path) -> None:
+def test_new_files_have_no_index_without_the_option(oracle: Oracle, tmp_path: Path) -> None:
     table = made(oracle, tmp_path, {"file-index.bloom-filter.columns": "id"})
+    rows = oracle.digest(table)
     without(table, "file-index.bloom-filter.columns")
-    assert "file index" in refusals(table)
+    assert run_inline(table).status == "Compacted"
+    assert [(file.extra_files, file.embedded_index) for file in oracle.files(table)] == [([], None)]
+    assert oracle.digest(table) == rows
 
 
 @pytest.mark.parametrize(

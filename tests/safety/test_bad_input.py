@@ -102,7 +102,6 @@ def test_overrides_that_make_no_sense(table: Table, options: Mapping[str, str], 
     [
         case({"deletion-vectors.enabled": "true"}, ["id"], id="deletion vectors"),
         case({"lookup.remote-file.enabled": "true"}, ["id"], id="lookup files"),
-        case({"file-index.bloom-filter.columns": "v"}, ["id"], id="a file index"),
         case({"some.unknown.option": "1"}, ["id"], id="an option that nobody knows"),
         case({"row-tracking.enabled": "true"}, [], id="an append table with row ids"),
     ],

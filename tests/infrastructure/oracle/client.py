@@ -237,6 +237,14 @@ class Oracle:
         reply = self.call("index_files", **table.args(), snapshot_id=snapshot_id)
         return [IndexFile.parse(file) for file in reply]
 
+    def file_index_rows(self, table: Table, filters: Iterable[Filter]) -> list[dict[str, int]]:
+        """For each filter the number of rows of each file that its file index leaves, 0 if it is skipped.
+
+        A filter's column may be `m[key]`: the values of one key of a map.
+        """
+        reply = self.call("file_index_rows", **table.args(), filters=list(filters))
+        return [dict(rows) for rows in reply]
+
     def snapshots(self, table: Table) -> list[dict[str, Any]]:
         """The snapshot files as they are, oldest first."""
         return list(self.call("snapshots", **table.args()))

@@ -45,9 +45,10 @@ def upgraded(table: PaimonTable, files: pa.Table) -> pa.Table:
     return with_columns(files, level=pa.array([4] * len(files), pa.int32()))
 
 
-def indexed(table: PaimonTable, files: pa.Table) -> pa.Table:
+def with_others_beside(table: PaimonTable, files: pa.Table) -> pa.Table:
     del table
-    return with_columns(files, embedded_index=[b"index"] * len(files))
+    beside = pa.array([["a.changelog"]] * len(files), pa.list_(pa.string()))
+    return with_columns(files, extra_files=beside)
 
 
 def of_a_lost_schema(table: PaimonTable, files: pa.Table) -> pa.Table:
@@ -68,7 +69,7 @@ DAMAGES = [
     case(null_bound, CorruptTable, "column order_id", id="a bound that is null"),
     case(cut_bound, CorruptTable, "bounds", id="a bound that is cut off"),
     case(upgraded, CorruptTable, "level 4", id="overlap in a level"),
-    case(indexed, UnsupportedTable, "file index", id="a file that would lose its index"),
+    case(with_others_beside, UnsupportedTable, "beside it", id="a file with one beside it"),
     case(of_a_lost_schema, CorruptTable, "schema 77", id="a schema that is gone"),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID, uuid4
@@ -133,8 +134,8 @@ def test_names_that_tasks_make_are_known(
     chosen = {"file.format": kind, "file.suffix.include.compression": suffix, "data-file.prefix": front}
     options = read_options({"file.compression": "zstd", **chosen}).files
     target = FileTarget("/", writer_id(PREFIX, writer, attempt), 5, schema([("id", "INT")], ["id"]), options)
-    names = target.names()
-    assert all(is_data_file_of(PREFIX, next(names)) for _ in range(12))
+    names = list(islice(target.names(), 12))
+    assert all(is_data_file_of(PREFIX, name) for name in (*names, *(f"{name}.index" for name in names)))
 
 
 @pytest.mark.parametrize(
@@ -143,6 +144,8 @@ def test_names_that_tasks_make_are_known(
         f"data-{PREFIX}-0.parquet",
         f"data-{UUID_4}.parquet",
         f"data-{UUID_4}-0.parquet.bak",
+        f"data-{UUID_4}-0.index",
+        f"data-{UUID_4}-0.parquet.index.index",
         f"data-{UUID_4}-0.txt",
         f"data-{UUID_4}-x.parquet",
         f"data-{UUID_4}-٣.parquet",

@@ -81,7 +81,9 @@ class RowGroups:
         self.like = OpenDataFile.like(target)
         columns = self.like.footer.metadata.num_columns
         self._smallest = max(SMALLEST_COPIED, columns * SMALLEST_CHUNK)
-        self._read_columns = {column.name for column in target.schema.columns if column.type.is_float}
+        self._indexed = frozenset(target.indexes.columns)
+        floats = {column.name for column in target.schema.columns if column.type.is_float}
+        self._read_columns = floats | self._indexed
         self._sources: dict[str, RowGroupSource] = {}
         self._held = _MOST_CHUNKS // columns
 
@@ -126,7 +128,7 @@ class RowGroups:
         with storage.open(file.path, file.size) as stream:
             opened = source.over(stream)
             for number in part.row_groups or ():
-                yield CopiedGroup(opened, number, self._facts(file, number, source))
+                yield CopiedGroup(opened, number, self._facts(file, number, source), self._indexed)
 
     def _shapes(self, file: InputFile) -> Iterator[tuple[RowGroupShape, int | None]]:
         """The row groups of a file, or the whole file as one that cannot be copied."""
@@ -163,7 +165,7 @@ class RowGroups:
         return source
 
     def _facts(self, file: InputFile, number: int, source: RowGroupSource) -> Iterator[pa.Table]:
-        """The rows of a row group, with the columns whose statistics no footer has."""
+        """The rows of a row group, with the columns that are indexed or whose statistics no footer has."""
         if not self._read_columns:
             yield pa.table([pa.nulls(source.footer.row_groups[number].rows)], [""])
             return

@@ -131,7 +131,7 @@ class _Packing:
 
     def _open_file(self) -> OpenDataFile:
         name = next(self._names)
-        self._written.append(name)
+        self._written += self._target.paths(name)
         self._start += self._last.rows if self._last else 0
         self._last = RowSummary(self._target.schema, self._task.numbers, self._start)
         return OpenDataFile(
@@ -145,6 +145,6 @@ class _Packing:
 
     def delete_files(self) -> None:
         """Deletes all written files; suppresses errors, which would hide the original one."""
-        for name in self._written:
+        for path in self._written:
             with suppress(LithifyError):  # the driver finds remaining files by the attempt's prefix
-                self._task.storage.delete(self._target.path(name))
+                self._task.storage.delete(path)

@@ -164,6 +164,7 @@ def _task(
             schema=table.schema,
             options=table.options.files,
             external_paths=table.locations.external_paths(unit.bucket),
+            indexes=table.options.indexes,
         ),
         storage=table.storage,
         budget=sizing.budget,

@@ -23,6 +23,7 @@ from lithify.tables.paimon.catalog.committing_server import has_server
 from lithify.tables.paimon.catalog.connecting import load_table
 from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.catalog.identity import is_main
+from lithify.tables.paimon.file_indexes.checks import index_problems
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.options.changelog_options import PRODUCER, ChangelogProducer
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
@@ -105,6 +106,7 @@ def open_table(address: TableAddress) -> PaimonTable:
         refusals=(
             *_refusals(table, storage, address.catalog_options),
             *_location_refusals(table.table_path, schema, options.locations, storage),
+            *index_problems(schema, options.indexes),
             *(
                 _merging_refusals(loaded.table_schema, schema, options)
                 if schema.primary_key

@@ -372,7 +372,7 @@ class Committer:
 
 def new_paths(table: PaimonTable, change: Change) -> list[str]:
     """The paths of the files that a change adds."""
-    paths = [file.path(table.folder(bucket)) for bucket, file in change.placed]
+    paths = [path for bucket, file in change.placed for path in file.paths(table.folder(bucket))]
     index = change.vectors.written if isinstance(change, BucketChange) else None
     return paths if index is None else [*paths, f"{table.index_folder(change.bucket)}/{index.name}"]
 

@@ -18,7 +18,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import CorruptTable, MissingFile
 from lithify.tables.paimon.layout.file_names import is_file_name, shown
-from lithify.tables.paimon.metadata.column_groups import is_one_of, listed
+from lithify.tables.paimon.metadata.column_groups import is_one_of, listed, whole
 from lithify.tables.paimon.metadata.json_texts import parse_object
 from lithify.tables.paimon.table import PaimonTable
 
@@ -163,13 +163,14 @@ def _indexed(table: PaimonTable, index_manifest: str) -> set[str]:
 
 
 def _reachable(table: PaimonTable, list_name: str, seen: set[str], wanted: Collection[str]) -> set[str]:
-    """The given data files that manifests of a list name, except manifests that were read before."""
+    """The given data files, and files beside them, that manifests of a list name for the first time."""
     names: set[str] = set()
     with suppress(MissingFile):
         for manifest in table.manifests.names_in_list(list_name):
             if manifest not in seen:
                 seen.add(manifest)
                 with suppress(MissingFile):
-                    files = table.manifests.columns_of(manifest)["name"]
-                    names.update(listed(files.filter(pa.array(is_one_of(files, wanted)))))
+                    entries = table.manifests.columns_of(manifest)
+                    for files in (whole(entries["name"]), whole(entries["extra_files"]).flatten()):
+                        names.update(listed(files.filter(pa.array(is_one_of(files, wanted)))))
     return names

@@ -34,12 +34,15 @@ class CopiedGroup:
     Attributes:
         source: the file that has it.
         number: its number in the file.
-        facts: its rows in pieces, with the columns that the file's summary reads; others are null or missing.
+        facts: its rows in pieces, with the columns that the file's summary and indexes read; others are null
+            or missing.
+        indexed: names of the columns that were read for file indexes.
     """
 
     source: RowGroupSource
     number: int
     facts: Iterable[pa.Table]
+    indexed: frozenset[str] = frozenset()
 
     @property
     def bytes(self) -> int:

@@ -7,12 +7,13 @@ value columns and the two system columns (`Schema.rows_schema`), in key order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 
 import pyarrow as pa
 
-from lithify.errors import CorruptTable
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.rewriting.rolling import EncodedRows
 from lithify.tables.files.model import FormatWriter, Unwritable
 from lithify.tables.files.options import FileOptions
@@ -21,10 +22,12 @@ from lithify.tables.files.parquet.joining_writer import JoiningWriter, encoded
 from lithify.tables.files.registry import open_writer
 from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.variants.columns import Malformed, is_shredded
-from lithify.tables.io.storage import Storage, reporting
+from lithify.tables.io.storage import NewFile, Storage, reporting
 from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
 from lithify.tables.paimon.data_files.statistics import key_stats, value_stats
 from lithify.tables.paimon.data_files.summaries import FileSummary, KeyValueSummary
+from lithify.tables.paimon.file_indexes.building import FileIndexes
+from lithify.tables.paimon.file_indexes.model import NO_INDEXES, SUFFIX, FileIndexOptions, Unindexable
 from lithify.tables.paimon.layout.external_paths import ExternalPaths
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, FileMeta, Stats
 from lithify.tables.paimon.schema.schema import (
@@ -46,6 +49,7 @@ class FileTarget:
         options: how files are written.
         external_paths: storage paths used instead of the table's folder, if any.
         source: whether the rows count as new or as compacted.
+        indexes: the file indexes of each file.
     """
 
     folder: str
@@ -55,10 +59,16 @@ class FileTarget:
     options: FileOptions
     external_paths: ExternalPaths | None = None
     source: int = COMPACT_SOURCE
+    indexes: FileIndexOptions = NO_INDEXES
 
     def path(self, name: str) -> str:
         """Path of the file with this name."""
         return self.external_paths.path(name) if self.external_paths else f"{self.folder}/{name}"
+
+    def paths(self, name: str) -> list[str]:
+        """All paths that writing the file with this name may leave behind."""
+        path = self.path(name)
+        return [path, path + SUFFIX] if self.indexes.indexed else [path]
 
     def name(self, number: int) -> str:
         """The name of the writer's file of this number."""
@@ -100,6 +110,8 @@ class OpenDataFile:
         self._like = like
         self._schema = target.schema.file_schema(thin=target.options.thin)
         self._summary = summary or KeyValueSummary(target.schema)
+        self._indexes = FileIndexes(target.indexes, target.schema)
+        self._index_file: NewFile | None = None
         self._rows_schema: pa.Schema | None = None
         self._open()
 
@@ -113,9 +125,10 @@ class OpenDataFile:
 
         Raises:
             CorruptTable: a value to be shredded is no valid VARIANT.
+            UnsupportedTable: a value cannot be indexed.
             StorageError: the file cannot be written.
         """
-        self._summary.add(rows)
+        self._add(rows)
         with reporting(self._path):
             try:
                 self._writer.write(self._in_file(rows))
@@ -131,20 +144,29 @@ class OpenDataFile:
 
         Raises:
             CorruptTable: that file contradicts its footer.
+            UnsupportedTable: a value cannot be indexed.
             StorageError: the file cannot be written.
         """
         if not isinstance(rows, CopiedGroup) or not isinstance(self._writer, JoiningWriter):
             raise TypeError(f"{self._path} was not opened for copies")
+        if not self._target.indexes.columns <= rows.indexed:
+            raise TypeError(f"{self._path} would have indexes without the values of a copied row group")
         for facts in rows.facts:
-            self._summary.add(facts)
+            self._add(facts)
         with reporting(self._path):
             self._writer.copy(rows.source, rows.number)
         self._rows_schema = self._rows_schema or self._target.schema.rows_schema()
 
     def close(self) -> FileMeta:
-        """Finishes the file on storage and returns its metadata."""
+        """Finishes the file on storage and returns its metadata.
+
+        Raises:
+            UnsupportedTable: a value cannot be indexed.
+            StorageError: the file or its indexes cannot be written.
+        """
         size = self._finish()
-        self._storage.persist([self._path])
+        embedded, extra_files = self._write_indexes()
+        self._storage.persist([self._path, *(self._path + SUFFIX for _ in extra_files)])
         keys, values, columns = self._stats()
         return FileMeta(
             name=self._name,
@@ -158,10 +180,10 @@ class OpenDataFile:
             max_sequence=self._summary.max_sequence,
             schema_id=self._target.schema.id,
             level=self._target.level,
-            extra_files=(),
+            extra_files=extra_files,
             created_millis=self._wall_clock(),
             delete_rows=self._summary.delete_rows,
-            embedded_index=None,
+            embedded_index=embedded,
             source=self._target.source,
             value_stats_columns=columns,
             external_path=self._path if self._target.external_paths else None,
@@ -179,9 +201,40 @@ class OpenDataFile:
             yield from self._writer.read_back(source, self._rows_schema)
 
     def abort(self) -> None:
-        """Abandons and deletes the file."""
+        """Abandons and deletes the file and its indexes."""
         self._writer.abort()
         self._new_file.give_up()
+        if self._index_file is not None:
+            self._index_file.give_up()
+
+    def _add(self, rows: pa.Table) -> None:
+        """Takes note of rows for the metadata and the indexes."""
+        self._summary.add(rows)
+        with self._indexable():
+            self._indexes.add(rows)
+
+    def _write_indexes(self) -> tuple[bytes | None, tuple[str, ...]]:
+        """The indexes if they are embedded in the metadata, else the name of the new file that has them."""
+        options = self._target.indexes
+        if not options.indexed:
+            return None, ()
+        with self._indexable():
+            content = self._indexes.finish()
+        if len(content) <= options.most_embedded:
+            return content, ()
+        path = self._path + SUFFIX
+        self._index_file = self._storage.create(path)
+        with reporting(path):
+            self._index_file.sink.write(content)
+            self._index_file.sink.close()
+        return None, (self._name + SUFFIX,)
+
+    @contextmanager
+    def _indexable(self) -> Iterator[None]:
+        try:
+            yield
+        except Unindexable as error:
+            raise UnsupportedTable(self._target.folder, (str(error),)) from error
 
     def _open(self) -> None:
         self._path = self._target.path(self._name)

@@ -31,7 +31,7 @@ PREFIX = rf"{_HEX}{{8}}-{_HEX}{{4}}-4{_HEX}{{3}}-[89ab]{_HEX}{{3}}-"
 _PREFIX = re.compile(PREFIX)
 _UUID = rf"{PREFIX}{_HEX}{{12}}"
 _ANY_UUID = rf"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
-_DATA_FILE = re.compile(rf".*?(?P<uuid>{_UUID})-[0-9]+(?:\.[a-z0-9_]+)?\.(?:{'|'.join(FORMATS)})")
+_DATA_FILE = re.compile(rf".*?(?P<uuid>{_UUID})-[0-9]+(?:\.[a-z0-9_]+)?\.(?:{'|'.join(FORMATS)})(?:\.index)?")
 _MANIFEST = re.compile(rf"(?:index-manifest|manifest(?:-list)?)-(?P<uuid>{_UUID})-[0-9]+")
 _INDEX_FILE = re.compile(rf"index-(?P<uuid>{_UUID})-[0-9]+")
 _STEM = re.escape(TEMPORARY)
@@ -71,7 +71,7 @@ def is_prefix(text: str) -> bool:
 
 
 def is_data_file_of(prefix: str, name: str) -> bool:
-    """Whether a data file has the form of names that tasks of an attempt use.
+    """Whether a data file, or the file with its indexes, has the form of names that tasks of an attempt use.
 
     The part before the UUID is a table option, which may have changed since the attempt.
     """

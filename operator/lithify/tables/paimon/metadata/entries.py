@@ -69,6 +69,11 @@ class FileMeta:
         """The file's path: in its bucket's directory `folder`, or as given in its entry."""
         return self.external_path or f"{folder}/{self.name}"
 
+    def paths(self, folder: str) -> list[str]:
+        """The paths of the file and of those beside it that belong to it; see `path`."""
+        path = self.path(folder)
+        return [path, *(f"{path.rpartition('/')[0]}/{name}" for name in self.extra_files)]
+
     def upgraded(self, level: int) -> FileMeta:
         """The same file at another level, otherwise unchanged."""
         return replace(self, level=level)

@@ -6,6 +6,7 @@ demand: most buckets of a large table have no work, and one with damaged metadat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,12 +19,12 @@ from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
 from lithify.tables.files.names import FORMATS
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId, fingerprint_of
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
+from lithify.tables.paimon.file_indexes.model import SUFFIX
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
     Numbers,
     flagged,
     flags,
-    integers,
     is_null,
     is_one_of,
     listed,
@@ -139,7 +140,7 @@ class View:
 
 
 _USUAL = "is_usual"
-_LACKS = ("embedded_index", "external_path", "first_row_id", "write_columns")
+_LACKS = ("external_path", "first_row_id", "write_columns")
 """Columns that are null for a usual file."""
 
 
@@ -149,7 +150,8 @@ def _is_usual(files: pa.Table) -> pa.Array:
     endings = [flags(pc.ends_with(name, f".{ending}")) for ending in FORMATS]
     has_format = np.any([is_one_of(name, FORMATS), *endings], axis=0)
     lacks = [is_null(files[column]) for column in _LACKS]
-    has_no_more = integers(pc.list_value_length(whole(files["extra_files"]))) == 0
+    beside = pc.binary_join(whole(files["extra_files"]), "\0")
+    has_no_more = flags(pc.match_substring_regex(beside, rf"^([^\x00]*{re.escape(SUFFIX)})?$"))
     return pa.array(np.all([has_format, *lacks, has_no_more, ~is_null(files["source"])], axis=0))
 
 

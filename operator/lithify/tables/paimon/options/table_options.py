@@ -24,6 +24,7 @@ from lithify.planning.merge_tree.policy import (
 from lithify.rewriting.records import SequenceField
 from lithify.sizes import parse_size
 from lithify.tables.files.options import FileOptions
+from lithify.tables.paimon.file_indexes.model import NO_INDEXES, FileIndexOptions
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
 from lithify.tables.paimon.options.changelog_options import (
     NO_CHANGELOG,
@@ -33,6 +34,7 @@ from lithify.tables.paimon.options.changelog_options import (
     read_changelog_options,
 )
 from lithify.tables.paimon.options.file_options import KEYLESS_TARGET_SIZE, TARGET_SIZE, read_file_options
+from lithify.tables.paimon.options.index_options import read_index_options
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.option_reader import (
     OptionReader,
@@ -174,6 +176,7 @@ class TableOptions:
         packing: which files of a table without a primary key are joined; None for primary-key tables.
         changelog: how changelogs are produced.
         changelog_files: how changelog files are written; None if compactions write none.
+        indexes: the file indexes of data files and changelog files.
     """
 
     policy: MergeTreeOptions
@@ -192,6 +195,7 @@ class TableOptions:
     packing: PackingOptions | None = None
     changelog: ChangelogOptions = NO_CHANGELOG
     changelog_files: FileOptions | None = None
+    indexes: FileIndexOptions = NO_INDEXES
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +252,7 @@ def read_options(
         changelog_files=read_file_options(reader, options, of_changelogs=True)
         if changelog.is_compacted
         else None,
+        indexes=read_index_options(reader, options),
     )
 
 

@@ -238,7 +238,7 @@ class _Merge:
 
     def _open_file(self, target: FileTarget) -> OpenDataFile:
         name = target.name(next(self._numbers))
-        self._written.append(target.path(name))
+        self._written += target.paths(name)
         like = None if self._copying is None else self._copying.like
         return OpenDataFile(
             name, target, self._task.storage, lambda: wall_millis(self._clock.now()), like=like

@@ -251,6 +251,7 @@ def _task(
         schema=table.schema,
         options=table.options.files.at(unit.output_level),
         external_paths=table.locations.external_paths(unit.bucket),
+        indexes=table.options.indexes,
     )
     return MergeTask(
         sections=sections,
@@ -334,8 +335,6 @@ def _is_copyable(table: PaimonTable, file: FileMeta) -> bool:
         file.source == COMPACT_SOURCE
         and file.delete_rows == 0
         and file.schema_id == table.schema.id
-        and file.embedded_index is None
-        and not file.extra_files
         and not table.options.snapshot_ordering
     )
 

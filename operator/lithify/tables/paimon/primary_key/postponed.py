@@ -192,6 +192,7 @@ def _target(table: PaimonTable, bucket: BucketId) -> FileTarget:
         options=table.options.files.at(0),
         external_paths=table.locations.external_paths(bucket),
         source=APPEND_SOURCE,
+        indexes=table.options.indexes,
     )
 
 

@@ -196,7 +196,7 @@ class _Move:
 
         def open_file() -> OpenDataFile:
             name = next(self._names)
-            self._written.append(target.path(name))
+            self._written += target.paths(name)
             clock = self._clock
             return OpenDataFile(name, target, self._task.storage, lambda: wall_millis(clock.now()))
 

@@ -80,7 +80,8 @@ class SectionCopier:
         schema = task.target.schema
         floats = (column.name for column in schema.columns if column.type.is_float)
         self._first = schema.primary_key[0]
-        self._scanned_columns = {*schema.primary_key, *SYSTEM_COLUMNS, *floats}
+        self._indexed = task.target.indexes.columns
+        self._scanned_columns = {*schema.primary_key, *SYSTEM_COLUMNS, *floats, *self._indexed}
         self._columns = like.footer.metadata.num_columns
         self._chunks = 0
         self.like = like
@@ -159,7 +160,8 @@ class SectionCopier:
         """Whether the columns that have to be read of a copied row group fit into the budget."""
         metadata = source.footer.metadata.row_group(group.number)
         chunks = (metadata.column(number) for number in range(metadata.num_columns))
-        read = [chunk for chunk in chunks if chunk.path_in_schema in self._scanned_columns]
+        wanted = self._scanned_columns
+        read = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in wanted]
         size = sum(int(chunk.total_uncompressed_size) for chunk in read)
         return size <= self._task.budget.reading
 
@@ -171,14 +173,14 @@ class SectionCopier:
         source, path = sources[group.file.path], group.file.path
         if self._is_clean(rows, group, source):
             with self._task.storage.open(path, group.file.size) as stream:
-                copied = CopiedGroup(source.over(stream), group.number, (rows,))
+                copied = CopiedGroup(source.over(stream), group.number, (rows,), self._indexed)
                 self.bytes += copied.bytes
                 yield copied
         else:
             yield from self._merged(self._run_of([group]), spill_folder)
 
     def _scanned(self, group: Group) -> pa.Table:
-        """The columns of a row group that the manifest has facts about: keys, system columns and floats."""
+        """The columns of which metadata tells: keys, system columns, floats and indexed ones."""
         run = FileRun([group.file], self._reading, self._scanned_columns, {group.file.path: [group.number]})
         pieces = [piece.rows for piece in run.pieces(_SCAN_PIECE_BYTES)]
         return pa.Table.from_batches(pieces, self._reading.schema)

@@ -63,7 +63,8 @@ class MergeStep(CompactionStep[PlannedUnit, PlannedTask]):
     ) -> list[tuple[PlannedUnit, TaskResult]]:
         for join in self._joins:
             for file in join.files:
-                self._table.storage.delete(file.path(join.task.target.folder))
+                for path in file.paths(join.task.target.folder):
+                    self._table.storage.delete(path)
         joined = ((join.unit, join.task) for join in self._joins)
         units: dict[int, PlannedUnit] = {task.index: unit for unit, task in (*self._work, *joined)}
         done = (*without_joined(results, self._joins), *followed)

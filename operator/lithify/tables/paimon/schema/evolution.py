@@ -12,6 +12,7 @@ from dataclasses import replace
 from lithify.tables.files.casting import cast_between
 from lithify.tables.files.names import FORMATS, format_of
 from lithify.tables.files.types import ColumnType
+from lithify.tables.paimon.file_indexes.model import SUFFIX
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.options.table_options import has_compacting_writers
 from lithify.tables.paimon.schema.schema import Schema
@@ -49,8 +50,8 @@ def file_problems(entry: ManifestEntry, reaches: Callable[[str], bool]) -> Itera
     file = entry.file
     if format_of(file.name) not in FORMATS:
         yield f"data file {file.name}: only {', '.join(FORMATS)} files are rewritten"
-    if file.extra_files or file.embedded_index is not None:
-        yield f"data file {file.name}: it has a file index, which would be lost"
+    if any(not name.endswith(SUFFIX) for name in file.extra_files):
+        yield f"data file {file.name}: it has a file beside it that is no index, which would be lost"
     if file.external_path is not None and not reaches(file.external_path):
         place = file.external_path
         yield f"data file {file.name}: it lies in {place}, on another kind of file system than the table"

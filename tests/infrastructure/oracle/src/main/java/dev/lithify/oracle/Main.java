@@ -10,6 +10,7 @@ import dev.lithify.oracle.protocol.Op;
 import dev.lithify.oracle.protocol.Server;
 import dev.lithify.oracle.table.ChangelogOp;
 import dev.lithify.oracle.table.Commits;
+import dev.lithify.oracle.table.FileIndexOp;
 import dev.lithify.oracle.table.FileOps;
 import dev.lithify.oracle.table.GenerateOp;
 import dev.lithify.oracle.table.IndexOp;
@@ -64,6 +65,7 @@ public final class Main {
         ops.put("bench_plan", new PlanBench(tables));
         ops.put("kv_rows", new KeyValueOp(tables));
         ops.put("index_files", new IndexOp(tables));
+        ops.put("file_index_rows", new FileIndexOp(tables));
         new MaintenanceOps(tables).register(ops);
         new CompactOps(tables, commits).register(ops);
         new PostponeOps(tables).register(ops);
