@@ -20,7 +20,7 @@ pytestmark = pytest.mark.oracle
 COLUMNS = {"id": "INT", "v": "STRING"}
 TRACKED = {"row-tracking.enabled": "true"}
 EVOLVING = {**TRACKED, "data-evolution.enabled": "true"}
-CLUSTERED = {"clustering.incremental": "true", "clustering.columns": "id"}
+CLUSTERED = {"clustering.incremental": "true"}
 WITH_VECTORS = {"deletion-vectors.enabled": "true"}
 
 
@@ -52,7 +52,18 @@ def refusals(table: Table) -> str:
     [
         case(TRACKED, "row-tracking.enabled", id="row tracking"),
         case(EVOLVING, "data-evolution.enabled", id="data evolution"),
-        case(CLUSTERED, "clustering.incremental", id="clustering"),
+        case(CLUSTERED, "clustering.columns", id="clustering by nothing"),
+        case({**CLUSTERED, "clustering.columns": "id,w"}, "no column w", id="clustering by no column"),
+        case(
+            {**CLUSTERED, "clustering.columns": "id", "clustering.strategy": "none"},
+            "clustering.strategy",
+            id="clustering without order",
+        ),
+        case(
+            {**CLUSTERED, "clustering.columns": "id", **WITH_VECTORS},
+            "deletion-vectors.enabled",
+            id="clustering with deletion vectors",
+        ),
         case(WITH_VECTORS, "deletion-vectors.enabled", id="deletion vectors"),
         case({"force-lookup": "true"}, "force-lookup", id="lookups"),
         case({"file-index.bloom-filter.columns": "id"}, "file-index", id="file index"),
