@@ -1,7 +1,8 @@
 """Random histories of tables without a key: rows, order, files and metadata beside those of Java.
 
 A history writes, changes the schema, overwrites, lets Java compact, and lets Lithify compact alone or
-beside a Java writer. Some tables are clustered. Without buckets the rows are compared as a multiset, in a bucket as a sequence.
+beside a Java writer. Some tables are clustered. Without buckets the rows are compared as a multiset, in a
+bucket as a sequence.
 """
 
 from __future__ import annotations

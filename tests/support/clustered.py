@@ -36,7 +36,9 @@ def random_options(rng: Random) -> ClusteringOptions:
     )
 
 
-def random_files(rng: Random, options: ClusteringOptions, schema_ids: tuple[int, ...] = (0,)) -> list[DataFile]:
+def random_files(
+    rng: Random, options: ClusteringOptions, schema_ids: tuple[int, ...] = (0,)
+) -> list[DataFile]:
     """At least one file; files of one level have one schema, as one compaction writes them."""
     sizes = rng.choice(_SIZES)
     counts = {0: rng.choice([0, 1, 2, 5, 9])}

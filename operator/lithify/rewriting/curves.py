@@ -1,4 +1,4 @@
-"""Space-filling curves: one sort key of several numbers of each row, so that rows near each other stay together.
+"""Space-filling curves: one sort key of several numbers, so that rows near each other stay together.
 
 Called by `sort_keys`. A row is a point whose coordinates are unsigned 64-bit words, or a few bytes for texts.
 Its position on the curve is returned as 64-bit words, the most significant first. Column kernels on numpy
@@ -8,6 +8,7 @@ arrays; large inputs are processed in chunks that fit into a processor's cache.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -93,17 +94,17 @@ def _transposed(point: list[Words], bits: int) -> list[Words]:
             is_set = (each >> np.uint64(bit)) & np.uint64(1)
             inverts = (np.uint64(0) - is_set) & below
             swapped = (first ^ each) & below & ~inverts
-            first ^= swapped | inverts
+            np.bitwise_xor(first, swapped | inverts, out=first)
             if each is not first:
-                each ^= swapped
-    for before, each in zip(point, point[1:], strict=False):
-        each ^= before
+                np.bitwise_xor(each, swapped, out=each)
+    for before, each in pairwise(point):
+        np.bitwise_xor(each, before, out=each)
     parity = np.zeros_like(last)
     for bit in range(bits - 1, 0, -1):
         is_set = (last >> np.uint64(bit)) & np.uint64(1)
         parity ^= (np.uint64(0) - is_set) & np.uint64((1 << bit) - 1)
     for each in point:
-        each ^= parity
+        np.bitwise_xor(each, parity, out=each)
     return point
 
 

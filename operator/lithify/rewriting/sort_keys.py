@@ -71,9 +71,7 @@ class SortKey:
         columns = [(rows.column(name), name in self.nullable) for name in self.columns]
         match self.strategy:
             case SortStrategy.ORDER:
-                return [
-                    part for column, nulls in columns for part in parts_of_column(column, nullable=nulls)
-                ]
+                return [part for column, nulls in columns for part in parts_of_column(column, nullable=nulls)]
             case SortStrategy.ZORDER:
                 return _as_parts(z_order([_octets(column, self.text_bytes) for column, _ in columns]))
             case SortStrategy.HILBERT:
@@ -144,7 +142,9 @@ def _first_bytes(column: pa.Array, width: int) -> Octets:
     if not len(heads):
         return found
     _, offset_buffer, data = heads.buffers()
-    offsets = np.frombuffer(offset_buffer, dtype=_offset_type(heads.type), count=len(heads) + heads.offset + 1)
+    offsets = np.frombuffer(
+        offset_buffer, dtype=_offset_type(heads.type), count=len(heads) + heads.offset + 1
+    )
     starts, ends = offsets[heads.offset : -1], offsets[heads.offset + 1 :]
     octets = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
     for place in range(width):

@@ -55,9 +55,7 @@ def picked(files: Sequence[DataFile], options: ClusteringOptions = PLAIN) -> tup
     [
         case([leveled("a", 0), leveled("b", 0)], NO_TRIGGER, id="too few runs"),
         case(BELOW, NO_TRIGGER, id="runs that grow"),
-        case(
-            [leveled(name, 0) for name in "abc"], ("SizeRatio", ["a", "b", "c"], 3), id="files of one size"
-        ),
+        case([leveled(name, 0) for name in "abc"], ("SizeRatio", ["a", "b", "c"], 3), id="files of one size"),
         case(
             [leveled("a", 0), leveled("b", 0), *BELOW[1:]],
             ("SizeRatio", ["a", "b"], 1),
@@ -125,9 +123,7 @@ class TestHistory:
         [
             case([leveled("a", 0, created=HOUR_MILLIS + 1)], True, id="old"),
             case([leveled("a", 0, created=HOUR_MILLIS)], False, id="not old enough"),
-            case(
-                [leveled("a", 0, created=2 * HOUR_MILLIS), leveled("b", 1)], False, id="a new file"
-            ),
+            case([leveled("a", 0, created=2 * HOUR_MILLIS), leveled("b", 1)], False, id="a new file"),
             case(
                 [leveled("a", 0, created=2 * HOUR_MILLIS), leveled("b", 3)], True, id="new in the top level"
             ),

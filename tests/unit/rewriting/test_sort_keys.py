@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import date, datetime, time
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa

@@ -19,7 +19,12 @@ from support.properties import examples
 
 KEY = SortKey(("a", "b"), frozenset({"a", "b"}), SortStrategy.ORDER)
 SCHEMA = pa.schema(
-    {"a": pa.int32(), "number": pa.int64(), "nested": pa.list_(pa.struct({"x": pa.string()})), "b": pa.string()}
+    {
+        "a": pa.int32(),
+        "number": pa.int64(),
+        "nested": pa.list_(pa.struct({"x": pa.string()})),
+        "b": pa.string(),
+    }
 )
 VALUES = st.tuples(st.none() | st.integers(-2, 2), st.none() | st.sampled_from(["", "x", "xy"]))
 SMALL = Budget(4 << 20)

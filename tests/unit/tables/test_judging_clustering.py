@@ -1,4 +1,4 @@
-"""What is said of the buckets of clustered tables is what planning says of each, and for how long that holds."""
+"""What is said of buckets of clustered tables is what planning says of each, and for how long that holds."""
 
 from __future__ import annotations
 
@@ -36,9 +36,7 @@ def has_same_columns(schema_id: int) -> bool:
 
 
 def judge(options: ClusteringOptions, now: datetime) -> ClusteringJudge:
-    return ClusteringJudge(
-        options.tree, now, pa.Array.to_pylist, path_of, "db.t", options, has_same_columns
-    )
+    return ClusteringJudge(options.tree, now, pa.Array.to_pylist, path_of, "db.t", options, has_same_columns)
 
 
 @repeatable

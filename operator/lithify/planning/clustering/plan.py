@@ -125,9 +125,7 @@ class ClusteringVerdict:
     detail: str
 
 
-def explain_history(
-    bucket: Bucket, options: ClusteringOptions, now: datetime
-) -> ClusteringVerdict | None:
+def explain_history(bucket: Bucket, options: ClusteringOptions, now: datetime) -> ClusteringVerdict | None:
     """Whether a bucket is clustered fully because of its age; None if the table does not ask for that."""
     if options.history is None:
         return None

@@ -37,6 +37,6 @@ def clustering_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
         yield f"{together} {VECTORS} = true: this release does not drop deleted rows while it sorts"
     if settings.planning.grows and schema.options.get(_ORDERED, "true").strip().lower() != "false":
         yield (
-            f"{together} buckets and {_ORDERED} = true: sorting would change the order of rows, which readers "
-            "rely on"
+            f"{together} buckets and {_ORDERED} = true: sorting would change the order of rows, on which "
+            "readers rely"
         )
