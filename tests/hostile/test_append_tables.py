@@ -84,6 +84,26 @@ def test_options_are_refused_by_name(
     assert any(named in reason for reason in unsupported)
 
 
+def test_clustering_is_refused_with_a_primary_key(oracle: Oracle, tmp_path: Path) -> None:
+    """Java makes no such table; somebody may have edited its schema."""
+    table = Table(tmp_path, "db.t")
+    oracle.create_table(table, {**COLUMNS, "id": "INT NOT NULL"}, ["id"], options={"bucket": "1"})
+    path = table.folder / "schema" / "schema-0"
+    schema = json.loads(path.read_text())
+    schema["options"] |= {**CLUSTERED, "clustering.columns": "v"}
+    path.write_text(json.dumps(schema))
+    assert "clustering.incremental" in refusals(table)
+
+
+def test_sorted_files_are_refused_without_the_option(oracle: Oracle, tmp_path: Path) -> None:
+    table = made(oracle, tmp_path, {**CLUSTERED, "clustering.columns": "id"})
+    oracle.compact(table, full=True)
+    for number in range(6):
+        oracle.write(table, [["+I", number, "y"]])
+    without(table, *CLUSTERED, "clustering.columns")
+    assert "clustered" in refusals(table)
+
+
 def test_files_with_row_ids_are_refused_without_the_option(oracle: Oracle, tmp_path: Path) -> None:
     table = made(oracle, tmp_path, TRACKED)
     without(table, *TRACKED)

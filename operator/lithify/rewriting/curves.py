@@ -26,7 +26,7 @@ _CHUNK = 1 << 15
 def z_order(columns: Sequence[Octets]) -> Words:
     """The positions of rows on the z-order curve, which takes a bit of each column in turn.
 
-    A column with fewer bytes than others is left out once its bits are used up, as in Paimon's `ZIndexer`.
+    A column with fewer bytes than others is left out once its bits are used up.
 
     Args:
         columns: big-endian numbers of each column; shape (rows, bytes of the column), at least one column.

@@ -2,8 +2,8 @@
 
 A `SortKey` is made by a format adapter, shipped to executors with the task, and called by `sorted_rows`. Keys
 are columns of integers or bytes that compare as the rows are to be ordered (see `order`). They are never
-stored, so how a value becomes a coordinate of a curve is free as long as it keeps the order: Paimon's own
-coordinates do not for negative numbers, decimals, doubles and short texts (docs/design/0057).
+stored, so how a value becomes a coordinate of a curve is free as long as it keeps the order; docs/design/0057
+says where table formats do not.
 
     strategy    parts of the key
     order       those of each column, from left to right; nulls first, NaN last, exact
