@@ -28,6 +28,7 @@ OPTIONS = {
     "commit.max-retries": "50",
 }
 INSERTS = 25
+MOMENTS = ("planned", "journal-written", "tasks-done", "manifests-written", "snapshot-written")
 Step = Callable[[Oracle, Table], object]
 
 
@@ -109,6 +110,21 @@ def test_what_others_commit_meanwhile_stays(
     assert stray_files(oracle, table) == set()
     oracle.compact(table, full=True)
     assert oracle.read(table) == oracle.read(twin), "Java goes on from there"
+
+
+def test_inserts_at_every_moment_of_several_runs(
+    oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inserted = 3
+    for number, at in enumerate(MOMENTS):
+        insert(oracle, table, 200 + number)
+        with monkeypatch.context() as patch:
+            step_at(patch, at, lambda number=number: insert(oracle, table, 100 + number))
+            report = run_inline(table, full=True)
+        inserted += 2
+        assert report.status == "Compacted", at
+        assert len({row[2] for row in oracle.read(table)}) == len(oracle.read(table)) == 40 * inserted
+    assert stray_files(oracle, table) == set()
 
 
 def test_an_insert_between_the_last_check_and_the_commit(
