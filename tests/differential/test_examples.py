@@ -58,3 +58,16 @@ def test_an_append_table_has_the_files_that_its_example_says(oracle: Oracle, tmp
     assert run_inline(table, full=False).status == "Compacted"
     assert sorted(oracle.read(table)) == example["rows"]
     assert len(oracle.files(table)) == example["files"]
+
+
+def test_a_clustered_table_has_the_order_that_its_example_says(oracle: Oracle, tmp_path: Path) -> None:
+    example = yaml.safe_load((EXAMPLES / "append" / "clustered.yaml").read_text())
+    table = Table(tmp_path, "db.t")
+    oracle.create_table(
+        table, example["columns"], partition_keys=example["partitionKeys"], options=example["options"]
+    )
+    for rows in example["commits"]:
+        oracle.write(table, rows)
+    assert run_inline(table, full=False).status == "Compacted"
+    assert oracle.read(table, in_order=True) == example["rows"]
+    assert len(oracle.files(table)) == example["files"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from formats.paimon import PaimonTables
 from infrastructure.oracle.client import Table
@@ -14,8 +16,10 @@ COMMITS = 6
 class AppendTables(PaimonTables):
     """Tables without buckets; the two groups are partitions."""
 
+    options: Mapping[str, str] = MappingProxyType({})
+
     def _make(self, table: Table) -> None:
-        options = {"manifest.merge-min-count": "2"}
+        options = {"manifest.merge-min-count": "2", **self.options}
         columns = {**PLAIN, "dt": "STRING"}
         self.oracle.create_table(table, columns, partition_keys=["dt"], options=options)
         for commit in range(COMMITS):
@@ -57,3 +61,18 @@ class BucketedAppendTables(PaimonTables):
         options = {"bucket": "2", "bucket-key": "id", "deletion-vectors.enabled": "true"}
         self.oracle.create_table(table, PLAIN, options=options)
         return table, "deletion-vectors.enabled"
+
+
+class ClusteredTables(AppendTables):
+    """Tables without buckets whose rows are sorted in levels; the two groups are partitions."""
+
+    options: Mapping[str, str] = MappingProxyType(
+        {"clustering.incremental": "true", "clustering.columns": "n"}
+    )
+
+    def make_unsupported(self, folder: Path) -> tuple[Table, str]:
+        """A table that is refused, and the option that the refusal names."""
+        table = Table(folder, "db.refused")
+        options = {**self.options, "clustering.strategy": "none"}
+        self.oracle.create_table(table, PLAIN, options=options)
+        return table, "clustering.strategy"

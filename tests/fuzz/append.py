@@ -1,8 +1,9 @@
 """Random histories of tables without a key: rows, order, files and metadata beside those of Java.
 
 A history writes, changes the schema, overwrites, lets Java compact, and lets Lithify compact alone or
-beside a Java writer. Without buckets the rows are compared as a multiset, in a bucket as a sequence.
-Four of five histories have row groups copied, for which those of a few rows are large enough there.
+beside a Java writer. Some tables are clustered. Without buckets the rows are compared as a multiset, in a
+bucket as a sequence. Four of five histories have row groups copied, for which those of a few rows are large
+enough there.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class AppendHistory:
         self._columns.keys, self._columns.pinned = ["id"], {"id"}
         self._is_ordered = random.random() < 0.4
         self._partition = [*"ab"][: random.randint(1, 2)] if random.random() < 0.5 else []
+        self._is_clustered = not self._is_ordered and random.random() < 0.4
         self._left: set[str] = set()
         self._smallest = random.choice([None, 1, 1, 1, 3_000])
         self.compactions = 0
@@ -83,6 +85,13 @@ class AppendHistory:
             options["target-file-size"] = random.choice(["20 kb", "200 kb"])
         if self._is_ordered:
             options |= {"bucket": "1", "bucket-key": "id"}
+        if self._is_clustered:
+            options |= {
+                "clustering.incremental": "true",
+                "clustering.columns": random.choice(["id", "id,p"]) if self._partition else "id",
+                "clustering.strategy": random.choice(["order", "zorder"]),
+                "num-sorted-run.compaction-trigger": str(random.randint(2, 5)),
+            }
         columns = {"id": "INT", **({"p": "STRING"} if self._partition else {})}
         columns |= {name: str(kind) for name, kind in self._columns.now.items()}
         self._options = options
@@ -145,13 +154,13 @@ class AppendHistory:
         before, rows = oracle.files(self._table), self._read()
         aged = self._random.choice([timedelta(), AGED])
         # In a bucket Java compacts twice, and cannot commit what it has compacted in between.
-        alike = not (self._is_ordered or full or aged)
+        alike = self._is_clustered or not (self._is_ordered or full or aged)
         java = copy_of(self._table, self._folder / "java") if alike else None
         status = self._run(full=full, shift=aged)
         self.compactions += status == "Compacted"
         assert self._read() == rows
         if java is not None:
-            oracle.compact(java)
+            oracle.compact(java, full=full or not self._is_clustered)
             self._compare(before, oracle.files(self._table), oracle.files(java))
             shutil.rmtree(str(java.warehouse))
 

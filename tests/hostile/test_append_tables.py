@@ -20,7 +20,7 @@ pytestmark = pytest.mark.oracle
 COLUMNS = {"id": "INT", "v": "STRING"}
 TRACKED = {"row-tracking.enabled": "true"}
 EVOLVING = {**TRACKED, "data-evolution.enabled": "true"}
-CLUSTERED = {"clustering.incremental": "true", "clustering.columns": "id"}
+CLUSTERED = {"clustering.incremental": "true"}
 WITH_VECTORS = {"deletion-vectors.enabled": "true"}
 
 
@@ -52,7 +52,18 @@ def refusals(table: Table) -> str:
     [
         case(TRACKED, "row-tracking.enabled", id="row tracking"),
         case(EVOLVING, "data-evolution.enabled", id="data evolution"),
-        case(CLUSTERED, "clustering.incremental", id="clustering"),
+        case(CLUSTERED, "clustering.columns", id="clustering by nothing"),
+        case({**CLUSTERED, "clustering.columns": "id,w"}, "no column w", id="clustering by no column"),
+        case(
+            {**CLUSTERED, "clustering.columns": "id", "clustering.strategy": "none"},
+            "clustering.strategy",
+            id="clustering without order",
+        ),
+        case(
+            {**CLUSTERED, "clustering.columns": "id", **WITH_VECTORS},
+            "deletion-vectors.enabled",
+            id="clustering with deletion vectors",
+        ),
         case(WITH_VECTORS, "deletion-vectors.enabled", id="deletion vectors"),
         case({"force-lookup": "true"}, "force-lookup", id="lookups"),
         case({"file-index.bsi.columns": "other"}, "no column other", id="file index of no column"),
@@ -73,6 +84,26 @@ def test_options_are_refused_by_name(
     asked = request(table)
     unsupported = open_table(asked.table).inspect(asked.selection, ShiftedClock()).unsupported
     assert any(named in reason for reason in unsupported)
+
+
+def test_clustering_is_refused_with_a_primary_key(oracle: Oracle, tmp_path: Path) -> None:
+    """Java makes no such table; somebody may have edited its schema."""
+    table = Table(tmp_path, "db.t")
+    oracle.create_table(table, {**COLUMNS, "id": "INT NOT NULL"}, ["id"], options={"bucket": "1"})
+    path = table.folder / "schema" / "schema-0"
+    schema = json.loads(path.read_text())
+    schema["options"] |= {**CLUSTERED, "clustering.columns": "v"}
+    path.write_text(json.dumps(schema))
+    assert "clustering.incremental" in refusals(table)
+
+
+def test_sorted_files_are_refused_without_the_option(oracle: Oracle, tmp_path: Path) -> None:
+    table = made(oracle, tmp_path, {**CLUSTERED, "clustering.columns": "id"})
+    oracle.compact(table, full=True)
+    for number in range(6):
+        oracle.write(table, [["+I", number, "y"]])
+    without(table, *CLUSTERED, "clustering.columns")
+    assert "clustered" in refusals(table)
 
 
 def test_files_with_row_ids_are_refused_without_the_option(oracle: Oracle, tmp_path: Path) -> None:

@@ -337,6 +337,19 @@ class Oracle:
         """What a full compaction of an append table's bucket rewrites."""
         return list(self.call("append_full", cases=list(cases)))
 
+    def cluster_pick(self, table: Table, cases: Iterable[Case]) -> list[dict[str, Any] | None]:
+        """What a clustered table's strategy picks; the table says by which columns files were sorted."""
+        return list(self.call("cluster_pick", **table.args(), cases=list(cases)))
+
+    def curve_positions(
+        self, table: Table, rows: Iterable[Row], columns: Sequence[str], strategy: str
+    ) -> list[bytes]:
+        """The positions of rows on a curve over some columns of a table."""
+        reply = self.call(
+            "curve_positions", **table.args(), rows=list(rows), columns=list(columns), strategy=strategy
+        )
+        return [bytes.fromhex(position) for position in reply]
+
     # Maintenance
 
     def expire_snapshots(

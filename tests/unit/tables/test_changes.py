@@ -15,7 +15,7 @@ from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
 from lithify.tables.paimon.deletion_vectors.maintaining import VectorChange
-from lithify.tables.paimon.metadata.binary_row import order_key
+from lithify.tables.paimon.metadata.binary_row import encode_row, order_key
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
 from support.manifests import INT, entry, file_meta
 from support.properties import examples
@@ -127,6 +127,15 @@ def test_conflicts(case: Case) -> None:
     assert (problem is None) == (case.names is None)
     for name in case.names or ():
         assert name in str(problem)
+
+
+def test_files_without_keys_share_a_level() -> None:
+    """Clustered files of append tables have no keys, and Java does not compare them, either."""
+    keyless = encode_row((), ())
+    new, other = (replace(file_meta(name, 5), min_key=keyless, max_key=keyless) for name in ("new", "other"))
+    theirs = replace(entry("theirs", 5), file=replace(new, name="theirs"))
+    problem = conflict_of(change(removed=[A], added=[new, other]), [A, theirs], partial(order_key, types=[]))
+    assert problem is None
 
 
 @pytest.mark.thorough

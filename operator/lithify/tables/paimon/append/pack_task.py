@@ -8,19 +8,17 @@ handled as those of `compaction.task_running`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lithify.clock import Clock, wall_millis
-from lithify.errors import LithifyError
+from lithify.clock import Clock
 from lithify.rewriting.rolling import Rolling, RollingWriter
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.paimon.append.file_parts import FilePart, RowGroups
-from lithify.tables.paimon.append.row_files import RowSummary
+from lithify.tables.paimon.append.new_files import NewFiles
 from lithify.tables.paimon.append.row_numbers import RowNumbers
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.compaction.task import CompactionTask
@@ -62,19 +60,14 @@ class _Packing:
 
     def __init__(self, task: PackTask, writer: str, clock: Clock) -> None:
         self._task = task
-        self._target = replace(task.target, writer_id=writer)
-        self._names = self._target.names()
-        self._written: list[str] = []
-        self._last: RowSummary | None = None
-        self._start = 0
-        self._clock = clock
+        self._files = NewFiles(task.target, writer, task.numbers, task.storage, clock)
         self._to_come: float = sum(file.size for file in task.files)
         self._copied_bytes = 0
         self._row_groups: RowGroups | None = None
 
     def run(self) -> TaskOutputs:
         """Writes the rows and returns the metadata of the files."""
-        files, options = self._task.files, self._target.options
+        files, options = self._task.files, self._task.target.options
         rolling = Rolling(
             target_size=options.target_size,
             row_group_bytes=int(self._task.budget.row_group * GATHERED_SHARE[options.format]),
@@ -89,7 +82,7 @@ class _Packing:
     def _rows(self) -> Iterator[pa.RecordBatch | CopiedGroup]:
         """The rows of the files in order, and the row groups that are copied."""
         files = self._task.files
-        self._row_groups = row_groups = RowGroups.of(files, self._reading(()), self._target)
+        self._row_groups = row_groups = RowGroups.of(files, self._reading(()), self._files.target)
         parts = [*(map(FilePart.whole, files) if row_groups is None else row_groups.parts_of(files))]
         if not any(part.is_copied for part in parts):
             self._row_groups = None
@@ -130,21 +123,8 @@ class _Packing:
         )
 
     def _open_file(self) -> OpenDataFile:
-        name = next(self._names)
-        self._written += self._target.paths(name)
-        self._start += self._last.rows if self._last else 0
-        self._last = RowSummary(self._target.schema, self._task.numbers, self._start)
-        return OpenDataFile(
-            name,
-            self._target,
-            self._task.storage,
-            lambda: wall_millis(self._clock.now()),
-            self._last,
-            like=None if self._row_groups is None else self._row_groups.like,
-        )
+        return self._files.open_next(None if self._row_groups is None else self._row_groups.like)
 
     def delete_files(self) -> None:
-        """Deletes all written files; suppresses errors, which would hide the original one."""
-        for path in self._written:
-            with suppress(LithifyError):  # the driver finds remaining files by the attempt's prefix
-                self._task.storage.delete(path)
+        """Deletes all written files; see `NewFiles.delete`."""
+        self._files.delete()

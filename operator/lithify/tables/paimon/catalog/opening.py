@@ -19,6 +19,7 @@ from lithify.settings import table_option
 from lithify.tables.address import TableAddress
 from lithify.tables.io.reach import Reach, local_path
 from lithify.tables.io.storage import Storage
+from lithify.tables.paimon.append.clustering.refusals import clustering_refusals
 from lithify.tables.paimon.catalog.committing_server import has_server
 from lithify.tables.paimon.catalog.connecting import load_table
 from lithify.tables.paimon.catalog.file_access import storage_of
@@ -26,6 +27,7 @@ from lithify.tables.paimon.catalog.identity import is_main
 from lithify.tables.paimon.file_indexes.checks import index_problems
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.options.changelog_options import PRODUCER, ChangelogProducer
+from lithify.tables.paimon.options.clustering_options import INCREMENTAL
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.record_expiry import TIME_FIELD
 from lithify.tables.paimon.options.table_options import (
@@ -67,7 +69,6 @@ _LOCK = "lock.enabled"
 _NOT_IN_APPEND_TABLES = {
     "chain-table.enabled": "false",
     PRODUCER: "none",
-    "clustering.incremental": "false",
     "data-evolution.enabled": "false",
     VECTORS: "false",
     "force-lookup": "false",
@@ -110,7 +111,7 @@ def open_table(address: TableAddress) -> PaimonTable:
             *(
                 _merging_refusals(loaded.table_schema, schema, options)
                 if schema.primary_key
-                else _append_refusals(schema.options)
+                else (*_append_refusals(schema.options), *clustering_refusals(schema, options))
             ),
         ),
         stored_options=stored_options(loaded.table_schema),
@@ -211,6 +212,7 @@ def _merging_refusals(stored: TableSchema, schema: Schema, options: TableOptions
     yield from changelog_problems(schema, options.changelog)
     yield from _expiry_refusals(schema, options)
     yield from _vector_refusals(schema, options)
+    yield from _clustering_of_keys(schema)
     yield from postponed_refusals(stored, schema, options)
 
 
@@ -269,6 +271,13 @@ def _vector_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
         yield f"{together} index-file-in-data-file-dir = true and data-file.external-paths: they go there"
     if schema.options.get(_INDEX_PATH, "").strip():
         yield f"{together} {_INDEX_PATH}: index files of deletion vectors lie there, too"
+
+
+def _clustering_of_keys(schema: Schema) -> Iterator[str]:
+    """Paimon sorts only rows of tables without a primary key by other columns."""
+    value = schema.options.get(INCREMENTAL, "false")
+    if value.strip().lower() != "false":
+        yield f"option {INCREMENTAL} = {value} with a primary key: Paimon allows one of them only"
 
 
 def _commit_refusals(

@@ -141,7 +141,9 @@ def _overlap(files: Sequence[FileMeta], key: Callable[[bytes], OrderKey]) -> str
     for file in files:
         if file.level > 0:
             bounds = file.as_data_file(key)
-            levels.setdefault(file.level, []).append((bounds.min_key, bounds.max_key, file.name))
+            # Without a primary key there are no bounds: clustered files of a level may overlap, as in Java.
+            if bounds.min_key:
+                levels.setdefault(file.level, []).append((bounds.min_key, bounds.max_key, file.name))
     for level, bounds_of_level in levels.items():
         for before, behind in pairwise(sorted(bounds_of_level)):
             if behind[0] <= before[1]:

@@ -16,11 +16,13 @@ from pathlib import Path
 from lithify.clock import Clock
 from lithify.tables.address import TableAddress
 from lithify.tables.observation import Observation, RunFound
+from lithify.tables.paimon.append.clustering.sorting import same_columns
 from lithify.tables.paimon.catalog import connecting
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit import found_runs
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id, snapshot_number
 from lithify.tables.paimon.observing.judging import Judge
+from lithify.tables.paimon.observing.judging_clustering import ClusteringJudge
 from lithify.tables.paimon.observing.judging_packing import PackingJudge
 from lithify.tables.paimon.observing.live_files import is_still_there, judge_again, mark_of, read, update
 from lithify.tables.paimon.observing.observation_cache import (
@@ -216,7 +218,11 @@ class PaimonWatch:
 def _judge(table: PaimonTable, now: datetime) -> Judge:
     options = table.options
     common = (options.policy, now, table.order_keys, table.bucket_id, table.name)
-    return Judge(*common) if options.packing is None else PackingJudge(*common, options.packing)
+    if options.packing is None:
+        return Judge(*common)
+    if options.clustering is None:
+        return PackingJudge(*common, options.packing)
+    return ClusteringJudge(*common, options.clustering.planning, same_columns(table))
 
 
 def _open(address: TableAddress) -> _Opened:

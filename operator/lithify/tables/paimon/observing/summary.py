@@ -55,6 +55,7 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
     """
     table.check_columns(wanted.selection)
     policy, packing, state = table.options.policy, table.options.packing, found.state
+    has_levels = packing is None or table.options.clustering is not None
     figures = found.figures.sort_by("path")
     held = _still_held(found, wanted.selection.held)
     aside = _set_aside(table, figures, held)
@@ -84,8 +85,8 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         blocked=blocked_buckets(figures, held),
         commits=_commits(table, state) if write_only else None,
         check_seconds=_check_seconds(table),
-        merge_tree=None if packing else _merge_tree(figures, policy.run_trigger),
-        append=_append(figures, packing.min_files) if packing else None,
+        merge_tree=_merge_tree(figures, policy.run_trigger) if has_levels else None,
+        append=None if has_levels or packing is None else _append(figures, packing.min_files),
     )
 
 

@@ -33,6 +33,7 @@ from lithify.tables.paimon.options.changelog_options import (
     level0_trigger,
     read_changelog_options,
 )
+from lithify.tables.paimon.options.clustering_options import ClusteringSettings, read_clustering
 from lithify.tables.paimon.options.file_options import KEYLESS_TARGET_SIZE, TARGET_SIZE, read_file_options
 from lithify.tables.paimon.options.index_options import read_index_options
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
@@ -174,6 +175,7 @@ class TableOptions:
         check_millis: how often streaming readers look for new snapshots; None if the table does not say.
         postponed: how postponed rows are moved to their buckets; None if writers choose the buckets.
         packing: which files of a table without a primary key are joined; None for primary-key tables.
+        clustering: how rows of a table without a primary key are sorted; None if they are not.
         changelog: how changelogs are produced.
         changelog_files: how changelog files are written; None if compactions write none.
         indexes: the file indexes of data files and changelog files.
@@ -193,6 +195,7 @@ class TableOptions:
     check_millis: int | None = None
     postponed: PostponedOptions | None = None
     packing: PackingOptions | None = None
+    clustering: ClusteringSettings | None = None
     changelog: ChangelogOptions = NO_CHANGELOG
     changelog_files: FileOptions | None = None
     indexes: FileIndexOptions = NO_INDEXES
@@ -248,6 +251,7 @@ def read_options(
         check_millis=reader.optional("continuous.discovery-interval", parse_millis),
         postponed=_postponed(reader, ignores_deletes=ignores_deletes),
         packing=None if has_primary_key else _packing(reader, target),
+        clustering=None if has_primary_key else read_clustering(reader, policy),
         changelog=changelog,
         changelog_files=read_file_options(reader, options, of_changelogs=True)
         if changelog.is_compacted

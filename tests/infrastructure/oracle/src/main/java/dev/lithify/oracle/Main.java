@@ -5,6 +5,7 @@ import dev.lithify.oracle.bundle.SketchOps;
 import dev.lithify.oracle.compact.CompactOps;
 import dev.lithify.oracle.compact.PostponeOps;
 import dev.lithify.oracle.planner.AppendPlannerOps;
+import dev.lithify.oracle.planner.ClusterPlannerOps;
 import dev.lithify.oracle.planner.PlannerOps;
 import dev.lithify.oracle.protocol.Op;
 import dev.lithify.oracle.protocol.Server;
@@ -71,6 +72,7 @@ public final class Main {
         new PostponeOps(tables).register(ops);
         PlannerOps.register(ops);
         new AppendPlannerOps(tables).register(ops);
+        new ClusterPlannerOps(tables).register(ops);
         ops.put("options", new OptionsOp());
         SketchOps.register(ops);
         ops.put("types", args -> DataTypeRoot.values());

@@ -89,6 +89,9 @@ final class DedicatedCompaction {
     }
 
     private List<CommitMessage> compactAppend() throws Exception {
+        if (table.coreOptions().clusteringIncrementalEnabled()) {
+            return IncrementalClustering.run(table, user, selection, full, executor);
+        }
         List<CommitMessage> messages = new ArrayList<>();
         BaseAppendFileStoreWrite write = (BaseAppendFileStoreWrite) table.store().newWrite(user);
         try {

@@ -31,6 +31,11 @@ public final class Selection {
         args.nodes("buckets").forEach(bucket -> buckets.add(bucket.intValue()));
     }
 
+    /** Whether only some partitions are meant. */
+    public boolean namesPartitions() {
+        return !partitions.isEmpty();
+    }
+
     public boolean accepts(BinaryRow partition, int bucket) {
         return (buckets.isEmpty() || buckets.contains(bucket)) && accepts(partition);
     }

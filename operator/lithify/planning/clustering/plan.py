@@ -1,0 +1,166 @@
+"""The plan of one bucket whose rows are clustered: which files are sorted together, and to which level.
+
+Called by the adapter's planner and observer. Pure: the same files, options and time always give the same
+plan. Follows Paimon's `IncrementalClusterManager` and `IncrementalClusterStrategy`: every level-0 file is a
+run by itself, the files of a higher level are one run, and universal compaction picks runs. The files of a
+level are sorted within themselves; nothing forbids that they overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from lithify.clock import wall_millis
+from lithify.planning.bin_packing.runs import in_order
+from lithify.planning.clustering.policy import ClusteringOptions
+from lithify.planning.merge_tree.levels import Levels, SortedRun
+from lithify.planning.merge_tree.plan import ALL_AT_TOP, NO_TRIGGER, Rest
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.merge_tree.triggers import Trigger, TriggerVerdict
+from lithify.planning.merge_tree.universal import explain, pick_universal
+from lithify.planning.work import BucketWork
+from lithify.tables.model import Bucket, BucketId, DataFile
+
+HISTORY = "HistoryPartition"
+"""The trigger of partitions to which nothing is written any more."""
+
+SameColumns = Callable[[int], bool]
+"""Whether the schema with this id has the clustering columns of the newest one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredUnit(BucketWork):
+    """The files of one bucket that are sorted together.
+
+    Attributes:
+        bucket: the bucket.
+        files: the files of whole runs.
+        output_level: level of the output.
+        trigger: name of the trigger that fired.
+        reason: the numbers behind the trigger, as a sentence for people.
+        levels: all runs of the bucket.
+    """
+
+    bucket: BucketId
+    files: tuple[DataFile, ...]
+    output_level: int
+    trigger: str
+    reason: str
+    levels: Levels
+
+    @property
+    def merges(self) -> tuple[tuple[DataFile, ...], ...]:
+        """All files together."""
+        return (self.files,)
+
+    @property
+    def drop_deletes(self) -> bool:
+        """There are no rows that retract others."""
+        return False
+
+
+def build_runs(files: Iterable[DataFile], options: ClusteringOptions) -> Levels:
+    """Arranges the live files of a bucket into runs, level 0 first, in the order of sequence numbers."""
+    by_level: dict[int, list[DataFile]] = {}
+    for file in in_order(files):
+        by_level.setdefault(file.level, []).append(file)
+    runs = [SortedRun(0, (file,)) for file in by_level.pop(0, [])]
+    runs.extend(SortedRun(level, tuple(by_level[level])) for level in sorted(by_level))
+    highest = runs[-1].level if options.grows and runs else 0
+    return Levels(tuple(runs), max(options.tree.num_levels, highest + 1))
+
+
+def plan_bucket(
+    bucket: Bucket,
+    options: ClusteringOptions,
+    strategy: Strategy,
+    now: datetime,
+    has_same_columns: SameColumns,
+    *,
+    takes_history: bool = True,
+) -> ClusteredUnit | Rest:
+    """Plans one bucket.
+
+    Args:
+        bucket: the bucket.
+        options: the options that steer clustering.
+        strategy: minor or full.
+        now: an aware time in the table's time zone.
+        has_same_columns: tells by which columns files may have been sorted.
+        takes_history: whether the plan may cluster the bucket fully because of its age.
+    """
+    levels = build_runs(bucket.files, options)
+    if not levels.runs:
+        return Rest(bucket.id, "the bucket is empty")
+    if strategy is Strategy.FULL:
+        if _is_sorted(levels, has_same_columns):
+            return Rest(bucket.id, ALL_AT_TOP)
+        return _full(bucket.id, levels, Trigger.FULL, "a full compaction was asked for")
+    history = explain_history(bucket, options, now)
+    if history is not None and history.fired and takes_history:
+        return _full(bucket.id, levels, history.trigger, history.detail)
+    pick = pick_universal(levels, options.tree, now)
+    if pick is None:
+        return Rest(bucket.id, NO_TRIGGER)
+    files = tuple(file for run in pick.runs for file in run.files)
+    verdict = pick.verdict
+    return ClusteredUnit(bucket.id, files, pick.output_level, verdict.trigger, verdict.detail, levels)
+
+
+def verdicts(bucket: Bucket, options: ClusteringOptions, now: datetime) -> list[ClusteringVerdict]:
+    """What each trigger of a minor compaction says of a bucket."""
+    history = explain_history(bucket, options, now)
+    found = explain(build_runs(bucket.files, options), options.tree, now)
+    return [*([] if history is None else [history]), *map(_as_verdict, found)]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteringVerdict:
+    """Whether a trigger fired, and the numbers behind the answer as a sentence for people."""
+
+    trigger: str
+    fired: bool
+    detail: str
+
+
+def explain_history(bucket: Bucket, options: ClusteringOptions, now: datetime) -> ClusteringVerdict | None:
+    """Whether a bucket is clustered fully because of its age; None if the table does not ask for that."""
+    if options.history is None:
+        return None
+    due, seconds = history_due_millis(bucket.files, options), options.history.idle_millis // 1000
+    if due is None:
+        return ClusteringVerdict(HISTORY, fired=False, detail="all files are in the top level")
+    detail = f"files below the top level, and none has come for {seconds} s"
+    if wall_millis(now) > due:
+        return ClusteringVerdict(HISTORY, fired=True, detail=detail)
+    return ClusteringVerdict(
+        HISTORY, fired=False, detail=f"files below the top level, sorted when none has come for {seconds} s"
+    )
+
+
+def history_due_millis(files: Iterable[DataFile], options: ClusteringOptions) -> int | None:
+    """After which time files count as history, by the writers' wall clock; None if they never do."""
+    if options.history is None:
+        return None
+    top = options.tree.num_levels - 1
+    newest = max((file.created_millis for file in files if file.level < top), default=None)
+    return None if newest is None else newest + options.history.idle_millis
+
+
+def _is_sorted(levels: Levels, has_same_columns: SameColumns) -> bool:
+    """Whether all files are one run of the top level, sorted by the table's clustering columns."""
+    (only, *others) = levels.runs
+    if others or only.level != levels.max_level:
+        return False
+    return all(has_same_columns(schema_id) for schema_id in {file.schema_id for file in only.files})
+
+
+def _full(bucket: BucketId, levels: Levels, trigger: str, reason: str) -> ClusteredUnit:
+    files = tuple(file for run in levels.runs for file in run.files)
+    return ClusteredUnit(bucket, files, levels.max_level, trigger, reason, levels)
+
+
+def _as_verdict(verdict: TriggerVerdict) -> ClusteringVerdict:
+    return ClusteringVerdict(verdict.trigger.value, verdict.fired, verdict.detail)

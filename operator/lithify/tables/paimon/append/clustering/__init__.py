@@ -1,0 +1,1 @@
+"""Tables without a primary key whose rows are sorted by other columns, in levels."""

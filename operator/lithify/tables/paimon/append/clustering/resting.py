@@ -1,0 +1,55 @@
+"""Finds buckets that certainly need no clustering, from their statistics alone.
+
+Called by `planning` and by the observer before they create objects for a bucket's files. Conservative, like
+`observing.resting`. Pure.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.planning.clustering.plan import SameColumns
+from lithify.planning.clustering.policy import ClusteringOptions
+from lithify.planning.merge_tree.policy import Strategy
+from lithify.tables.paimon.metadata.column_groups import Flags, integers, is_null
+from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS
+from lithify.tables.paimon.observing.resting import resting_reasons
+
+
+def have_same_columns(files: pa.Table, has_same_columns: SameColumns) -> bool:
+    """Whether all files were written with schemas that have the clustering columns of the newest one.
+
+    If a schema cannot be read, they may have others: planning then finds out which buckets need the schema.
+    """
+    try:
+        return all(has_same_columns(number) for number in np.unique(integers(files["schema_id"])).tolist())
+    except BUCKET_ERRORS:
+        return False
+
+
+def rests(
+    statistics: pa.Table,
+    options: ClusteringOptions,
+    strategy: Strategy,
+    now: datetime,
+    *,
+    same_columns: bool,
+) -> Flags:
+    """Whether a bucket certainly has no work; others have to be planned to know.
+
+    Args:
+        statistics: one row per bucket, of `bucket_statistics`.
+        options: the options that steer clustering.
+        strategy: minor or full.
+        now: an aware time in the table's time zone.
+        same_columns: what `have_same_columns` says of all files.
+    """
+    is_at_top = ~is_null(resting_reasons(statistics, options.tree, Strategy.FULL, now))
+    if strategy is Strategy.FULL:
+        return is_at_top & same_columns
+    triggers_nothing = ~is_null(resting_reasons(statistics, options.tree, Strategy.MINOR, now))
+    # Whether a partition counts as history depends on the files below the top level.
+    return triggers_nothing if options.history is None else triggers_nothing & is_at_top
