@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from formats.paimon import PaimonTables
-from formats.paimon_append import AppendTables, BucketedAppendTables
+from formats.paimon_append import AppendTables, BucketedAppendTables, MarkedAppendTables
 from formats.tables import FormatTables
 from infrastructure.oracle.client import Oracle
 from lithify.tables.registry import FORMATS
@@ -16,6 +16,7 @@ MAKERS = {
     "paimon": PaimonTables,
     "paimon append": AppendTables,
     "paimon append in buckets": BucketedAppendTables,
+    "paimon append with deletes": MarkedAppendTables,
 }
 
 

@@ -53,7 +53,11 @@ def refusals(table: Table) -> str:
         case(TRACKED, "row-tracking.enabled", id="row tracking"),
         case(EVOLVING, "data-evolution.enabled", id="data evolution"),
         case(CLUSTERED, "clustering.incremental", id="clustering"),
-        case(WITH_VECTORS, "deletion-vectors.enabled", id="deletion vectors"),
+        case(
+            {**WITH_VECTORS, "bucket": "1", "bucket-key": "id"},
+            "deletion-vectors.enabled",
+            id="deletion vectors in buckets",
+        ),
         case({"force-lookup": "true"}, "force-lookup", id="lookups"),
         case({"file-index.bloom-filter.columns": "id"}, "file-index", id="file index"),
         case({**TRACKED, **EVOLVING, "blob-field": "v"}, "blob-field", id="blob columns"),
