@@ -1,7 +1,8 @@
 """Random histories of tables without a key: rows, order, files and metadata beside those of Java.
 
-A history writes, changes the schema, overwrites, deletes rows by vectors, lets Java compact, and lets Lithify
-compact alone or beside a Java writer. Without buckets the rows are compared as a multiset, in a bucket as a sequence.
+A history writes, changes the schema, overwrites, deletes rows by vectors, lets Java compact, and lets
+Lithify compact alone or beside a Java writer. Without buckets the rows are compared as a multiset, in a
+bucket as a sequence.
 """
 
 from __future__ import annotations

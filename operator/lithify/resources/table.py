@@ -151,7 +151,7 @@ class AppendSummary:
     )
     deleted_rows: int | None = Field(
         default=None,
-        description="Rows that deletion vectors delete and files still have; unset if writers did not count them.",
+        description="Rows that deletion vectors delete and files still have; unset if not counted.",
         ge=0,
     )
 

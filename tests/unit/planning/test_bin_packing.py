@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from lithify.planning.bin_packing.packing import has_many_deleted, pack
+from lithify.planning.bin_packing.packing import has_many_deleted, pack, pack_fully
 from lithify.planning.bin_packing.plan import PackedUnit, leftovers_due_millis, plan_bucket, verdicts
 from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.bin_packing.runs import full_run, in_order, minor_runs
@@ -83,9 +83,8 @@ class TestDeletedRows:
     MARKING = replace(LOOSE, delete_ratio=0.2)
 
     @staticmethod
-    def bins(*given_files: DataFile, every: bool = False) -> list[list[str]]:
-        packed = pack(given_files, TestDeletedRows.MARKING, drops_all_deleted=every)
-        return [names(each) for each in packed.bins]
+    def bins(*given_files: DataFile) -> list[list[str]]:
+        return [names(each) for each in pack(given_files, TestDeletedRows.MARKING).bins]
 
     @pytest.mark.parametrize(
         ("size", "deleted", "is_rewritten"),
@@ -101,7 +100,7 @@ class TestDeletedRows:
     ) -> None:
         alone = marked(file("f", size), deleted=deleted)
         assert self.bins(alone) == ([["f"]] if is_rewritten else [])
-        assert self.bins(alone, every=True) == [["f"]]
+        assert [names(each) for each in pack_fully([alone], self.MARKING)] == [["f"]]
         planned = plan_bucket(bucket_of([alone]), self.MARKING, Strategy.MINOR, NOW)
         assert isinstance(planned, PackedUnit) == is_rewritten
         if isinstance(planned, PackedUnit):
@@ -127,6 +126,9 @@ class TestDeletedRows:
         planned = plan_bucket(bucket_of([few]), self.MARKING, Strategy.FULL, NOW)
         assert isinstance(planned, PackedUnit)
         assert [names(each) for each in planned.bins] == [["f"]]
+        with_small = plan_bucket(bucket_of([few, *files(10)]), self.MARKING, Strategy.FULL, NOW)
+        assert isinstance(with_small, PackedUnit)
+        assert [names(each) for each in with_small.bins] == [["f", "f0"]]
         rests = plan_bucket(bucket_of([file("f", 99)]), self.MARKING, Strategy.FULL, NOW)
         assert isinstance(rests, Rest)
         assert "deleted" in rests.reason

@@ -45,19 +45,25 @@ class Packed:
         return max(file.created_millis for file in self.leftovers)
 
 
-def pack(files: Iterable[DataFile], options: PackingOptions, *, drops_all_deleted: bool = False) -> Packed:
-    """Packs the small files among the given ones, from the smallest on; others are passed over.
+def pack(files: Iterable[DataFile], options: PackingOptions) -> Packed:
+    """Packs small files, and those with many deleted rows; other files are passed over."""
+    candidates = [file for file in files if _is_small(file, options) or has_many_deleted(file, options)]
+    marked, small = _divided(candidates[: options.max_files])
+    bins, rest = _filled(_groups(marked), options)
+    small_bins, leftovers = _filled(([file] for file in _smallest_first(small)), options)
+    if len(leftovers) >= max(2, options.min_files):
+        small_bins, leftovers = (*small_bins, leftovers), ()
+    return Packed(small_bins, (*bins, rest) if rest else bins, leftovers)
 
-    Args:
-        files: the files of a partition.
-        options: the options that steer bin packing.
-        drops_all_deleted: whether to pack every file with deleted rows, however few these are.
-    """
-    candidates = [file for file in files if _is_candidate(file, options, drops_all_deleted=drops_all_deleted)]
-    candidates = candidates[: options.max_files]
-    vector_bins = _vector_bins([file for file in candidates if file.vector_file is not None], options)
-    small_bins, leftovers = _small_bins([file for file in candidates if file.vector_file is None], options)
-    return Packed(small_bins, vector_bins, leftovers)
+
+def pack_fully(files: Iterable[DataFile], options: PackingOptions) -> tuple[Bin, ...]:
+    """Packs all small files, and all files with deleted rows, however few these are."""
+    candidates = [file for file in files if _is_small(file, options) or file.vector_file is not None]
+    marked, small = _divided(candidates[: options.max_files])
+    groups = [*_groups(marked), *([file] for file in _smallest_first(small))]
+    bins, rest = _filled(groups, options)
+    is_work = len(rest) > 1 or any(file.vector_file is not None for file in rest)
+    return (*bins, rest) if is_work else bins
 
 
 def has_many_deleted(file: DataFile, options: PackingOptions) -> bool:
@@ -67,26 +73,26 @@ def has_many_deleted(file: DataFile, options: PackingOptions) -> bool:
     return file.deleted_rows is None or file.deleted_rows > file.rows * options.delete_ratio
 
 
-def _is_candidate(file: DataFile, options: PackingOptions, *, drops_all_deleted: bool) -> bool:
-    is_marked = file.vector_file is not None and drops_all_deleted
-    return file.size < options.small_file_size or is_marked or has_many_deleted(file, options)
+def _is_small(file: DataFile, options: PackingOptions) -> bool:
+    return file.size < options.small_file_size
 
 
-def _vector_bins(files: Iterable[DataFile], options: PackingOptions) -> tuple[Bin, ...]:
-    """Bins of whole groups of files that share an index file, smallest groups first; takes all files."""
+def _divided(files: Iterable[DataFile]) -> tuple[list[DataFile], list[DataFile]]:
+    """The files with deleted rows, and the others."""
+    marked: list[DataFile] = []
+    others: list[DataFile] = []
+    for file in files:
+        (others if file.vector_file is None else marked).append(file)
+    return marked, others
+
+
+def _groups(marked: Iterable[DataFile]) -> list[list[DataFile]]:
+    """The files that share an index file, smallest groups first."""
     groups: dict[str, list[DataFile]] = {}
-    for file in _smallest_first(files):
+    for file in _smallest_first(marked):
         groups.setdefault(file.vector_file or "", []).append(file)
     sizes = {name: sum(file.size for file in group) for name, group in groups.items()}
-    in_order = sorted(groups, key=lambda name: (sizes[name], name))
-    bins, rest = _filled((groups[name] for name in in_order), options)
-    return (*bins, rest) if rest else bins
-
-
-def _small_bins(files: Iterable[DataFile], options: PackingOptions) -> tuple[tuple[Bin, ...], Bin]:
-    """Bins of small files, and those that are too few for one."""
-    bins, rest = _filled(([file] for file in _smallest_first(files)), options)
-    return ((*bins, rest), ()) if len(rest) >= max(2, options.min_files) else (bins, rest)
+    return [groups[name] for name in sorted(groups, key=lambda name: (sizes[name], name))]
 
 
 def _filled(groups: Iterable[Sequence[DataFile]], options: PackingOptions) -> tuple[tuple[Bin, ...], Bin]:

@@ -16,7 +16,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from lithify.clock import wall_millis
-from lithify.planning.bin_packing.packing import Bin, Packed, has_many_deleted, pack
+from lithify.planning.bin_packing.packing import Bin, Packed, has_many_deleted, pack, pack_fully
 from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.bin_packing.runs import full_run, minor_runs
 from lithify.planning.merge_tree.plan import NO_TRIGGER, Rest
@@ -133,8 +133,7 @@ def _full_bins(bucket: Bucket, options: PackingOptions) -> tuple[Bin, ...]:
     if options.is_ordered:
         run = full_run(bucket.files, options)
         return (run,) if run else ()
-    packed = pack(bucket.files, options, drops_all_deleted=True)
-    return (*packed.bins, *([packed.leftovers] if len(packed.leftovers) > 1 else []))
+    return pack_fully(bucket.files, options)
 
 
 def _of_packed(

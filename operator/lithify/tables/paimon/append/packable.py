@@ -17,7 +17,7 @@ from lithify.tables.paimon.metadata.vector_columns import has_vectors
 
 
 def packable(files: pa.Table, options: PackingOptions, strategy: Strategy) -> Numbers:
-    """The rows of the files of one bucket that a plan may take: all of an ordered one, else what `pack` packs.
+    """The rows of the files of one bucket that a plan may take: all of an ordered one, else those to pack.
 
     Args:
         files: the files of the bucket.
@@ -38,8 +38,9 @@ def _has_deleted(files: pa.Table, ratio: float, strategy: Strategy) -> Flags:
     if strategy is Strategy.FULL:
         return is_marked
     deleted = files["deleted_rows"]
-    has_many: Flags = is_null(deleted) | (integers(deleted) > integers(files["rows"]) * ratio)
-    return is_marked & has_many
+    many: Flags = integers(deleted) > integers(files["rows"]) * ratio
+    found: Flags = is_marked & (is_null(deleted) | many)
+    return found
 
 
 def rests(statistics: pa.Table, options: PackingOptions, strategy: Strategy) -> Flags:

@@ -223,8 +223,8 @@ def _append_refusals(options: Mapping[str, str], parsed: TableOptions) -> Iterat
             yield f"option {name} = {value} in an append table: this release supports it in no such table"
     if parsed.vectors is not None and parsed.packing is not None and parsed.packing.is_ordered:
         yield (
-            f"option {VECTORS} = true with bucket = {buckets} in an append table: a DELETE of Paimon does not "
-            "notice when a compaction replaces the files of its bucket, so its rows would come back"
+            f"option {VECTORS} = true with bucket = {buckets} in an append table: a DELETE of Paimon does "
+            "not notice when a compaction replaces the files of its bucket, so its rows would come back"
         )
     yield from _index_file_refusals(options, parsed)
 

@@ -120,9 +120,9 @@ def _unpaired_vectors(
 ) -> str | None:
     """Why deletion vectors and files would not belong together, None if they do.
 
-    Vectors of files that the run replaces must be those that it has read: rows that others have deleted since
-    then would come back. And each vector that it writes needs its file: if another compaction has replaced the
-    file, the rows that ours deletes in it would live on in its place.
+    Vectors of files that the run replaces must be those that it has read: rows that others have deleted
+    since then would come back. And each vector that it writes needs its file: if another compaction has
+    replaced the file, the rows that ours deletes in it would live on in its place.
 
     Args:
         change: the change.

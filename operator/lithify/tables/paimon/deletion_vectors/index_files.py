@@ -1,7 +1,7 @@
 """Index files of deletion vectors: each has the vectors of some data files of a bucket one after another.
 
-Called by `table`, which lists them, by readers of data files, and by `maintaining` and `sharing`. A bucket has
-one index file; tables without buckets may have several for each partition. The format is that of
+Called by `table`, which lists them, by readers of data files, and by `maintaining` and `sharing`. A bucket
+has one index file; tables without buckets may have several for each partition. The format is that of
 Paimon's `DeletionVectorsIndexFile`: a version byte, then the vectors; where each of them lies is in the index
 manifest only.
 """

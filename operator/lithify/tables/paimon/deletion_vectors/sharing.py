@@ -76,8 +76,8 @@ def without_files(
     for index in removed:
         names = [name for name in index.ranges if name in remaining]
         vectors = read_vectors(storage, folder, index, names) if names else {}
-        for part in rolled(vectors, target_size):
-            written.append(write_vectors(storage, f"{folder}/{next(new_names)}", part))
+        parts = rolled(vectors, target_size)
+        written += [write_vectors(storage, f"{folder}/{next(new_names)}", part) for part in parts]
     return SharedVectorChange(removed, tuple(written))
 
 

@@ -123,7 +123,10 @@ _STATISTICS: Columns = {**_OF_FILE_STATISTICS, **_OF_KEY_STATS, **_OF_VALUE_STAT
 _WITH_STATISTICS = pa.schema([*NARROW, *((name, kind) for name, (_, kind) in _STATISTICS.items())])
 _NOT_OF_ENTRIES = ("handle", "has_vector", *VECTOR_COLUMNS.names)
 PLANNED = tuple(name for name in DataFile.__slots__ if name not in _NOT_OF_ENTRIES)
-"""The frame columns that planning needs, in the order of `DataFile`'s fields; `VECTOR_COLUMNS` are optional."""
+"""The frame columns that planning needs, in the order of `DataFile`'s fields.
+
+`VECTOR_COLUMNS` are optional.
+"""
 
 
 def _stored(*columns: Columns, **records: pa.DataType) -> pa.StructType:

@@ -66,7 +66,7 @@ class DueWork:
 
 
 def delete_percent(figures: pa.Table) -> int | None:
-    """Rows that retract their key or are deleted by vectors, in per cent; None if a writer did not count them.
+    """Rows that retract their key or are deleted by vectors, in per cent; None if not counted.
 
     The vectors of merge trees are not among the figures.
     """
