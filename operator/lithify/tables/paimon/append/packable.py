@@ -53,7 +53,9 @@ def rests(statistics: pa.Table, options: PackingOptions, strategy: Strategy) -> 
     """
     files, small = (integers(statistics[name]) for name in ("files", "small_files"))
     if not options.is_ordered:
-        return (small < 2) & (integers(statistics["vector_files"]) == 0)
+        has_none: Flags = integers(statistics["vector_files"]) == 0
+        nothing: Flags = has_none & (small < 2)
+        return nothing
     if strategy is Strategy.MINOR:
         return files < max(2, options.min_files)
     return (
