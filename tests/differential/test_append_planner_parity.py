@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,7 @@ from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.bin_packing.runs import full_run, picks
 from lithify.tables.model import DataFile
 from support.merge_trees import names
-from support.small_files import random_files, random_options
+from support.small_files import random_files, random_options, with_deletes
 
 if TYPE_CHECKING:
     from infrastructure.oracle.client import Oracle
@@ -43,6 +45,27 @@ def test_the_coordinator_packs_the_same_bins_and_joins_the_same_leftovers(
         assert aged == ([sorted(names(packed.leftovers))] if len(packed.leftovers) > 1 else [])
 
 
+def test_the_coordinator_packs_files_with_deleted_rows_the_same(oracle: Oracle, tmp_path: Path) -> None:
+    """Java puts the files of an index file into a bin in any order; groups of one size come in any order."""
+    table = Table(tmp_path, "db.t")
+    oracle.create_table(table, {"v": "INT"}, options={"deletion-vectors.enabled": "true"})
+    rng = Random(4)
+    asked = [case for case in (with_vectors(rng) for _ in range(2 * COUNT)) if has_one_order(*case)]
+    replies = oracle.append_coordinator(
+        table, ({**java(files), "options": of_table(options), "plans": FORGOTTEN} for options, files in asked)
+    )
+    seen = 0
+    for (options, files), (first, *later) in zip(asked, replies, strict=True):
+        packed = pack(files, options)
+        seen += len(packed.vector_bins) > 1
+        assert [sorted(names(each)) for each in packed.bins] == [sorted(each) for each in first]
+        assert [names(each) for each in packed.small_bins] == first[len(packed.vector_bins) :]
+        aged = [sorted(tasks[0]) for tasks in later if tasks]
+        assert aged == ([sorted(names(packed.leftovers))] if len(packed.leftovers) > 1 else [])
+    assert seen > COUNT // 50
+    assert len(asked) > COUNT
+
+
 def test_minor_picks_agree(oracle: Oracle) -> None:
     rng = Random(2)
     asked = [drawn(rng, is_ordered=True) for _ in range(COUNT)]
@@ -63,19 +86,36 @@ def drawn(rng: Random, *, is_ordered: bool) -> tuple[PackingOptions, tuple[DataF
     return options, random_files(rng, options)
 
 
+def with_vectors(rng: Random) -> tuple[PackingOptions, tuple[DataFile, ...]]:
+    options, files = drawn(rng, is_ordered=False)
+    ratio = rng.choice([0.0, 0.2, 0.5, 1.0])
+    return replace(options, delete_ratio=ratio), with_deletes(rng, files)
+
+
+def has_one_order(options: PackingOptions, files: tuple[DataFile, ...]) -> bool:
+    """Whether the groups of files that share an index file differ in size."""
+    sizes: Counter[str] = Counter()
+    for one in pack(files, options).vector_bins:
+        for each in one:
+            sizes[each.vector_file or ""] += each.size
+    return len(set(sizes.values())) == len(sizes)
+
+
 def java(files: tuple[DataFile, ...]) -> dict[str, Any]:
-    return {
-        "files": [
-            {
-                "name": each.name,
-                "size": each.size,
-                "rows": each.rows,
-                "minSequence": each.min_sequence,
-                "maxSequence": each.max_sequence,
-            }
-            for each in files
-        ]
+    return {"files": [java_file(each) for each in files]}
+
+
+def java_file(each: DataFile) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": each.name,
+        "size": each.size,
+        "rows": each.rows,
+        "minSequence": each.min_sequence,
+        "maxSequence": each.max_sequence,
     }
+    if each.vector_file is not None:
+        found |= {"vectorFile": each.vector_file, "deletedRows": each.deleted_rows}
+    return found
 
 
 def of_table(options: PackingOptions) -> dict[str, str]:
@@ -83,6 +123,11 @@ def of_table(options: PackingOptions) -> dict[str, str]:
         "target-file-size": f"{options.target_file_size} b",
         "source.split.open-file-cost": f"{options.open_file_cost} b",
         "compaction.min.file-num": str(options.min_files),
+        **(
+            {}
+            if options.delete_ratio is None
+            else {"compaction.delete-ratio-threshold": str(options.delete_ratio)}
+        ),
     }
 
 

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from formats.paimon import PaimonTables
-from formats.paimon_append import AppendTables, BucketedAppendTables, ClusteredTables
+from formats.paimon_append import (
+    AppendTables,
+    BucketedAppendTables,
+    ClusteredTables,
+    MarkedAppendTables,
+)
 from formats.tables import FormatTables
 from infrastructure.oracle.client import Oracle
 from lithify.tables.registry import FORMATS
@@ -17,6 +22,7 @@ MAKERS = {
     "paimon append": AppendTables,
     "paimon append in buckets": BucketedAppendTables,
     "paimon append, clustered": ClusteredTables,
+    "paimon append with deletes": MarkedAppendTables,
 }
 
 

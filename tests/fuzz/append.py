@@ -1,9 +1,9 @@
 """Random histories of tables without a key: rows, order, files and metadata beside those of Java.
 
-A history writes, changes the schema, overwrites, lets Java compact, and lets Lithify compact alone or
-beside a Java writer. Some tables are clustered. Without buckets the rows are compared as a multiset, in a
-bucket as a sequence. Four of five histories have row groups copied, for which those of a few rows are large
-enough there.
+A history writes, changes the schema, overwrites, deletes rows by vectors, lets Java compact, and lets
+Lithify compact alone or beside a Java writer. Some tables are clustered. Without buckets the rows are
+compared as a multiset, in a bucket as a sequence. Four of five histories have row groups copied, for which
+those of a few rows are large enough there.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 from fuzz.changes import Columns
 from fuzz.options import FORMATS, draw_options
+from infrastructure.oracle.arguments import Filter
 from infrastructure.oracle.client import Oracle, OracleError
 from infrastructure.oracle.model import DataFile, Row, Table
 from lithify.rewriting.budget import Budget
@@ -26,12 +27,14 @@ from lithify.tables.format import Sizing
 from support.comparing.append_shapes import without_levels
 from support.comparing.rounds import metadata
 from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, values_of
+from support.comparing.vectors import unpaired
 from support.copying import copying_from
 from support.races import Meanwhile
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
 
 AGED = timedelta(hours=2)
+MOST_IDS = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,14 @@ class AppendHistory:
                 "clustering.strategy": random.choice(["order", "zorder"]),
                 "num-sorted-run.compaction-trigger": str(random.randint(2, 5)),
             }
+        self._has_vectors = not (self._is_ordered or self._is_clustered) and random.random() < 0.6
+        if self._has_vectors:
+            options |= {
+                "deletion-vectors.enabled": "true",
+                "deletion-vectors.bitmap64": random.choice(["true", "false"]),
+                "compaction.delete-ratio-threshold": random.choice(["0.0", "0.1", "0.2", "0.9"]),
+                "deletion-vector.index-file.target-size": random.choice(["30 b", "100 b", "2 mb"]),
+            }
         columns = {"id": "INT", **({"p": "STRING"} if self._partition else {})}
         columns |= {name: str(kind) for name, kind in self._columns.now.items()}
         self._options = options
@@ -108,11 +119,13 @@ class AppendHistory:
             (self._compact_beside, 2),
             (self._java_compacts, 1),
             (self._overwrite, 1),
+            (self._delete, 5 if self._has_vectors else 0),
         ]
         for turn in self._random.choices(*zip(*turns, strict=True), k=steps):
             turn()
         self._compact()
         assert stray_files(self._oracle, self._table) <= self._left
+        assert unpaired(self._oracle, self._table) == set()
 
     def _rows(self, count: int) -> list[Row]:
         values = values_of(self._oracle, self._table, Layout())
@@ -120,7 +133,7 @@ class AppendHistory:
 
     def _value(self, name: str, value: Callable[[Random], Any]) -> Any:
         if name == "id":
-            return self._random.randint(0, 1 << 30)
+            return self._random.randint(0, MOST_IDS)
         return self._random.choice(self._partition) if name == "p" else value(self._random)
 
     def _write(self) -> None:
@@ -135,6 +148,16 @@ class AppendHistory:
         at = self._place(self._table)
         rows = [row for row in self._rows(9) if at is None or row[at] == where["p"]]
         self._oracle.write(self._table, rows, overwrite_partition=where)
+
+    def _delete(self) -> None:
+        where = self._where()
+        self._oracle.delete(self._table, where, counted=self._random.random() < 0.8)
+
+    def _where(self) -> Filter:
+        """A share of the rows, by their random ids."""
+        share = self._random.choice([0.001, 0.05, 0.15, 0.5])
+        op, key = self._random.choice([("less_than", share), ("greater_than", 1 - share)])
+        return {"column": "id", "op": op, "literal": int(key * MOST_IDS)}
 
     def _java_compacts(self) -> None:
         try:
@@ -176,20 +199,28 @@ class AppendHistory:
 
     def _compact_beside(self) -> None:
         twin = copy_of(self._table, self._folder / "twin")
-        rows = self._rows(20)
-        self._oracle.write(twin, rows)
+        change = self._change()
+        change(twin)
         when = self._random.choice(["before", "after"])
         full = self._random.random() < 0.5
-        to_come = [rows]
+        to_come = [change]
 
-        def write() -> None:
+        def act() -> None:
             while to_come:
-                self._oracle.write(self._table, to_come.pop())
+                to_come.pop()(self._table)
 
-        self._run(full=full, runner=Meanwhile(**{when: write}))
-        write()  # nothing was planned, so no moment came
+        self._run(full=full, runner=Meanwhile(**{when: act}))
+        act()  # nothing was planned, so no moment came
         assert self._read() == self._read(twin)
         shutil.rmtree(str(twin.warehouse))
+
+    def _change(self) -> Callable[[Table], object]:
+        """What a Java writer does to a table: it adds rows, or deletes some."""
+        if self._has_vectors and self._random.random() < 0.6:
+            where = self._where()
+            return lambda table: self._oracle.delete(table, where)
+        rows = self._rows(20)
+        return lambda table: self._oracle.write(table, rows)
 
     def _read(self, table: Table | None = None) -> dict[str, list[Any]]:
         """The rows of each partition: in order in a bucket, unless Java has mixed them up, else sorted."""

@@ -64,7 +64,11 @@ def refusals(table: Table) -> str:
             "deletion-vectors.enabled",
             id="clustering with deletion vectors",
         ),
-        case(WITH_VECTORS, "deletion-vectors.enabled", id="deletion vectors"),
+        case(
+            {**WITH_VECTORS, "bucket": "1", "bucket-key": "id"},
+            "deletion-vectors.enabled",
+            id="deletion vectors in buckets",
+        ),
         case({"force-lookup": "true"}, "force-lookup", id="lookups"),
         case({"file-index.bsi.columns": "other"}, "no column other", id="file index of no column"),
         case({"file-index.bsi.columns": "v"}, "no such index of VARCHAR", id="file index of another type"),

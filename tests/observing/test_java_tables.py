@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,6 +85,42 @@ def test_deletes_that_java_counts(oracle: Oracle, tmp_path: Path) -> None:
     oracle.write(table, upserts(range(60), "a"))
     oracle.write(table, [["-D", key, None, None] for key in range(20)])
     assert Watcher(table, tmp_path).find().delete_percent == 25
+
+
+def test_rows_that_java_deletes_by_vectors(oracle: Oracle, tmp_path: Path) -> None:
+    """Such commits change no data file; looks that follow find the deleted rows all the same."""
+    table = Table(tmp_path / "warehouse", "db.t")
+    options = {"deletion-vectors.enabled": "true", "target-file-size": "1 kb"}
+    oracle.create_table(table, PLAIN | {"dt": "STRING"}, partition_keys=["dt"], options=options)
+    for first in (0, 100):
+        oracle.write(
+            table, [["+I", first + key, f"text {key * 7919}", 1, "ab"[key % 2]] for key in range(60)]
+        )
+    watcher = Watcher(table, tmp_path)
+
+    def deleted() -> tuple[int | None, int | None, list[str]]:
+        found = watcher.find()
+        assert found.append is not None
+        return found.append.deleted_rows, found.delete_percent, [each.trigger for each in found.findings]
+
+    def delete(*keys: int, **how: Any) -> None:
+        oracle.delete(table, {"column": "id", "op": "in", "literals": keys}, **how)
+
+    assert deleted() == (0, 0, [])
+    delete(0)
+    assert deleted() == (1, 0, [])
+    delete(2, 4, 101)
+    assert deleted() == (4, 3, [])
+    delete(*range(20), 102)
+    assert deleted() == (22, 18, ["DeletedRows"])
+    oracle.compact(table)
+    assert deleted()[2] == []
+    delete(103, counted=False)
+    assert deleted()[:2] == (None, None)
+    oracle.drop_partition(table, {"dt": "b"})
+    watcher.look()
+    oracle.write(table, [["+I", 7, "x", 1, "a"]])
+    assert deleted()[2] == []
 
 
 def test_expiry_partitions_and_new_columns(oracle: Oracle, tmp_path: Path) -> None:

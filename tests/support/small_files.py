@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from random import Random
 
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ KEYLESS = OrderKey(b"")
 def file(
     name: str, size: int = 100, *, first: int = 0, rows: int = 10, created: int = MIDNIGHT_MILLIS
 ) -> DataFile:
+    """A file without deleted rows."""
     return DataFile(
         name=name,
         size=size,
@@ -29,6 +31,11 @@ def file(
         created_millis=created,
         delete_rows=0,
     )
+
+
+def marked(unmarked: DataFile, index: str = "index-1", deleted: int | None = 1) -> DataFile:
+    """The file with so many deleted rows; None if nobody has counted them."""
+    return replace(unmarked, has_vector=True, vector_file=index, deleted_rows=deleted)
 
 
 def bucket_of(files: Iterable[DataFile]) -> Bucket:
@@ -57,12 +64,28 @@ def random_files(rng: Random, options: PackingOptions) -> tuple[DataFile, ...]:
     return tuple(files)
 
 
+def with_deletes(rng: Random, files: Sequence[DataFile]) -> tuple[DataFile, ...]:
+    """The files, some of which have deleted rows; a few index files have the vectors."""
+    share, indexes = rng.choice([0.0, 0.3, 0.9]), rng.randint(1, 6)
+
+    def maybe(each: DataFile) -> DataFile:
+        if rng.random() >= share:
+            return each
+        deleted = rng.choice([None, *range(1, each.rows + 1)])
+        return marked(each, f"index-{rng.randrange(indexes)}", deleted)
+
+    return tuple(map(maybe, files))
+
+
 def cases(*, is_ordered: bool) -> st.SearchStrategy[tuple[PackingOptions, tuple[DataFile, ...]]]:
     """Options, and files of a bucket."""
 
     def drawn(seed: int) -> tuple[PackingOptions, tuple[DataFile, ...]]:
         rng = Random(seed)
         options = random_options(rng, is_ordered=is_ordered)
-        return options, random_files(rng, options)
+        files = random_files(rng, options)
+        if is_ordered or rng.random() < 0.5:
+            return options, files
+        return replace(options, delete_ratio=rng.choice([0.0, 0.2, 1.0])), with_deletes(rng, files)
 
     return st.integers(0, 1 << 32).map(drawn)

@@ -114,6 +114,13 @@ class AppendTriggers:
         ge=2,
         le=100000,
     )
+    delete_ratio_percent: int | None = Field(
+        default=None,
+        description="Deleted rows of a file, in per cent of its rows, above which it is rewritten, even "
+        "alone (compaction.delete-ratio-threshold).",
+        ge=0,
+        le=100,
+    )
 
 
 @part()

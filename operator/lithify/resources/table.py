@@ -149,6 +149,11 @@ class AppendSummary:
     max_small_files_bucket: str | None = Field(
         default=None, description="The bucket with most small files.", max_length=BUCKET_LENGTH
     )
+    deleted_rows: int | None = Field(
+        default=None,
+        description="Rows that deletion vectors delete and files still have; unset if not counted.",
+        ge=0,
+    )
 
 
 @part()

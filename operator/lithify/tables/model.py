@@ -74,6 +74,9 @@ class DataFile:
             if unknown.
         handle: opaque key under which the adapter finds its other data about the file.
         has_vector: whether a deletion vector says that some of its rows are deleted.
+        vector_file: name of the index file with its deletion vector; only tables that share such files among
+            data files of a bucket need it.
+        deleted_rows: number of rows that the vector deletes; None where the writer did not count them.
     """
 
     name: str
@@ -90,6 +93,8 @@ class DataFile:
     earliest: int | None = None
     handle: Any = None
     has_vector: bool = False
+    vector_file: str | None = None
+    deleted_rows: int | None = 0
 
     @property
     def may_hold_deletes(self) -> bool:

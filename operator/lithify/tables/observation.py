@@ -86,12 +86,14 @@ class AppendObservation:
         max_small_files: largest number of small files in a bucket.
         max_small_files_bucket: the bucket with the most small files, None if there are none.
         file_trigger: the number of small files from which they are joined.
+        deleted_rows: rows that deletion vectors delete; None if a writer did not count them.
     """
 
     buckets: int
     max_small_files: int
     max_small_files_bucket: str | None
     file_trigger: int
+    deleted_rows: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,24 @@ class Oracle:
         """
         return _newest(self.call("write", **table.args(), rows=list(rows), **how))
 
+    def delete(
+        self,
+        table: Table,
+        where: Filter,
+        partitions: Sequence[Partition] | None = None,
+        counted: bool = True,
+    ) -> int:
+        """Deletes rows of a table without a primary key as Spark's DELETE does; returns the newest snapshot.
+
+        Writers of old releases did not count the rows that a vector deletes.
+        """
+        args = {"filter": where, "partitions": partitions, "counted": counted}
+        return _newest(self.call("delete", **table.args(), **args))
+
+    def prepare_delete(self, table: Table, where: Filter) -> str:
+        """Does what `delete` does and keeps the commit for later; returns its token."""
+        return str(self.call("prepare_delete", **table.args(), filter=where)["token"])
+
     def prepare(self, table: Table, rows: Iterable[Row], **how: Unpack[WriteHow]) -> Prepared:
         """Writes the rows as `write` does and keeps the commit for later."""
         reply = self.call("prepare", **table.args(), rows=list(rows), **how)

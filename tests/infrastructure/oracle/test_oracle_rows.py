@@ -110,6 +110,32 @@ class TestReadAndWrite:
         assert len(oracle.files(table)) == 1
         assert oracle.digest(table) == before
 
+    @pytest.mark.parametrize("bucket", ["-1", "2"])
+    def test_deletes_by_vectors(self, oracle: Oracle, tmp_path: Path, bucket: str) -> None:
+        table = Table(tmp_path, "db.log")
+        options = {"bucket": bucket, "deletion-vectors.enabled": "true"}
+        oracle.create_table(table, PLAIN, options=options | ({} if bucket == "-1" else {"bucket-key": "id"}))
+        oracle.write(table, plain_rows(*range(6)))
+        assert oracle.delete(table, {"column": "id", "op": "less_than", "literal": 2}) == 2
+        token = oracle.prepare_delete(table, {"column": "id", "op": "equal", "literal": 5})
+        assert oracle.read(table) == plain_rows(2, 3, 4, 5)
+        oracle.commit_prepared(token)
+        assert oracle.read(table) == plain_rows(2, 3, 4)
+        counts = [
+            each.cardinality
+            for index in oracle.index_files(table)
+            for each in index.deletion_vectors.values()
+        ]
+        assert sum(count or 0 for count in counts) == 3
+        assert oracle.delete(table, {"column": "id", "op": "equal", "literal": 9}) == 0
+        oracle.delete(table, {"column": "id", "op": "equal", "literal": 4}, counted=False)
+        counts = [
+            each.cardinality
+            for index in oracle.index_files(table)
+            for each in index.deletion_vectors.values()
+        ]
+        assert None in counts
+
     def test_generate_vectors(self, oracle: Oracle, tmp_path: Path) -> None:
         table = Table(tmp_path, "db.vectors")
         columns = {"id": "INT NOT NULL", "v": "VECTOR<FLOAT, 3>", "w": "VECTOR<BIGINT NOT NULL, 2>"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -9,7 +10,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from lithify.planning.bin_packing.packing import pack
+from lithify.planning.bin_packing.packing import has_many_deleted, pack, pack_fully
 from lithify.planning.bin_packing.plan import PackedUnit, leftovers_due_millis, plan_bucket, verdicts
 from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.bin_packing.runs import full_run, in_order, minor_runs
@@ -18,7 +19,7 @@ from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.model import DataFile
 from support.cases import case
 from support.merge_trees import MIDNIGHT_MILLIS, names, repeatable
-from support.small_files import bucket_of, cases, file
+from support.small_files import bucket_of, cases, file, marked
 
 NOW = datetime.fromtimestamp(MIDNIGHT_MILLIS / 1000, UTC)
 LOOSE = PackingOptions(target_file_size=100, small_file_size=70, open_file_cost=1, min_files=3)
@@ -32,6 +33,10 @@ def files(*sizes: int) -> list[DataFile]:
 
 def bins(*sizes: int) -> list[list[str]]:
     return [names(each) for each in pack(files(*sizes), LOOSE).bins]
+
+
+def sorted_names(packed: Iterable[DataFile]) -> list[str]:
+    return sorted(names(packed))
 
 
 @pytest.mark.parametrize(
@@ -55,12 +60,15 @@ def test_small_files_are_packed(sizes: list[int], expected: list[list[str]]) -> 
 def test_every_small_file_is_in_one_bin_or_left_over(drawn: Case) -> None:
     options, given_files = drawn
     packed = pack(given_files, options)
+    in_bins = [each for one in packed.bins for each in one]
     small = [each.name for each in given_files if each.size < options.small_file_size]
-    assert sorted([*names(f for one in packed.bins for f in one), *names(packed.leftovers)]) == sorted(small)
-    assert all(len(one) > 1 for one in packed.bins)
+    many = [each.name for each in given_files if has_many_deleted(each, options)]
+    assert sorted_names([*in_bins, *packed.leftovers]) == sorted({*small, *many})
+    assert all(len(one) > 1 for one in packed.small_bins)
     assert len(packed.leftovers) < options.min_files
+    assert all(each.vector_file is None for one in (*packed.small_bins, packed.leftovers) for each in one)
     last = options.small_file_size + options.open_file_cost
-    for one in packed.bins:
+    for one in packed.small_bins:
         assert sum(each.size + options.open_file_cost for each in one) < max(
             options.full_bin_size + last, 2 * last
         )
@@ -69,6 +77,77 @@ def test_every_small_file_is_in_one_bin_or_left_over(drawn: Case) -> None:
 def test_a_plan_takes_a_limited_number_of_files() -> None:
     packed = pack(files(1, 1, 1, 1, 1, 1), replace(LOOSE, max_files=4))
     assert names(f for one in packed.bins for f in one) == ["f0", "f1", "f2", "f3"]
+
+
+class TestDeletedRows:
+    MARKING = replace(LOOSE, delete_ratio=0.2)
+
+    @staticmethod
+    def bins(*given_files: DataFile) -> list[list[str]]:
+        return [names(each) for each in pack(given_files, TestDeletedRows.MARKING).bins]
+
+    @pytest.mark.parametrize(
+        ("size", "deleted", "is_rewritten"),
+        [
+            case(99, 2, False, id="a large file with few"),
+            case(99, 3, True, id="a large file with many"),
+            case(99, None, True, id="a large file with nobody knows how many"),
+            case(10, 1, True, id="a small file with few"),
+        ],
+    )
+    def test_alone_are_a_reason_to_rewrite_a_file(
+        self, size: int, deleted: int | None, is_rewritten: bool
+    ) -> None:
+        alone = marked(file("f", size), deleted=deleted)
+        assert self.bins(alone) == ([["f"]] if is_rewritten else [])
+        assert [names(each) for each in pack_fully([alone], self.MARKING)] == [["f"]]
+        planned = plan_bucket(bucket_of([alone]), self.MARKING, Strategy.MINOR, NOW)
+        assert isinstance(planned, PackedUnit) == is_rewritten
+        if isinstance(planned, PackedUnit):
+            assert (planned.trigger, planned.rewritten_files) == ("DeletedRows", 1)
+
+    def test_of_one_index_file_are_packed_together(self) -> None:
+        """The smallest group first, and no group is torn."""
+        sizes = (60, 65, 69, 60, 65, 69)
+        found = [marked(each, f"index-{place % 3}") for place, each in enumerate(files(*sizes))]
+        assert self.bins(*found) == [["f0", "f3", "f1", "f4"], ["f2", "f5"]]
+        assert self.bins(*found, file("g", 10), file("h", 11)) == self.bins(*found)
+
+    def test_do_not_count_as_small_files(self) -> None:
+        found = [*files(10, 10), marked(file("m", 10))]
+        assert self.bins(*found) == [["m"]]
+        assert names(pack(found, self.MARKING).leftovers) == ["f0", "f1"]
+
+    def test_mean_nothing_where_tables_have_no_vectors(self) -> None:
+        assert not has_many_deleted(marked(file("f", 99), deleted=9), LOOSE)
+
+    def test_are_all_dropped_by_a_full_compaction(self) -> None:
+        few = marked(file("f", 99), deleted=1)
+        planned = plan_bucket(bucket_of([few]), self.MARKING, Strategy.FULL, NOW)
+        assert isinstance(planned, PackedUnit)
+        assert [names(each) for each in planned.bins] == [["f"]]
+        with_small = plan_bucket(bucket_of([few, *files(10)]), self.MARKING, Strategy.FULL, NOW)
+        assert isinstance(with_small, PackedUnit)
+        assert [names(each) for each in with_small.bins] == [["f", "f0"]]
+        rests = plan_bucket(bucket_of([file("f", 99)]), self.MARKING, Strategy.FULL, NOW)
+        assert isinstance(rests, Rest)
+        assert "deleted" in rests.reason
+
+    def test_have_a_verdict_only_where_there_are_vectors(self) -> None:
+        bucket = bucket_of([marked(file("f", 99), deleted=9), marked(file("g", 10), deleted=1)])
+        told = {each.trigger.value: each for each in verdicts(bucket, self.MARKING, NOW)}
+        assert [each.fired for each in told.values()] == [True, False, False]
+        assert "2 files" in told["DeletedRows"].detail
+        assert "1 of them above 20 %" in told["DeletedRows"].detail
+        assert len(verdicts(bucket, LOOSE, NOW)) == 2
+
+    def test_let_leftovers_wait(self) -> None:
+        """As in Paimon, they grow old only while nothing else is to be done."""
+        bucket = bucket_of([marked(file("m", 10)), *files(10, 10)])
+        planned = plan_bucket(bucket, self.MARKING, Strategy.MINOR, NOW + timedelta(days=1))
+        assert isinstance(planned, PackedUnit)
+        assert [names(each) for each in planned.bins] == [["m"]]
+        assert leftovers_due_millis(bucket, self.MARKING) is None
 
 
 class TestLeftovers:

@@ -10,9 +10,14 @@ import pyarrow as pa
 
 from lithify.tables.model import Bucket, DataFile
 from lithify.tables.paimon.metadata.entry_columns import NARROW, PLANNED
+from lithify.tables.paimon.metadata.vector_columns import VECTOR_COLUMNS
 
-SCHEMA = pa.schema([NARROW.field(name) for name in ("partition", "bucket", *PLANNED)])
-_planned = attrgetter(*PLANNED)
+SCHEMA = pa.schema([*(NARROW.field(name) for name in ("partition", "bucket", *PLANNED)), *VECTOR_COLUMNS])
+_PLANNED = attrgetter(*PLANNED)
+
+
+def _planned(file: DataFile) -> tuple[Any, ...]:
+    return *_PLANNED(file), file.vector_file, file.deleted_rows if file.vector_file else None
 
 
 def live_files(buckets: Iterable[Bucket]) -> pa.Table:

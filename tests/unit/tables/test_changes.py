@@ -15,6 +15,7 @@ from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
 from lithify.tables.paimon.deletion_vectors.maintaining import VectorChange
+from lithify.tables.paimon.deletion_vectors.sharing import SharedVectorChange
 from lithify.tables.paimon.metadata.binary_row import encode_row, order_key
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
 from support.manifests import INT, entry, file_meta
@@ -166,7 +167,7 @@ def vectors(name: str, *files: str) -> VectorIndex:
     return VectorIndex(name, 1, {file: VectorRange(1, 1, 1) for file in files})
 
 
-OLD, OTHER = vectors("old", "b", "c"), vectors("other", "b", "c")
+OLD, OTHER, OF_A = vectors("old", "b", "c"), vectors("other", "b", "c"), vectors("of a", "a", "b")
 
 
 @pytest.mark.parametrize(
@@ -194,3 +195,32 @@ def test_vectors_need_their_files_and_those_that_were_read(
     mine = replace(change(removed=[A]), vectors=VectorChange(before, after, is_new=is_new or after is None))
     found = conflict_of(mine, [A, B, C], KEY, now)
     assert found is None if problem is None else problem in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("now", "written", "problem"),
+    [
+        pytest.param((OF_A, OTHER), vectors("new", "b"), None, id="nothing has changed"),
+        pytest.param((OF_A,), vectors("new", "b"), None, id="others have changed another index file"),
+        pytest.param((OF_A, OTHER, vectors("third", "c")), vectors("new", "b"), None, id="made another one"),
+        pytest.param((OTHER,), vectors("new", "b"), "changed the deletion", id="changed one that was read"),
+        pytest.param(
+            (OF_A, vectors("third", "a")), None, "changed the deletion", id="deleted rows of an input"
+        ),
+        pytest.param((OF_A,), vectors("new", "gone"), "gone is no longer there", id="replaced a file"),
+    ],
+)
+def test_vectors_of_a_partition_are_compared_by_file(
+    now: tuple[VectorIndex, ...], written: VectorIndex | None, problem: str | None
+) -> None:
+    """Without buckets, others may delete rows of files that this compaction does not touch."""
+    change_of_vectors = SharedVectorChange((OF_A,), () if written is None else (written,))
+    mine = replace(change(removed=[A]), vectors=change_of_vectors)
+    found = conflict_of(mine, [A, B, C], KEY, now)
+    assert found is None if problem is None else problem in (found or "")
+
+
+def test_rows_that_others_delete_in_an_input_without_vectors_are_a_conflict() -> None:
+    mine = replace(change(removed=[A]), vectors=SharedVectorChange())
+    assert conflict_of(mine, [A, B, C], KEY, [OTHER]) is None
+    assert "changed the deletion" in (conflict_of(mine, [A, B, C], KEY, [vectors("new", "a")]) or "")

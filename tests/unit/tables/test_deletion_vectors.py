@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -45,12 +46,15 @@ from lithify.tables.paimon.deletion_vectors.index_files import (
     VectorRange,
     located,
     read_vector,
+    read_vectors,
     write_vectors,
 )
 from lithify.tables.paimon.deletion_vectors.maintaining import maintain
+from lithify.tables.paimon.deletion_vectors.sharing import SharedVectorChange, rolled, without_files
 from lithify.tables.paimon.metadata.entry_selection import EVERYTHING
 from lithify.tables.paimon.metadata.index_manifests import decode_indexes, index_names, replaced
 from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
+from support.cases import case
 from support.properties import examples
 from support.rewriting.model import ListRun, Row
 
@@ -146,11 +150,8 @@ class TestMaintaining:
         before = [write_vectors(storage, f"{tmp_path}/index-1", OLD)]
         superseded = {"b": BitMap([9]), "d": BitMap([4])}
         change = maintain(storage, f"{tmp_path}/index-2", before, "bcd", superseded, is_wide=True)
-        assert change.written is not None
-        found = {
-            name: read_vector(storage, located(f"{tmp_path}", change.written, name))
-            for name in change.written.ranges
-        }
+        (written,) = change.written
+        found = {name: read_vector(storage, located(f"{tmp_path}", written, name)) for name in written.ranges}
         assert {name: set(vector.positions) for name, vector in found.items()} == {
             "b": {1, 9},
             "c": {2},
@@ -162,8 +163,68 @@ class TestMaintaining:
         storage = storage_of(LocalFileIO(), (f"{tmp_path}",))
         before = [write_vectors(storage, f"{tmp_path}/index-1", OLD)]
         change = maintain(storage, f"{tmp_path}/index-2", before, "d", {}, is_wide=False)
-        assert (change.after, change.is_new) == (None, True)
+        assert (change.after, change.is_new, change.written) == (None, True, ())
+        assert change.removed == (before[0],)
         assert {path.name for path in tmp_path.iterdir()} == {"index-1"}
+
+
+class TestSharing:
+    """Index files of a partition without buckets, each with the vectors of several files."""
+
+    @staticmethod
+    def change(
+        tmp_path: Path, before: Sequence[VectorIndex], rewritten: str, remaining: str, size: int = 1 << 20
+    ) -> tuple[SharedVectorChange, list[dict[str, DeletionVector]]]:
+        storage = storage_of(LocalFileIO(), (f"{tmp_path}",))
+        names = (f"new-{number}" for number in count())
+        found = without_files(storage, f"{tmp_path}", names, before, rewritten, remaining, size)
+        written = [read_vectors(storage, f"{tmp_path}", index, [*index.ranges]) for index in found.written]
+        return found, written
+
+    @pytest.fixture
+    def before(self, tmp_path: Path) -> list[VectorIndex]:
+        storage = storage_of(LocalFileIO(), (f"{tmp_path}",))
+        wide = {"d": DeletionVector(BitMap([7]), is_wide=True)}
+        return [
+            write_vectors(storage, f"{tmp_path}/index-1", OLD),
+            write_vectors(storage, f"{tmp_path}/index-2", wide),
+        ]
+
+    @pytest.mark.parametrize(
+        ("rewritten", "remaining", "removed", "kept"),
+        [
+            case("x", "abcd", [], [], id="none of its files has a vector"),
+            case("a", "bcd", ["index-1"], [{"b", "c"}], id="others share the index file"),
+            case("abc", "d", ["index-1"], [], id="nothing is left of it"),
+            case("d", "abc", ["index-2"], [], id="a vector alone"),
+            case("ad", "bc", ["index-1", "index-2"], [{"b", "c"}], id="two index files"),
+            case("a", "bd", ["index-1"], [{"b"}], id="a vector of a file that is gone is dropped"),
+        ],
+    )
+    def test_only_vectors_of_rewritten_files_go(
+        self,
+        tmp_path: Path,
+        before: list[VectorIndex],
+        rewritten: str,
+        remaining: str,
+        removed: list[str],
+        kept: list[set[str]],
+    ) -> None:
+        change, written = self.change(tmp_path, before, rewritten, remaining)
+        assert [index.name for index in change.removed] == removed
+        assert [set(vectors) for vectors in written] == kept
+        assert all(OLD[name] == vector for vectors in written for name, vector in vectors.items())
+
+    def test_index_files_roll_at_their_size(self, tmp_path: Path) -> None:
+        storage = storage_of(LocalFileIO(), (f"{tmp_path}",))
+        many = {f"{n}": DeletionVector(BitMap(range(n, 1000, 3)), is_wide=n % 2 > 0) for n in range(9)}
+        before = write_vectors(storage, f"{tmp_path}/index-1", many)
+        _, written = self.change(tmp_path, [before], "0", "12345678", size=1500)
+        assert len(written) > 2
+        assert {name: found for vectors in written for name, found in vectors.items()} == {
+            name: vector for name, vector in many.items() if name != "0"
+        }
+        assert [*rolled({}, 1)] == []
 
 
 PLACES = [(b"p", number) for number in range(3)]
@@ -175,9 +236,9 @@ class TestIndexManifests:
         return VectorIndex(name, 9, {f"data-{name}": VectorRange(1, 5, 2), "more": VectorRange(7, 4, None)})
 
     def test_only_the_changed_buckets_get_other_vectors(self) -> None:
-        first = replaced(None, {place: self.index(f"{place[1]}") for place in PLACES}, "zstd")
+        first = replaced(None, (), [(place, self.index(f"{place[1]}")) for place in PLACES], "zstd")
         assert first is not None
-        second = replaced(first, {PLACES[0]: None, PLACES[1]: self.index("new")}, "null")
+        second = replaced(first, ["0", "1"], [(PLACES[1], self.index("new"))], "null")
         assert second is not None
         indexes = decode_indexes(second, EVERYTHING)
         assert indexes.vectors == {
@@ -189,12 +250,19 @@ class TestIndexManifests:
         assert decode_indexes(second).vectors == {}
 
     def test_none_is_left(self) -> None:
-        first = replaced(None, {PLACES[0]: self.index("a")}, "zstd")
+        first = replaced(None, (), [(PLACES[0], self.index("a"))], "zstd")
         assert first is not None
-        assert replaced(first, {PLACES[0]: None}, "zstd") is None
+        assert replaced(first, ["a"], (), "zstd") is None
+
+    def test_a_bucket_may_have_several(self) -> None:
+        first = replaced(None, (), [(PLACES[0], self.index(name)) for name in "ab"], "zstd")
+        assert first is not None
+        second = replaced(first, ["a"], [(PLACES[0], self.index("c"))], "zstd")
+        assert second is not None
+        assert decode_indexes(second, EVERYTHING).vectors == {PLACES[0]: (self.index("b"), self.index("c"))}
 
     def test_a_name_that_is_no_name_is_refused(self) -> None:
-        content = replaced(None, {PLACES[0]: self.index("../a")}, "null")
+        content = replaced(None, (), [(PLACES[0], self.index("../a"))], "null")
         assert content is not None
         with pytest.raises(ValueError, match="no name"):
             decode_indexes(content, EVERYTHING)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
 from zoneinfo import ZoneInfo
 
@@ -13,15 +15,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.clock import epoch_millis
+from lithify.planning.bin_packing.packing import pack, pack_fully
 from lithify.planning.bin_packing.plan import PackedUnit, plan_bucket
 from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
-from lithify.tables.model import Bucket, BucketId
+from lithify.tables.model import Bucket, BucketId, DataFile
 from lithify.tables.paimon.append.packable import packable
 from lithify.tables.paimon.observing.judging_packing import PackingJudge
 from support.cases import case
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, repeatable
-from support.small_files import bucket_of, file, random_files, random_options
+from support.small_files import (
+    bucket_of,
+    cases,
+    file,
+    marked,
+    random_files,
+    random_options,
+    with_deletes,
+)
 from unit.tables.live_files import live_files
 
 ZONE = ZoneInfo("Asia/Kolkata")
@@ -41,13 +52,16 @@ def judge(options: PackingOptions, now: datetime) -> PackingJudge:
 def test_figures_are_those_of_planning_each_bucket(seed: int) -> None:
     rng = Random(seed)
     options = random_options(rng, is_ordered=rng.random() < 0.5)
+    marks: Callable[[Sequence[DataFile]], Iterable[DataFile]] = tuple
+    if not options.is_ordered and rng.random() < 0.5:
+        options, marks = replace(options, delete_ratio=0.2), partial(with_deletes, rng)
     now = MIDNIGHT.astimezone(ZONE)
     buckets = [
         Bucket(
             path_of(f"dt={number}".encode(), 0),
             tuple(
                 replace(each, created_millis=each.created_millis - rng.choice([0, 1, HOUR_MILLIS * 9]))
-                for each in random_files(rng, options) or [file("one")]
+                for each in marks(random_files(rng, options) or [file("one")])
             ),
             0,
         )
@@ -106,7 +120,35 @@ def test_files_to_plan_are_found_before_objects_are_made(
     options: PackingOptions, expected: list[int]
 ) -> None:
     files = live_files([bucket_of([file("a", 10), file("b", 70), file("c", 20), file("d", 30)])])
-    assert packable(files, options).tolist() == expected
+    assert packable(files, options, Strategy.MINOR).tolist() == expected
+
+
+@repeatable
+@given(cases(is_ordered=False))
+def test_files_to_plan_are_those_that_are_packed(
+    drawn: tuple[PackingOptions, tuple[DataFile, ...]],
+) -> None:
+    options, files = drawn
+    frame = live_files([bucket_of(files)])
+    for strategy in (Strategy.MINOR, Strategy.FULL):
+        packed = pack(files, options)
+        bins = (*packed.bins, packed.leftovers) if strategy is Strategy.MINOR else pack_fully(files, options)
+        found = {files[row].name for row in packable(frame, options, strategy)}
+        left_out = found - {each.name for one in bins for each in one}
+        assert len(found) - len(left_out) == sum(map(len, bins))
+        assert len(left_out) <= (strategy is Strategy.FULL), "one small file alone stays as it is"
+
+
+def test_deleted_rows_are_counted_and_told() -> None:
+    options = PackingOptions(small_file_size=70, delete_ratio=0.2)
+    files = (file("a", 90), marked(file("b", 90), deleted=5), marked(file("c", 90), deleted=1))
+    (row,) = judge(options, MIDNIGHT).figures(live_files([Bucket(path_of(b"dt=1", 0), files, 0)])).to_pylist()
+    assert (row["trigger"], row["vector_files"], row["deleted_rows"]) == ("DeletedRows", 2, 6)
+    assert row["detail"].startswith("dt=1 has 1 files with deleted rows to drop")
+    assert row["full_bytes"] == 180
+    unknown = (*files, marked(file("d", 90), deleted=None))
+    (row,) = judge(options, MIDNIGHT).figures(live_files([Bucket(path_of(b"", 0), unknown, 0)])).to_pylist()
+    assert (row["vector_files"], row["deleted_rows"]) == (3, None)
 
 
 @pytest.mark.parametrize(

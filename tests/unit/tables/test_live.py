@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lithify.tables.paimon.metadata.entries import ADD, DELETE
 from lithify.tables.paimon.metadata.entry_columns import NARROW, live_of
+from lithify.tables.paimon.metadata.vector_columns import NOTHING_MARKED, with_vectors
 from lithify.tables.paimon.observing.history import removed_bytes
 from lithify.tables.paimon.observing.live_files import Misfit, applied
 from lithify.tables.paimon.observing.observation_cache import FILES
@@ -57,11 +58,12 @@ def entries(changes: Sequence[Change]) -> pa.Table:
 def in_order(history: Sequence[Sequence[Change]]) -> pa.Table:
     """The changes of some snapshots, in each what it adds first."""
     deltas = [entries(delta).sort_by("kind") for delta in history]
-    return pa.concat_tables([entries([]), *deltas])
+    return with_vectors(pa.concat_tables([entries([]), *deltas]), NOTHING_MARKED)
 
 
 def everything(history: Sequence[Sequence[Change]]) -> pa.Table:
-    return live_of([entries([]), *map(entries, history)]).select(FILES.names)
+    live = live_of([entries([]), *map(entries, history)])
+    return with_vectors(live, NOTHING_MARKED).select(FILES.names)
 
 
 def random_history(rng: Random) -> list[list[Change]]:

@@ -41,6 +41,7 @@ STATE = TableState(
     history=SnapshotHistory(4, 1_767_225_600_000, {5: 100, 7: 2**40}),
     terms="some options",
     judged_millis=1_767_225_600_456,
+    vector_files=frozenset({((b"\x00\x01", 2), "index-1"), ((b"", 0), "index-2")}),
 )
 EMPTY = TableState("/w/db.db/t", "schema-1", 0, None)
 PLACES = [(b"\x00\x01", 2), (b"\x00\x01", 3), (b"", 0)]
@@ -49,11 +50,8 @@ PLACES = [(b"\x00\x01", 2), (b"\x00\x01", 3), (b"", 0)]
 def files(*places: tuple[bytes, int], each: int = 3, size: int = 100) -> pa.Table:
     """Some files in each of some buckets."""
     names = [f"data-{number}" for number in range(each)]
-    rows = [
-        (*place, name, size, 10, b"\x00\xff", b"\x80", 1, 2, 3, 0, 1_767_225_600_000, None, 1_700_000_000)
-        for place in places
-        for name in names
-    ]
+    about = (10, b"\x00\xff", b"\x80", 1, 2, 3, 0, 1_767_225_600_000, None, 1_700_000_000, "index-1", None)
+    rows = [(*place, name, size, *about) for place in places for name in names]
     return frame(rows, FILES)
 
 

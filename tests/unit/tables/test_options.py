@@ -440,6 +440,13 @@ def test_a_wrong_off_peak_ratio_is_named() -> None:
         case({"compaction.min.file-num": "9"}, {"min_files": 9}, id="number of files"),
         case({"compaction.file-num-limit": "1"}, {"max_files": 2}, id="files of a plan, at least two"),
         case({"compaction.force-rewrite-all-files": "true"}, {"force_rewrite": True}, id="all files"),
+        case({"compaction.delete-ratio-threshold": "0.5"}, {}, id="a ratio without deletion vectors"),
+        case({"deletion-vectors.enabled": "true"}, {"delete_ratio": 0.2}, id="deletion vectors"),
+        case(
+            {"deletion-vectors.enabled": "true", "compaction.delete-ratio-threshold": "0.5"},
+            {"delete_ratio": 0.5},
+            id="a ratio of deleted rows",
+        ),
     ],
 )
 def test_how_append_tables_are_packed(options: dict[str, str], changes: dict[str, object]) -> None:

@@ -192,6 +192,8 @@ def test_statistics_of_a_bucket() -> None:
         "bytes": 219 + 2 * SMALL_FILE,
         "rows": 40,
         "delete_rows": 4,
+        "vector_files": 0,
+        "deleted_rows": 0,
         "small_files": 3,
         "level0_files": 2,
         "sorted_runs": 3,

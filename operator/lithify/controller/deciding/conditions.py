@@ -128,6 +128,7 @@ def _append(seen: AppendObservation, findings: tuple[Finding, ...]) -> AppendSum
         due_buckets=min(LARGEST, sum(finding.buckets for finding in findings)),
         max_small_files=seen.max_small_files,
         max_small_files_bucket=_path(seen.max_small_files_bucket),
+        deleted_rows=None if seen.deleted_rows is None else max(0, min(LARGEST, seen.deleted_rows)),
     )
 
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from lithify.resources.policy import CompactionPolicySpec, OffPeakHours, PrimaryKeyTriggers
+from lithify.resources.policy import (
+    AppendTriggers,
+    CompactionPolicySpec,
+    OffPeakHours,
+    PrimaryKeyTriggers,
+)
 from lithify.resources.quantities import quantity_bytes
 from lithify.resources.table import LakeTable
 
@@ -20,8 +25,7 @@ def table_overrides(policy: CompactionPolicySpec | None, table: LakeTable) -> Ma
     options: dict[str, str] = {}
     if policy is not None:
         options |= _triggers(policy.triggers.primary_key)
-        if policy.triggers.append.small_files is not None:
-            options["compaction.min.file-num"] = str(policy.triggers.append.small_files)
+        options |= _append_triggers(policy.triggers.append)
         if policy.off_peak is not None:
             options |= _off_peak(policy.off_peak)
     options |= table.spec.table_options
@@ -48,6 +52,15 @@ def _set_triggers(triggers: PrimaryKeyTriggers) -> Iterator[tuple[str, str]]:
     yield from ((name, f"{min(size, LARGEST_SIZE)} b") for name, size in given.items())
     if triggers.optimization_interval_seconds is not None:
         yield "compaction.optimization-interval", f"{triggers.optimization_interval_seconds} s"
+
+
+def _append_triggers(triggers: AppendTriggers) -> dict[str, str]:
+    options = {}
+    if triggers.small_files is not None:
+        options["compaction.min.file-num"] = str(triggers.small_files)
+    if triggers.delete_ratio_percent is not None:
+        options["compaction.delete-ratio-threshold"] = str(triggers.delete_ratio_percent / 100)
+    return options
 
 
 def _off_peak(hours: OffPeakHours) -> dict[str, str]:

@@ -5,7 +5,8 @@ plan.
 
 Paimon's coordinator of tables without buckets lives as long as a streaming job: leftovers that are too few
 for a bin wait until no file has come during several of its plans, and in a batch job for ever. Here a plan
-remembers nothing, so the age of the newest leftover decides, and a full compaction takes them at once.
+remembers nothing, so the age of the newest leftover decides, and a full compaction takes them at once. A full
+compaction also drops all deleted rows, while Paimon's coordinator leaves large files with few of them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from lithify.clock import wall_millis
-from lithify.planning.bin_packing.packing import Bin, Packed, pack
+from lithify.planning.bin_packing.packing import Bin, Packed, has_many_deleted, pack, pack_fully
 from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.bin_packing.runs import full_run, minor_runs
 from lithify.planning.merge_tree.plan import NO_TRIGGER, Rest
@@ -26,6 +27,9 @@ from lithify.tables.model import Bucket, BucketId, DataFile
 NOTHING_SMALL = "there are no small files to join"
 """Why a bucket has no work under `Strategy.FULL`."""
 
+NOTHING_SMALL_OR_DELETED = "there are no small files to join, and no deleted rows to drop"
+"""Why a bucket of a table with deletion vectors has no work under `Strategy.FULL`."""
+
 
 class PackingTrigger(StrEnum):
     """Why files are joined."""
@@ -33,6 +37,7 @@ class PackingTrigger(StrEnum):
     FULL = "Full"
     SMALL_FILES = "SmallFiles"
     LEFTOVERS = "OldSmallFiles"
+    DELETED_ROWS = "DeletedRows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +96,28 @@ def plan_bucket(
     if strategy is Strategy.FULL:
         bins = _full_bins(bucket, options)
         verdict = PackingVerdict(PackingTrigger.FULL, fired=True, detail="a full compaction was asked for")
-        return PackedUnit(bucket.id, bins, verdict) if bins else Rest(bucket.id, NOTHING_SMALL)
+        return PackedUnit(bucket.id, bins, verdict) if bins else Rest(bucket.id, nothing_to_do(options))
     if options.is_ordered:
         bins = minor_runs(bucket.files, options)
         verdict = _small_files(bins, bucket.files, options)
         return PackedUnit(bucket.id, bins, verdict) if bins else Rest(bucket.id, NO_TRIGGER)
     packed = pack(bucket.files, options)
-    if packed.bins:
-        return PackedUnit(bucket.id, packed.bins, _small_files(packed.bins, bucket.files, options))
-    verdict = _leftovers(packed, options, now)
-    return (
-        PackedUnit(bucket.id, (packed.leftovers,), verdict) if verdict.fired else Rest(bucket.id, NO_TRIGGER)
-    )
+    fired = next((verdict for verdict in _of_packed(bucket, packed, options, now) if verdict.fired), None)
+    if fired is None:
+        return Rest(bucket.id, NO_TRIGGER)
+    return PackedUnit(bucket.id, packed.bins or (packed.leftovers,), fired)
 
 
 def verdicts(bucket: Bucket, options: PackingOptions, now: datetime) -> list[PackingVerdict]:
     """What each trigger of a minor compaction says of a bucket."""
     if options.is_ordered:
         return [_small_files(minor_runs(bucket.files, options), bucket.files, options)]
-    packed = pack(bucket.files, options)
-    return [_small_files(packed.bins, bucket.files, options), _leftovers(packed, options, now)]
+    return _of_packed(bucket, pack(bucket.files, options), options, now)
+
+
+def nothing_to_do(options: PackingOptions) -> str:
+    """Why a bucket has no work under `Strategy.FULL`."""
+    return NOTHING_SMALL if options.delete_ratio is None else NOTHING_SMALL_OR_DELETED
 
 
 def leftovers_due_millis(bucket: Bucket, options: PackingOptions) -> int | None:
@@ -126,8 +133,24 @@ def _full_bins(bucket: Bucket, options: PackingOptions) -> tuple[Bin, ...]:
     if options.is_ordered:
         run = full_run(bucket.files, options)
         return (run,) if run else ()
-    packed = pack(bucket.files, options)
-    return (*packed.bins, *([packed.leftovers] if len(packed.leftovers) > 1 else []))
+    return pack_fully(bucket.files, options)
+
+
+def _of_packed(
+    bucket: Bucket, packed: Packed, options: PackingOptions, now: datetime
+) -> list[PackingVerdict]:
+    """What each trigger says of a bucket without order, the most telling first."""
+    deleted = [] if options.delete_ratio is None else [_deleted_rows(packed, options)]
+    small = _small_files(packed.small_bins, bucket.files, options)
+    return [*deleted, small, _leftovers(packed, options, now)]
+
+
+def _deleted_rows(packed: Packed, options: PackingOptions) -> PackingVerdict:
+    """Small files with any deleted rows are rewritten, and large ones with many."""
+    files = [file for one in packed.vector_bins for file in one]
+    many, percent = sum(has_many_deleted(file, options) for file in files), 100 * (options.delete_ratio or 0)
+    detail = f"{len(files)} files with deleted rows to drop, {many} of them above {percent:g} %"
+    return PackingVerdict(PackingTrigger.DELETED_ROWS, fired=bool(files), detail=detail)
 
 
 def _small_files(

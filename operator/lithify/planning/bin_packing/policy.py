@@ -21,6 +21,8 @@ class PackingOptions:
         max_files: number of small files of a partition that one plan takes at most.
         force_rewrite: whether a full compaction of an ordered bucket rewrites large files, too.
         leftover_millis: age of the newest leftover from which fewer than `min_files` files are compacted.
+        delete_ratio: share of deleted rows above which a file is rewritten, even alone; None if the table has
+            no deletion vectors.
     """
 
     is_ordered: bool = False
@@ -31,6 +33,7 @@ class PackingOptions:
     max_files: int = 100_000
     force_rewrite: bool = False
     leftover_millis: int = 3_600_000
+    delete_ratio: float | None = None
 
     @property
     def full_bin_size(self) -> int:

@@ -39,6 +39,7 @@ from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
 from lithify.tables.paimon.metadata.manifests import Manifests
 from lithify.tables.paimon.metadata.partition_layouts import partition_layouts
 from lithify.tables.paimon.metadata.snapshots import Snapshots
+from lithify.tables.paimon.metadata.vector_columns import marked_files, with_vectors
 from lithify.tables.paimon.metadata.view import View, by_bucket
 from lithify.tables.paimon.options.table_options import TableOptions
 from lithify.tables.paimon.schema.evolution import (
@@ -362,7 +363,9 @@ class PaimonTable:
         self, snapshot: Snapshot, selection: EntrySelection, chosen: Collection[BucketId] | None = None
     ) -> View:
         """The selected files, without those of buckets that are not among the chosen ones."""
+        indexes = self.manifests.indexes(snapshot, selection)
         live = self.manifests.live_columns(snapshot, selection)
+        live = with_vectors(live, marked_files(indexes.vectors))
         layouts = partition_layouts(live)
         files, spans = by_bucket(live, self.bucket_id)
         if chosen is not None:
@@ -370,7 +373,7 @@ class PaimonTable:
         return View(
             snapshot_number=snapshot.id,
             commit_millis=snapshot.time_millis,
-            indexes=self.manifests.indexes(snapshot, selection),
+            indexes=indexes,
             files=files,
             spans=spans,
             order_keys=self.order_keys,

@@ -297,10 +297,10 @@ class TestTablesWithoutLevels:
 
     def test_small_files_are_shown_where_files_are_joined(self) -> None:
         small = AppendObservation(
-            3, max_small_files=40, max_small_files_bucket="dt=1/bucket-0", file_trigger=5
+            3, max_small_files=40, max_small_files_bucket="dt=1/bucket-0", file_trigger=5, deleted_rows=9
         )
         summary = summary_of(replace(BUSY_FLAT, append=small))
-        assert summary.append == AppendSummary(3, 1, 40, "dt=1/bucket-0")
+        assert summary.append == AppendSummary(3, 1, 40, "dt=1/bucket-0", 9)
         assert read(type(summary), plain(summary)) == summary
         long = replace(small, max_small_files_bucket="p=" + "x" * 3000)
         assert read(type(summary), plain(summary_of(replace(FLAT, append=long)))).append is not None

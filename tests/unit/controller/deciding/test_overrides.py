@@ -73,6 +73,14 @@ class TestPlanner:
         assert found.min_files == 12
         assert planned({"triggers": {"append": {"smallFiles": 12}}}) == DEFAULTS
 
+    @pytest.mark.parametrize("percent", [0, 7, 100])
+    def test_gets_the_share_of_deleted_rows_in_append_tables(self, percent: int) -> None:
+        fields = policy(triggers={"append": {"deleteRatioPercent": percent}})
+        options = {**table_overrides(fields, table()), "deletion-vectors.enabled": "true"}
+        found = read_options(options, has_primary_key=False).packing
+        assert found is not None
+        assert (found.delete_ratio, found.min_files) == (percent / 100, 5)
+
     @example(8388608, "Ti")
     @given(st.integers(1, 1 << 40), st.sampled_from(["", "Ki", "Mi", "Gi", "Ti"]))
     def test_gets_sizes_to_the_byte(self, number: int, unit: str) -> None:

@@ -37,10 +37,18 @@ def _inspection(bucket: Bucket, options: PackingOptions, now: datetime) -> Group
         bytes=bucket.size,
         rows=sum(file.rows for file in bucket.files),
         small_files=sum(file.size < options.small_file_size for file in bucket.files),
-        delete_ratio=0.0,
+        delete_ratio=_delete_ratio(bucket),
         triggers=tuple(
             TriggerState(each.trigger.value, each.fired, each.detail)
             for each in verdicts(bucket, options, now)
         ),
         due=planned.trigger if isinstance(planned, PackedUnit) else None,
     )
+
+
+def _delete_ratio(bucket: Bucket) -> float | None:
+    """The share of rows that deletion vectors delete; None if a writer did not count them."""
+    counts = [file.deleted_rows for file in bucket.files]
+    known = [count for count in counts if count is not None]
+    rows = sum(file.rows for file in bucket.files)
+    return sum(known) / max(1, rows) if len(known) == len(counts) else None

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 
 from lithify.clock import Clock
-from lithify.errors import UnsupportedTable
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.planning.bin_packing.packing import Bin
-from lithify.planning.bin_packing.plan import NOTHING_SMALL, PackedUnit, plan_bucket
+from lithify.planning.bin_packing.plan import PackedUnit, nothing_to_do, plan_bucket
 from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.bin_packing.runs import chunks, in_order
 from lithify.planning.merge_tree.plan import NO_TRIGGER, Rest
 from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.files.model import InputFile
+from lithify.tables.files.model import InputFile, VectorLocation
 from lithify.tables.format import Sizing
 from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.append.levels import check_levels
@@ -28,12 +29,16 @@ from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unorde
 from lithify.tables.paimon.compaction.blocking import Blocks
 from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held
 from lithify.tables.paimon.data_files.writer import FileTarget
+from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, locations
 from lithify.tables.paimon.metadata.column_groups import flagged, listed
+from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
 from lithify.tables.paimon.table import PaimonTable
 
 PackingPlan = BucketPlan[PackedUnit]
+NO_VECTORS: Mapping[str, VectorLocation] = MappingProxyType({})
+"""No file has a deletion vector."""
 
 
 def packing_of(table: PaimonTable) -> PackingOptions:
@@ -75,15 +80,18 @@ def plan_run(
         if bucket in waiting:
             continue
         if bucket in resting:
-            planned[bucket] = Rest(bucket, NOTHING_SMALL if strategy is Strategy.FULL else NO_TRIGGER)
+            reason = nothing_to_do(options) if strategy is Strategy.FULL else NO_TRIGGER
+            planned[bucket] = Rest(bucket, reason)
             continue
         with blocks.isolate(bucket):
-            found = view.bucket(bucket, lambda files: packable(files, options))
+            found = view.bucket(bucket, lambda files: packable(files, options, strategy))
             planned[bucket] = plan_bucket(found, options, strategy, now)
     for unit in _units(planned.values()):
         with blocks.isolate(unit.bucket):
             check_levels(table.name, unit.inputs)
-            table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
+            unusual, vectors = view.unusual(unit.bucket, unit.inputs), view.vectors(unit.bucket)
+            table.check_files(unit.bucket, unit.inputs, unusual, vectors)
+            _check_vectors(vectors)
     left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
     blocked, conflicts = blocks.sorted_out()
     return BucketPlan(
@@ -105,6 +113,19 @@ def _resting(view: View, options: PackingOptions, strategy: Strategy) -> frozens
     return frozenset(bucket for bucket in view.spans if (bucket.partition, bucket.bucket) in found)
 
 
+def _check_vectors(indexes: Iterable[VectorIndex]) -> None:
+    """Checks that no file has two deletion vectors; Paimon refuses all commits then.
+
+    Raises:
+        CorruptTable: a file has.
+    """
+    found: set[str] = set()
+    for index in indexes:
+        if twice := found.intersection(index.ranges):
+            raise CorruptTable(index.name, f"another index file has a deletion vector of {min(twice)}, too")
+        found.update(index.ranges)
+
+
 def _units(planned: Iterable[PackedUnit | Rest]) -> list[PackedUnit]:
     return [each for each in planned if isinstance(each, PackedUnit)]
 
@@ -116,8 +137,9 @@ def tasks_of(table: PaimonTable, plan: PackingPlan, sizing: Sizing) -> Iterator[
         if options.is_ordered:
             yield from ((unit, task) for task in _ordered_tasks(table, plan.view, unit, options, sizing))
         else:
+            vectors = _vector_locations(table, plan.view, unit.bucket)
             for files in unit.bins:
-                yield unit, _task(table, plan.view, unit, files, unordered(files), sizing)
+                yield unit, _task(table, plan.view, unit, files, unordered(files), sizing, vectors)
 
 
 def _ordered_tasks(
@@ -139,22 +161,24 @@ def _following(files: Iterable[DataFile]) -> dict[str, DataFile]:
     return {file.name: after for file, after in pairwise(files)}
 
 
+def _vector_locations(table: PaimonTable, view: View, bucket: BucketId) -> dict[str, VectorLocation]:
+    """Where the deletion vectors of a bucket are, by the names of their files."""
+    vectors = view.vectors(bucket)
+    return locations(table.index_folder(bucket), vectors) if vectors else {}
+
+
 def _task(
-    table: PaimonTable, view: View, unit: PackedUnit, files: Bin, numbers: RowNumbers, sizing: Sizing
+    table: PaimonTable,
+    view: View,
+    unit: PackedUnit,
+    files: Bin,
+    numbers: RowNumbers,
+    sizing: Sizing,
+    vectors: Mapping[str, VectorLocation] = NO_VECTORS,
 ) -> PackTask:
     entries = view.entries(unit.bucket, files)
     return PackTask(
-        files=tuple(
-            InputFile(
-                table.path(entry),
-                entry.file.size,
-                entry.file.rows,
-                entry.file.schema_id,
-                run=0,
-                is_copyable=entry.file.embedded_index is None and not entry.file.extra_files,
-            )
-            for entry in entries
-        ),
+        files=tuple(_input_file(table, entry, vectors.get(entry.file.name)) for entry in entries),
         numbers=numbers,
         schemas={file.schema_id: table.schema_of(file.schema_id) for file in files},
         target=FileTarget(
@@ -168,4 +192,17 @@ def _task(
         ),
         storage=table.storage,
         budget=sizing.budget,
+    )
+
+
+def _input_file(table: PaimonTable, entry: ManifestEntry, vector: VectorLocation | None) -> InputFile:
+    file = entry.file
+    return InputFile(
+        table.path(entry),
+        file.size,
+        file.rows,
+        file.schema_id,
+        run=0,
+        vector=vector,
+        is_copyable=True,
     )

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lithify.planning.bin_packing.plan import PackedUnit
-from lithify.tables.format import GroupReport, TaskOutputs
+from lithify.tables.format import GroupReport, TaskOutputs, TaskResult
+from lithify.tables.paimon.append.outputs import PackingOutputs
 from lithify.tables.paimon.append.pack_task import PackTask
+from lithify.tables.paimon.compaction.outputs import Outputs
 from lithify.tables.paimon.compaction.step import CompactionStep, totals
 
 
 class PackingStep(CompactionStep[PackedUnit, PackTask]):
     """A step of a table without a primary key."""
+
+    def _outputs_of(self, done: Sequence[tuple[PackedUnit, TaskResult]]) -> Outputs:
+        return PackingOutputs(self._table, self._plan, done, self._attempt.prefix)
 
     def _report(self, unit: PackedUnit, outputs: TaskOutputs) -> GroupReport:
         return GroupReport(

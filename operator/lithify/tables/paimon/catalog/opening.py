@@ -70,7 +70,6 @@ _NOT_IN_APPEND_TABLES = {
     "chain-table.enabled": "false",
     PRODUCER: "none",
     "data-evolution.enabled": "false",
-    VECTORS: "false",
     "force-lookup": "false",
     "row-tracking.enabled": "false",
 }
@@ -111,7 +110,7 @@ def open_table(address: TableAddress) -> PaimonTable:
             *(
                 _merging_refusals(loaded.table_schema, schema, options)
                 if schema.primary_key
-                else (*_append_refusals(schema.options), *clustering_refusals(schema, options))
+                else (*_append_refusals(schema.options, options), *clustering_refusals(schema, options))
             ),
         ),
         stored_options=stored_options(loaded.table_schema),
@@ -216,8 +215,8 @@ def _merging_refusals(stored: TableSchema, schema: Schema, options: TableOptions
     yield from postponed_refusals(stored, schema, options)
 
 
-def _append_refusals(options: Mapping[str, str]) -> Iterator[str]:
-    """Options that are supported or without effect in primary-key tables only."""
+def _append_refusals(options: Mapping[str, str], parsed: TableOptions) -> Iterator[str]:
+    """Options that are supported or without effect in primary-key tables only, or not together."""
     buckets = options.get("bucket", "-1").strip()
     if not re.fullmatch("-1|0*[1-9][0-9]*", buckets):
         yield f"option bucket = {buckets} in an append table: only -1 and 1 or more have a meaning there"
@@ -225,6 +224,12 @@ def _append_refusals(options: Mapping[str, str]) -> Iterator[str]:
         value = options.get(name, plain)
         if value.strip().lower() != plain:
             yield f"option {name} = {value} in an append table: this release supports it in no such table"
+    if parsed.vectors is not None and parsed.packing is not None and parsed.packing.is_ordered:
+        yield (
+            f"option {VECTORS} = true with bucket = {buckets} in an append table: a DELETE of Paimon does "
+            "not notice when a compaction replaces the files of its bucket, so its rows would come back"
+        )
+    yield from _index_file_refusals(options, parsed)
 
 
 def _order_refusals(options: TableOptions, engine: MergeEngine | None) -> Iterator[str]:
@@ -267,9 +272,17 @@ def _vector_refusals(schema: Schema, options: TableOptions) -> Iterator[str]:
         yield f"{together} {TIME_FIELD}: Paimon does not look up expired rows, so they stay besides new ones"
     if options.snapshot_ordering:
         yield f"{together} sequence.snapshot-ordering = true: this release does not look up rows by snapshots"
-    if options.vectors.in_data_directory and options.locations.external:
+    yield from _index_file_refusals(schema.options, options)
+
+
+def _index_file_refusals(options: Mapping[str, str], parsed: TableOptions) -> Iterator[str]:
+    """Where index files of deletion vectors cannot be."""
+    if parsed.vectors is None:
+        return
+    together = f"option {VECTORS} = true with"
+    if parsed.vectors.in_data_directory and parsed.locations.external:
         yield f"{together} index-file-in-data-file-dir = true and data-file.external-paths: they go there"
-    if schema.options.get(_INDEX_PATH, "").strip():
+    if options.get(_INDEX_PATH, "").strip():
         yield f"{together} {_INDEX_PATH}: index files of deletion vectors lie there, too"
 
 

@@ -16,6 +16,7 @@ from lithify.tables.format import TaskOutputs
 from lithify.tables.model import BucketId, OrderKey
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.tables.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange
+from lithify.tables.paimon.deletion_vectors.sharing import SharedVectorChange
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
 
 
@@ -37,7 +38,7 @@ class BucketChange:
     upgraded: tuple[ManifestEntry, ...]
     output_level: int
     outputs: TaskOutputs
-    vectors: VectorChange = NO_VECTORS
+    vectors: VectorChange | SharedVectorChange = NO_VECTORS
 
     @property
     def added(self) -> tuple[FileMeta, ...]:
@@ -119,20 +120,19 @@ def _unpaired_vectors(
 ) -> str | None:
     """Why deletion vectors and files would not belong together, None if they do.
 
-    The vectors that the run has read must still be the bucket's, and each vector needs its file: if another
-    compaction has replaced the file, the rows that ours deletes in it would live on in its place.
+    Vectors of files that the run replaces must be those that it has read: rows that others have deleted
+    since then would come back. And each vector that it writes needs its file: if another compaction has
+    replaced the file, the rows that ours deletes in it would live on in its place.
 
     Args:
         change: the change.
         others: names of the live files that are no inputs of it.
         vectors: the bucket's deletion vectors in the newest snapshot.
     """
-    if {index.name for index in vectors} != {index.name for index in change.vectors.before}:
+    if change.vectors.is_outdated(vectors, {entry.file.name for entry in change.removed}):
         return "another commit has changed the deletion vectors"
-    if change.vectors.written is None:
-        return None
     stay = {*others, *(entry.file.name for entry in change.upgraded)}
-    gone = sorted(change.vectors.written.ranges.keys() - stay)
+    gone = sorted({name for index in change.vectors.written for name in index.ranges} - stay)
     return f"{gone[0]} is no longer there, of which rows are to be deleted" if gone else None
 
 

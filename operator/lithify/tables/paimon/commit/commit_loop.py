@@ -319,15 +319,17 @@ class Committer:
 
     def _index_manifest(self, changes: Sequence[Change], base: Snapshot, writer: str) -> str | None:
         """The base's index manifest, or a new one if deletion vectors change."""
-        replaced = {
-            (change.bucket.partition, change.bucket.bucket): change.vectors.after
+        vectors = [
+            ((change.bucket.partition, change.bucket.bucket), change.vectors)
             for change in changes
-            if isinstance(change, BucketChange) and change.vectors.is_new
-        }
-        if not replaced:
+            if isinstance(change, BucketChange)
+        ]
+        removed = frozenset(index.name for _, each in vectors for index in each.removed)
+        added = [(place, index) for place, each in vectors for index in each.written]
+        if not removed and not added:
             name: str | None = base.index_manifest
             return name
-        return self._table.manifests.write_indexes(base, replaced, f"index-manifest-{writer}-0")
+        return self._table.manifests.write_indexes(base, removed, added, f"index-manifest-{writer}-0")
 
     def _merge(self, listed: Sequence[ManifestFileMeta], writer: str) -> MergedManifests:
         """The base's manifests, merged where due; reuses the last try's merge if its base was continued."""
@@ -373,8 +375,8 @@ class Committer:
 def new_paths(table: PaimonTable, change: Change) -> list[str]:
     """The paths of the files that a change adds."""
     paths = [path for bucket, file in change.placed for path in file.paths(table.folder(bucket))]
-    index = change.vectors.written if isinstance(change, BucketChange) else None
-    return paths if index is None else [*paths, f"{table.index_folder(change.bucket)}/{index.name}"]
+    indexes = change.vectors.written if isinstance(change, BucketChange) else ()
+    return [*paths, *(f"{table.index_folder(change.bucket)}/{index.name}" for index in indexes)]
 
 
 def _schema_id(statistics: str) -> object:

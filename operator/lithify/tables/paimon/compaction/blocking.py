@@ -63,5 +63,9 @@ class Blocks:
         return Block(bucket, error, told)
 
     def _has_moved_on(self, bucket: BucketId, error: MissingFile) -> bool:
-        live = (self._table.live_now([bucket]) or {}).get(bucket, ())
-        return all(not error.path.endswith(entry.file.name) for entry in live)
+        view = self._table.view_of([bucket])
+        if view is None:
+            return True
+        indexes = (index.name for index in view.vectors(bucket))
+        names = (*(name for name, _ in view.names(bucket)), *indexes)
+        return not error.path.endswith(names)

@@ -22,6 +22,7 @@ from lithify.tables.paimon.compaction.blocking import Blocks
 from lithify.tables.paimon.compaction.plan import BucketPlan, BucketUnit
 from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of, deserialize
 from lithify.tables.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange, maintain
+from lithify.tables.paimon.deletion_vectors.sharing import SharedVectorChange
 from lithify.tables.paimon.layout.file_names import index_file_name
 from lithify.tables.paimon.table import PaimonTable
 
@@ -90,7 +91,7 @@ class Outputs:
             vectors=self._vectors(unit, {file.name for file in unit.rewritten}),
         )
 
-    def _vectors(self, unit: BucketUnit, rewritten: Collection[str]) -> VectorChange:
+    def _vectors(self, unit: BucketUnit, rewritten: Collection[str]) -> VectorChange | SharedVectorChange:
         """The deletion vectors of a unit's bucket; writes them if they change.
 
         Raises:

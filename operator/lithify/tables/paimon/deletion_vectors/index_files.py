@@ -1,13 +1,14 @@
-"""Index files of deletion vectors: one for each bucket, with the vectors of its data files one after another.
+"""Index files of deletion vectors: each has the vectors of some data files of a bucket one after another.
 
-Called by `table`, which lists them, by readers of data files, and by `writing`. The format is that of
+Called by `table`, which lists them, by readers of data files, and by `maintaining` and `sharing`. A bucket
+has one index file; tables without buckets may have several for each partition. The format is that of
 Paimon's `DeletionVectorsIndexFile`: a version byte, then the vectors; where each of them lies is in the index
 manifest only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -61,6 +62,11 @@ def located(folder: str, index: VectorIndex, file: str) -> VectorLocation:
     """Where the vector of a data file is, for its reader."""
     found = index.ranges[file]
     return VectorLocation(f"{folder}/{index.name}", found.offset, found.length)
+
+
+def locations(folder: str, indexes: Iterable[VectorIndex]) -> dict[str, VectorLocation]:
+    """Where the vectors of some index files in a folder are, by the names of their data files."""
+    return {name: located(folder, index, name) for index in indexes for name in index.ranges}
 
 
 def read_vector(storage: Storage, location: VectorLocation, file: InputFile | None = None) -> DeletionVector:

@@ -1,13 +1,13 @@
 """The deletion vectors of one bucket after a compaction: which are kept, changed, dropped, and written.
 
-Called by `primary_key.outputs` on the driver, after the tasks. Follows Paimon's `BucketedDvMaintainer`: all
+Called by `compaction.outputs` on the driver, after the tasks. Follows Paimon's `BucketedDvMaintainer`: all
 vectors of a bucket are in one index file, which is written again if any of them changes. Two differences:
 vectors of files that no longer exist are dropped at once, and a bucket without any has no index file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,9 +39,24 @@ class VectorChange:
     is_new: bool = False
 
     @property
-    def written(self) -> VectorIndex | None:
-        """The index file that was written, if any."""
-        return self.after if self.is_new else None
+    def removed(self) -> tuple[VectorIndex, ...]:
+        """The index files that are replaced or dropped."""
+        return self.before if self.is_new else ()
+
+    @property
+    def written(self) -> tuple[VectorIndex, ...]:
+        """The index files that were written."""
+        return (self.after,) if self.is_new and self.after is not None else ()
+
+    def is_outdated(self, found: Iterable[VectorIndex], rewritten: Collection[str]) -> bool:
+        """Whether another commit has changed vectors that this compaction has read or replaces.
+
+        Args:
+            found: the bucket's index files in the newest snapshot.
+            rewritten: the data files that are replaced.
+        """
+        del rewritten  # a bucket has one index file, so any change concerns it
+        return {index.name for index in found} != {index.name for index in self.before}
 
 
 NO_VECTORS = VectorChange()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from string import ascii_letters
 from typing import Any
@@ -49,6 +50,7 @@ from lithify.tables.paimon.metadata.entries import (
 from lithify.tables.paimon.metadata.entry_selection import EntrySelection
 from lithify.tables.paimon.metadata.metadata_files import Unpacked, check_version, unpack
 from lithify.tables.paimon.metadata.snapshot_files import LATEST_MILLIS
+from lithify.tables.paimon.metadata.vector_columns import VECTOR_COLUMNS, has_vectors
 from lithify.tables.paimon.observing.bucket_statistics import PLACE
 
 _AT_A_TIME = 2 << 20
@@ -119,8 +121,12 @@ NARROW = pa.schema([*((name, kind) for name, (_, kind) in {**_OF_ENTRY, **_OF_FI
 """The columns of a frame without statistics."""
 _STATISTICS: Columns = {**_OF_FILE_STATISTICS, **_OF_KEY_STATS, **_OF_VALUE_STATS}
 _WITH_STATISTICS = pa.schema([*NARROW, *((name, kind) for name, (_, kind) in _STATISTICS.items())])
-PLANNED = tuple(name for name in DataFile.__slots__ if name not in ("handle", "has_vector"))
-"""The frame columns that planning needs, in the order of `DataFile`'s fields."""
+_NOT_OF_ENTRIES = ("handle", "has_vector", *VECTOR_COLUMNS.names)
+PLANNED = tuple(name for name in DataFile.__slots__ if name not in _NOT_OF_ENTRIES)
+"""The frame columns that planning needs, in the order of `DataFile`'s fields.
+
+`VECTOR_COLUMNS` are optional.
+"""
 
 
 def _stored(*columns: Columns, **records: pa.DataType) -> pa.StructType:
@@ -218,7 +224,18 @@ def data_files(
         columns = [keys(whole(frame[name])) if name in _BOUNDS else listed(frame[name]) for name in PLANNED]
     except (CorruptTable, UnsupportedTable) as error:
         raise _with_file(error, frame, keys) from error
-    return tuple(map(DataFile, *columns, range(len(frame)) if handles is None else handles))
+    files = tuple(map(DataFile, *columns, range(len(frame)) if handles is None else handles))
+    return _with_vectors(files, frame)
+
+
+def _with_vectors(files: tuple[DataFile, ...], frame: pa.Table) -> tuple[DataFile, ...]:
+    if not has_vectors(frame):
+        return files
+    names, deleted = (listed(frame[name]) for name in VECTOR_COLUMNS.names)
+    return tuple(
+        file if name is None else replace(file, has_vector=True, vector_file=name, deleted_rows=rows)
+        for file, name, rows in zip(files, names, deleted, strict=True)
+    )
 
 
 def _with_file(

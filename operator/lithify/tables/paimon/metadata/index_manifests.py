@@ -7,10 +7,9 @@ deletion vectors are interpreted here; the others are carried on as they are. Th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
 
 from fastavro import writer
 from pypaimon.manifest import avro_codec
@@ -72,12 +71,18 @@ def index_names(content: bytes) -> set[str]:
     return {record["_FILE_NAME"] for record in _records(content)}
 
 
-def replaced(content: bytes | None, changes: Mapping[Place, VectorIndex | None], codec: str) -> bytes | None:
+def replaced(
+    content: bytes | None,
+    removed: Collection[str],
+    added: Iterable[tuple[Place, VectorIndex]],
+    codec: str,
+) -> bytes | None:
     """An index manifest in which some buckets have other deletion vectors.
 
     Args:
         content: the previous index manifest, None if there is none.
-        changes: the new index file of each of these buckets, None if it has no deletion vectors any more.
+        removed: names of the index files of deletion vectors that it no longer has.
+        added: its new ones, each with its bucket.
         codec: Avro codec by Paimon's name.
 
     Returns:
@@ -87,12 +92,12 @@ def replaced(content: bytes | None, changes: Mapping[Place, VectorIndex | None],
         ValueError, LookupError, EOFError: the previous one cannot be read, or not be written again because it
             is of a later format.
     """
-    kept = [record for record in _all_fields(content) if not _is_replaced(record, changes)]
-    added = [_record(place, index) for place, index in changes.items() if index is not None]
-    if not kept and not added:
+    kept = [record for record in _all_fields(content) if not _is_removed(record, removed)]
+    records = [*kept, *(_record(place, index) for place, index in added)]
+    if not records:
         return None
     sink = BytesIO()
-    writer(sink, INDEX_MANIFEST_ENTRY_SCHEMA, [*kept, *added], codec=avro_codec(codec))
+    writer(sink, INDEX_MANIFEST_ENTRY_SCHEMA, records, codec=avro_codec(codec))
     return sink.getvalue()
 
 
@@ -117,8 +122,8 @@ def _place(record: Record) -> Place:
     return record["_PARTITION"], record["_BUCKET"]
 
 
-def _is_replaced(record: Record, changes: Mapping[Place, Any]) -> bool:
-    return record["_INDEX_TYPE"] == DELETION_VECTORS and _place(record) in changes
+def _is_removed(record: Record, removed: Collection[str]) -> bool:
+    return record["_INDEX_TYPE"] == DELETION_VECTORS and record["_FILE_NAME"] in removed
 
 
 def _vector_index(record: Record) -> VectorIndex:

@@ -7,7 +7,7 @@ columns (`entry_columns`); only merged ones are processed record by record.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -153,13 +153,18 @@ class Manifests:
             return index_names(content)
 
     def write_indexes(
-        self, base: Snapshot, changes: Mapping[Place, VectorIndex | None], name: str
+        self,
+        base: Snapshot,
+        removed: Collection[str],
+        added: Iterable[tuple[Place, VectorIndex]],
+        name: str,
     ) -> str | None:
         """Writes the index manifest that follows a snapshot's; None if no index file is left.
 
         Args:
             base: the snapshot.
-            changes: the new deletion vectors of some buckets, None if there are none any more.
+            removed: names of the index files of deletion vectors that the snapshot no longer has.
+            added: its new ones, each with its bucket.
             name: the file's name.
 
         Raises:
@@ -169,7 +174,7 @@ class Manifests:
         previous: str | None = base.index_manifest
         content = None if previous is None else self.content(previous)
         with _reading(self.path(previous or name), "index manifest"):
-            written = replaced(content, changes, self._options.compression)
+            written = replaced(content, removed, added, self._options.compression)
         if written is None:
             return None
         self._flush(name, written)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
@@ -49,8 +49,8 @@ class View:
         snapshot_number: the snapshot.
         commit_millis: when it was committed.
         indexes: its index files; deletion vectors of the selected buckets only.
-        files: the files, a row each, as narrow columns (see `entry_columns`), and whether they are usual;
-            those of a bucket are adjacent.
+        files: the files, a row each, as narrow columns (see `entry_columns`), with `VECTOR_COLUMNS`, and
+            whether they are usual; those of a bucket are adjacent.
         spans: first row and number of rows of each bucket in `files`.
         order_keys: converts key bounds to order keys.
         layouts: by partition, the real buckets of partitions that have postponed rows.
@@ -96,9 +96,6 @@ class View:
         else:
             numbers = wanted(rows)
             files = data_files(taken(rows, numbers), self.order_keys, numbers.tolist())
-        marked = {name for index in self.vectors(bucket) for name in index.ranges}
-        if marked:
-            files = tuple(replace(file, has_vector=file.name in marked) for file in files)
         return Bucket(bucket, files, total)
 
     def entries(self, bucket: BucketId, files: Sequence[DataFile]) -> list[ManifestEntry]:

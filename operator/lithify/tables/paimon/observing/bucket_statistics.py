@@ -6,6 +6,8 @@ and by inspections. Pure: knows nothing of keys, options or time.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +21,7 @@ from lithify.tables.paimon.metadata.column_groups import (
     taken,
     with_columns,
 )
+from lithify.tables.paimon.metadata.vector_columns import has_vectors
 
 _NEVER = np.iinfo(np.int64).max
 PLACE = ("partition", "bucket")
@@ -42,7 +45,9 @@ def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
         - `created_millis`: creation time of the newest file, by its writer's wall clock;
         - `highest_level`: the highest level that has files;
         - `highest_bytes`, `highest_created_millis`: `bytes` and `created_millis` of that level alone;
-        - `earliest`: the earliest time in the rows of all files, null if unknown for all.
+        - `earliest`: the earliest time in the rows of all files, null if unknown for all;
+        - `vector_files`: number of files with a deletion vector, as far as the frame has `VECTOR_COLUMNS`;
+        - `deleted_rows`: rows that these delete, null if the writer of a vector did not count them.
     """
     groups = ColumnGroups(files, PLACE)
     size, level, created = (integers(files[name]) for name in ("size", "level", "created_millis"))
@@ -63,7 +68,19 @@ def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
         "highest_created_millis": groups.max(np.where(is_highest, created, np.iinfo(np.int64).min)),
     }
     places = taken(files.select(PLACE), groups.firsts)
-    return with_columns(places, **figures, earliest=_earliest(groups, files))
+    return with_columns(places, **figures, earliest=_earliest(groups, files), **_deleted(groups, files))
+
+
+def _deleted(groups: ColumnGroups, files: pa.Table) -> dict[str, Any]:
+    if not has_vectors(files):
+        none = np.zeros(len(groups), dtype=np.int64)
+        return {"vector_files": none, "deleted_rows": none}
+    is_marked, is_counted = ~is_null(files["vector_file"]), ~is_null(files["deleted_rows"])
+    deleted = groups.sum(integers(files["deleted_rows"]))
+    return {
+        "vector_files": groups.sum(is_marked),
+        "deleted_rows": nullable(deleted, ~groups.any(is_marked & ~is_counted)),
+    }
 
 
 def _earliest(groups: ColumnGroups, files: pa.Table) -> pa.Array:

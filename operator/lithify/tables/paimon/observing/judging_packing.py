@@ -19,6 +19,7 @@ from lithify.tables.paimon.append.levels import check_levels
 from lithify.tables.paimon.append.packable import packable, rests
 from lithify.tables.paimon.metadata.column_groups import Flags, listed, taken, with_columns
 from lithify.tables.paimon.metadata.entry_columns import data_files
+from lithify.tables.paimon.metadata.vector_columns import has_vectors
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, problem_of
 from lithify.tables.paimon.observing.judging import UNCOUNTED, Judge, Judgement
 
@@ -43,27 +44,32 @@ class PackingJudge(Judge):
 
     def _judge(self, bucket_id: BucketId, files: pa.Table, *, rests_minor: bool) -> Judgement:
         try:
-            rows = packable(files, self.packing)
-            found = data_files(taken(files, rows), self.order_keys)
-            check_levels(self.table, found)
+            full = self._bucket(bucket_id, files, Strategy.FULL)
+            has_same = self.packing.delete_ratio is None or not has_vectors(files)
+            bucket = full if has_same else self._bucket(bucket_id, files, Strategy.MINOR)
         except BUCKET_ERRORS as error:
             return Judgement(
                 problem=problem_of(error, self.table),
                 is_corrupt=isinstance(error, CorruptTable),
                 fingerprint=fingerprint_of(zip(listed(files["name"]), listed(files["level"]), strict=True)),
             )
-        bucket = Bucket(bucket_id, found, UNCOUNTED)
         minor = None if rests_minor else plan_bucket(bucket, self.packing, Strategy.MINOR, self.now)
-        full = plan_bucket(bucket, self.packing, Strategy.FULL, self.now)
+        fully = plan_bucket(full, self.packing, Strategy.FULL, self.now)
         due = minor if isinstance(minor, PackedUnit) else None
         later = None if due else leftovers_due_millis(bucket, self.packing)
         return Judgement(
             trigger=None if due is None else due.trigger,
             detail=None if due is None else f"{self._place(bucket_id)} has {due.reason}",
             is_picked=due is not None,
-            full_bytes=full.read_bytes if isinstance(full, PackedUnit) else None,
+            full_bytes=fully.read_bytes if isinstance(fully, PackedUnit) else None,
             due_at=None if later is None else epoch_of_wall(later, self.now.tzinfo),
         )
+
+    def _bucket(self, bucket: BucketId, files: pa.Table, strategy: Strategy) -> Bucket:
+        """The files that a plan may take."""
+        found = data_files(taken(files, packable(files, self.packing, strategy)), self.order_keys)
+        check_levels(self.table, found)
+        return Bucket(bucket, found, UNCOUNTED)
 
     def _place(self, bucket: BucketId) -> str:
         partition, _, name = bucket.path.rpartition("/")

@@ -8,7 +8,7 @@ missing delta), a full read follows. Reads metadata only and writes nothing exce
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
@@ -31,6 +31,9 @@ from lithify.tables.paimon.metadata.column_groups import (
 )
 from lithify.tables.paimon.metadata.entries import ADD
 from lithify.tables.paimon.metadata.entry_columns import live_of
+from lithify.tables.paimon.metadata.entry_selection import EVERYTHING, Place
+from lithify.tables.paimon.metadata.index_manifests import Indexes
+from lithify.tables.paimon.metadata.vector_columns import NOTHING_MARKED, marked_files, with_vectors
 from lithify.tables.paimon.observing.appended import read_appended, update_appended
 from lithify.tables.paimon.observing.bucket_statistics import PLACE
 from lithify.tables.paimon.observing.history import read_history, removed_bytes, update_history
@@ -83,13 +86,15 @@ def read(
 
     def look(snapshot: Snapshot) -> tuple[TableState, pa.Table]:
         removed, read_to = _known_removals(table, known, snapshot)
-        figures = _judged_parts(table, snapshot, target, judge)
+        indexes = _indexes(table, snapshot)
+        figures = _judged_parts(table, snapshot, indexes, target, judge)
         state = replace(
             empty,
             newest=mark_of(snapshot),
-            index_types=table.manifests.index_types(snapshot),
+            index_types=indexes.types,
             history=read_history(table, snapshot, removed, read_to),
             appended=read_appended(table, figures),
+            vector_files=_vector_files(indexes),
         )
         return state, figures
 
@@ -159,12 +164,26 @@ def is_still_there(table: PaimonTable, mark: SnapshotMark) -> bool:
     return found is not None and mark_of(found) == mark
 
 
-def _judged_parts(table: PaimonTable, snapshot: Snapshot, target: ObservationCache, judge: Judge) -> pa.Table:
+def _indexes(table: PaimonTable, snapshot: Snapshot) -> Indexes:
+    """The index files of a snapshot, with deletion vectors only if the table's planning depends on them."""
+    packing = table.options.packing
+    depends = packing is not None and packing.delete_ratio is not None
+    return table.manifests.indexes(snapshot, EVERYTHING if depends else None)
+
+
+def _vector_files(indexes: Indexes) -> frozenset[tuple[Place, str]]:
+    return frozenset((place, index.name) for place, found in indexes.vectors.items() for index in found)
+
+
+def _judged_parts(
+    table: PaimonTable, snapshot: Snapshot, indexes: Indexes, target: ObservationCache, judge: Judge
+) -> pa.Table:
     """Puts all live files into the cache; returns the figures of their buckets."""
     target.clear()
+    marked = marked_files(indexes.vectors)
     figures = [judge.figures(FILES.empty_table())]
     for live in _live_parts(table, snapshot, target):
-        files = live.select(FILES.names)
+        files = with_vectors(live, marked).select(FILES.names)
         target.put(files)
         figures.append(judge.figures(files))
     return pa.concat_tables(figures)
@@ -209,13 +228,16 @@ def _updated(table: PaimonTable, cache: ObservationCache, snapshot: Snapshot, ju
         steps = _steps(table, state, snapshot)
         deltas = {step.id: table.manifests.delta_columns(step) for step in steps}
         removed = {number: removed_bytes(delta) for number, delta in deltas.items()}
+        indexes = _indexes(table, snapshot)
         after = replace(
             state,
             newest=mark_of(snapshot),
-            index_types=table.manifests.index_types(snapshot),
+            index_types=indexes.types,
+            vector_files=_vector_files(indexes),
             history=update_history(table, snapshot, {**state.history.removed, **removed}, state.history),
         )
-        figures = _up_to_date(cache, _applied_to(cache, list(deltas.values()), judge), judge)
+        fresh = _applied_to(cache, list(deltas.values()), indexes, judge)
+        figures = _up_to_date(cache, fresh, judge)
         after = replace(after, appended=update_appended(table, state.appended, steps, figures))
         cache.save(_judged(after, judge), figures)
     except (Misfit, MissingFile, Damaged):
@@ -223,7 +245,9 @@ def _updated(table: PaimonTable, cache: ObservationCache, snapshot: Snapshot, ju
     return True
 
 
-def _applied_to(cache: ObservationCache, deltas: Sequence[pa.Table], judge: Judge) -> pa.Table:
+def _applied_to(
+    cache: ObservationCache, deltas: Sequence[pa.Table], indexes: Indexes, judge: Judge
+) -> pa.Table:
     """Caches the files of touched buckets after the deltas; returns the figures of all buckets.
 
     Raises:
@@ -233,18 +257,32 @@ def _applied_to(cache: ObservationCache, deltas: Sequence[pa.Table], judge: Judg
     figures = cache.figures
     if not deltas:
         return figures
-    changes = pa.concat_tables(_added_first(delta.select(["kind", *FILES.names])) for delta in deltas)
-    touched = taken(changes.select(PLACE), ColumnGroups(changes, PLACE).firsts)
+    columns = ["kind", *FILES.names]
+    unmarked = (with_vectors(delta, NOTHING_MARKED).select(columns) for delta in deltas)
+    changes = pa.concat_tables(map(_added_first, unmarked))
+    remarked = _places(place for place, _ in _vector_files(indexes) ^ cache.state.vector_files)
+    remarked = flagged(remarked, is_among(remarked, figures, PLACE))  # others have no files, or new ones
+    touched = pa.concat_tables([changes.select(PLACE), remarked])
+    touched = taken(touched, ColumnGroups(touched, PLACE).firsts)
+    marked = marked_files(indexes.vectors)
     known = places_in(touched, figures, PLACE)
     files_of = np.append(integers(figures["files"]), 0)  # index -1: buckets that did not exist before
     touched = with_columns(touched, files=files_of[known])
     fresh = [flagged(figures, ~is_among(figures, touched, PLACE))]
     for places in _portions(touched):
         of_places = flagged(changes, is_among(changes, places, PLACE))
-        files = applied(cache.files_in(places), of_places)
+        files = with_vectors(applied(cache.files_in(places), of_places), marked)
         cache.put(files, emptied=flagged(places, ~is_among(places, files, PLACE)))
         fresh.append(judge.figures(files))
     return pa.concat_tables(fresh)
+
+
+def _places(places: Iterable[Place]) -> pa.Table:
+    """Buckets as rows of `PLACE`."""
+    distinct = sorted(set(places))
+    columns = ([place[number] for place in distinct] for number in range(len(PLACE)))
+    schema = pa.schema([FILES.field(name) for name in PLACE])
+    return pa.table([pa.array(*each) for each in zip(columns, schema.types, strict=True)], schema=schema)
 
 
 def _added_first(delta: pa.Table) -> pa.Table:

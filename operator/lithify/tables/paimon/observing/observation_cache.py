@@ -28,6 +28,8 @@ from lithify.tables.paimon.metadata.column_groups import (
     listed,
     taken,
 )
+from lithify.tables.paimon.metadata.entry_selection import Place
+from lithify.tables.paimon.metadata.vector_columns import VECTOR_COLUMNS
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, in_order_of_places
 
 FILES = pa.schema(
@@ -46,11 +48,12 @@ FILES = pa.schema(
         "created_millis": pa.int64(),
         "delete_rows": pa.int64(),
         "earliest": pa.int64(),
+        **{field.name: field.type for field in VECTOR_COLUMNS},
     }
 )
 """The cached columns of each file: what planning needs."""
 
-_FORMAT = 4
+_FORMAT = 5
 _CHECKSUM = 4
 """Bytes of the checksum before compressed content."""
 _NOT_KEPT = (OSError, ValueError, LookupError, TypeError, AttributeError)
@@ -104,6 +107,7 @@ class TableState:
         terms: the options with which its buckets were judged, see `Judge.terms`.
         judged_millis: when, in milliseconds since the epoch; figures hold from then on.
         appended: snapshots since the last full compaction, if the table counts them.
+        vector_files: the index files of deletion vectors, each with its bucket, if planning depends on them.
     """
 
     root: str
@@ -115,6 +119,7 @@ class TableState:
     terms: str = ""
     judged_millis: int = 0
     appended: tuple[int, ...] = ()
+    vector_files: frozenset[tuple[Place, str]] = frozenset()
 
 
 class ObservationCache:
@@ -295,6 +300,9 @@ def _encoded(state: TableState) -> bytes:
         "terms": state.terms,
         "judged": state.judged_millis,
         "appended": state.appended,
+        "vectors": [
+            [partition.hex(), bucket, name] for (partition, bucket), name in sorted(state.vector_files)
+        ],
     }
     return json.dumps(content).encode()
 
@@ -314,6 +322,9 @@ def _decoded(header: bytes) -> TableState:
         terms=content["terms"],
         judged_millis=content["judged"],
         appended=tuple(content["appended"]),
+        vector_files=frozenset(
+            ((bytes.fromhex(partition), bucket), name) for partition, bucket, name in content["vectors"]
+        ),
     )
 
 

@@ -136,6 +136,7 @@ def _append(figures: pa.Table, file_trigger: int) -> AppendObservation:
         max_small_files=most,
         max_small_files_bucket=bucket if most else None,
         file_trigger=file_trigger,
+        deleted_rows=None if figures["deleted_rows"].null_count else _sum(figures, "deleted_rows"),
     )
 
 

@@ -66,11 +66,15 @@ class DueWork:
 
 
 def delete_percent(figures: pa.Table) -> int | None:
-    """Rows that retract their key, in per cent; None if a writer did not count them."""
-    if figures["delete_rows"].null_count:
+    """Rows that retract their key or are deleted by vectors, in per cent; None if not counted.
+
+    The vectors of merge trees are not among the figures.
+    """
+    if figures["delete_rows"].null_count or figures["deleted_rows"].null_count:
         return None
-    deletes, rows = (int(integers(figures[name]).sum()) for name in ("delete_rows", "rows"))
-    return int(min(100, 100 * deletes // max(1, rows)))
+    names = ("delete_rows", "deleted_rows", "rows")
+    retracting, deleted, rows = (int(integers(figures[name]).sum()) for name in names)
+    return int(min(100, 100 * (retracting + deleted) // max(1, rows)))
 
 
 def size_amplification_percent(figures: pa.Table) -> int | None:

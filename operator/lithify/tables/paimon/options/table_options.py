@@ -53,6 +53,7 @@ _POSTPONED = -2
 _UPDATE_BEFORE, _DELETE = 1, 3
 
 _TIME_RETAINED = 3_600_000
+_DELETE_RATIO = 0.2
 _LARGEST_SIZE = 1 << 62
 _MOST_COMMITS = 10_000
 """Maximum number of commits to count: an observation may have to read as many snapshots."""
@@ -151,10 +152,12 @@ class VectorOptions:
     Attributes:
         is_wide: whether new ones have the 64-bit form.
         in_data_directory: whether index files are in the directories of their buckets.
+        index_file_size: bytes at which index files roll in tables without buckets.
     """
 
     is_wide: bool
     in_data_directory: bool
+    index_file_size: int = 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +253,7 @@ def read_options(
         delta_commits=_delta_commits(reader, changelog.producer),
         check_millis=reader.optional("continuous.discovery-interval", parse_millis),
         postponed=_postponed(reader, ignores_deletes=ignores_deletes),
-        packing=None if has_primary_key else _packing(reader, target),
+        packing=None if has_primary_key else _packing(reader, target, has_vectors=vectors is not None),
         clustering=None if has_primary_key else read_clustering(reader, policy),
         changelog=changelog,
         changelog_files=read_file_options(reader, options, of_changelogs=True)
@@ -293,7 +296,7 @@ def retention(options: Mapping[str, str]) -> SnapshotRetention:
     )
 
 
-def _packing(reader: OptionReader, target: int) -> PackingOptions:
+def _packing(reader: OptionReader, target: int, *, has_vectors: bool) -> PackingOptions:
     """How small files are joined; the rows of a bucket have an order if there are several buckets."""
     default = PackingOptions()
     return PackingOptions(
@@ -304,7 +307,13 @@ def _packing(reader: OptionReader, target: int) -> PackingOptions:
         min_files=reader.integer("compaction.min.file-num", default.min_files),
         max_files=max(2, reader.integer("compaction.file-num-limit", default.max_files)),
         force_rewrite=reader.boolean("compaction.force-rewrite-all-files", default=False),
+        delete_ratio=_delete_ratio(reader) if has_vectors else None,
     )
+
+
+def _delete_ratio(reader: OptionReader) -> float:
+    ratio = reader.optional("compaction.delete-ratio-threshold", as_ratio)
+    return _DELETE_RATIO if ratio is None else ratio
 
 
 def _vectors(reader: OptionReader) -> VectorOptions | None:
@@ -313,6 +322,7 @@ def _vectors(reader: OptionReader) -> VectorOptions | None:
     return VectorOptions(
         is_wide=reader.boolean("deletion-vectors.bitmap64", default=False),
         in_data_directory=reader.boolean("index-file-in-data-file-dir", default=False),
+        index_file_size=reader.size("deletion-vector.index-file.target-size", 2 << 20),
     )
 
 

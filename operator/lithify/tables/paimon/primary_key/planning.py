@@ -31,7 +31,7 @@ from lithify.tables.paimon.compaction.blocking import Blocks
 from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held
 from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
 from lithify.tables.paimon.data_files.writer import FileTarget
-from lithify.tables.paimon.deletion_vectors.index_files import located
+from lithify.tables.paimon.deletion_vectors.index_files import locations
 from lithify.tables.paimon.metadata.entries import (
     APPEND_SOURCE,
     COMPACT_SOURCE,
@@ -295,9 +295,7 @@ def _known_keys(table: PaimonTable, part: TaskPlan) -> KeyRange:
 def _vector_locations(table: PaimonTable, view: View, unit: Unit) -> dict[str, VectorLocation]:
     """Where the deletion vectors of a unit's bucket are, by the names of their files."""
     folder = table.index_folder(unit.bucket) if view.vectors(unit.bucket) else ""
-    return {
-        name: located(folder, index, name) for index in view.vectors(unit.bucket) for name in index.ranges
-    }
+    return locations(folder, view.vectors(unit.bucket))
 
 
 def _expired_rows(table: PaimonTable, before: int | None) -> ExpiredRows | None:

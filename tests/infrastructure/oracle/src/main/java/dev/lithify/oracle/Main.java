@@ -11,6 +11,7 @@ import dev.lithify.oracle.protocol.Op;
 import dev.lithify.oracle.protocol.Server;
 import dev.lithify.oracle.table.ChangelogOp;
 import dev.lithify.oracle.table.Commits;
+import dev.lithify.oracle.table.DeleteOps;
 import dev.lithify.oracle.table.FileIndexOp;
 import dev.lithify.oracle.table.FileOps;
 import dev.lithify.oracle.table.GenerateOp;
@@ -58,6 +59,7 @@ public final class Main {
         ops.put("ping", args -> "pong");
         new SchemaOps(tables).register(ops);
         new WriteOps(tables, commits).register(ops);
+        new DeleteOps(tables, commits).register(ops);
         ops.put("generate", new GenerateOp(tables));
         new ReadOps(tables).register(ops);
         ops.put("changelog", new ChangelogOp(tables));

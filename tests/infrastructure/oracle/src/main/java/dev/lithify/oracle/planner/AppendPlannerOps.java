@@ -6,9 +6,12 @@ import dev.lithify.oracle.protocol.Op;
 import dev.lithify.oracle.table.Tables;
 
 import org.apache.paimon.append.AppendPlans;
+import org.apache.paimon.io.DataFileMeta;
 import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.source.DeletionFile;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -32,11 +35,24 @@ public final class AppendPlannerOps {
         List<Object> results = new ArrayList<>();
         for (Args single : args.objects("cases")) {
             FileStoreTable tuned = table.copy(single.textMap("options"));
-            results.add(AppendPlans.coordinated(tuned, PlannedFiles.files(single), single.integer("plans", 1)).stream()
+            List<List<List<DataFileMeta>>> plans = AppendPlans.coordinated(
+                    tuned, PlannedFiles.files(single), vectors(single), single.integer("plans", 1));
+            results.add(plans.stream()
                     .map(plan -> plan.stream().map(PlannedFiles::names).toList())
                     .toList());
         }
         return results;
+    }
+
+    /** A file with a {@code vectorFile} has deleted rows; nobody has counted them if {@code deletedRows} is absent. */
+    private static Map<String, DeletionFile> vectors(Args single) {
+        Map<String, DeletionFile> vectors = new HashMap<>();
+        for (Args file : single.objects("files")) {
+            file.findText("vectorFile").ifPresent(index -> vectors.put(
+                    file.text("name"),
+                    new DeletionFile(index, 1, 1, file.findNumber("deletedRows").orElse(null))));
+        }
+        return vectors;
     }
 
     private static Object picks(Args single) {

@@ -3,9 +3,11 @@ package org.apache.paimon.append;
 import org.apache.paimon.data.BinaryRow;
 import org.apache.paimon.io.DataFileMeta;
 import org.apache.paimon.table.FileStoreTable;
+import org.apache.paimon.table.source.DeletionFile;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ExecutorService;
 
@@ -16,10 +18,16 @@ import java.util.concurrent.ExecutorService;
 public final class AppendPlans {
     private AppendPlans() {}
 
-    /** The tasks of several plans in a row of one coordinator, which sees the files before the first. */
+    /**
+     * The tasks of several plans in a row of one coordinator, which sees the files before the first.
+     *
+     * @param vectors the deletion vectors of some of the files, by their names; only for tables that have them
+     */
     public static List<List<List<DataFileMeta>>> coordinated(
-            FileStoreTable table, List<DataFileMeta> files, int plans) {
+            FileStoreTable table, List<DataFileMeta> files, Map<String, DeletionFile> vectors, int plans) {
         AppendCompactCoordinator coordinator = new AppendCompactCoordinator(table, false);
+        vectors.forEach((name, vector) ->
+                coordinator.dvMaintainer(BinaryRow.EMPTY_ROW).putDeletionFile(name, vector));
         coordinator.notifyNewFiles(BinaryRow.EMPTY_ROW, files);
         List<List<List<DataFileMeta>>> planned = new ArrayList<>();
         for (int number = 0; number < plans; number++) {
