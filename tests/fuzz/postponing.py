@@ -40,7 +40,11 @@ def is_waiting(file: DataFile) -> bool:
 
 
 def assert_moved_as_by_java(
-    oracle: Oracle, table: Table, folder: Path, target: int, in_copy: Callable[[], AbstractContextManager[None]]
+    oracle: Oracle,
+    table: Table,
+    folder: Path,
+    target: int,
+    in_copy: Callable[[], AbstractContextManager[None]],
 ) -> None:
     """We move all postponed rows, and Java does so in a copy: the same records are in the same buckets.
 
@@ -64,9 +68,8 @@ def assert_moved_as_by_java(
     ours, theirs = (_records(oracle, each, partitions) for each in (table, java))
     assert ours == theirs
     if target >= TARGET:
-        mine, its = (
-            [file for file in oracle.files(each) if str(file.partition) in partitions] for each in (table, java)
-        )
+        for_each = (oracle.files(each) for each in (table, java))
+        mine, its = ([file for file in files if str(file.partition) in partitions] for files in for_each)
         assert described(mine) == described(its)
     shutil.rmtree(str(java.warehouse))
 

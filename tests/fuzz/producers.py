@@ -48,8 +48,8 @@ def draw_producer(
     if random.random() < 0.5 or set_later & {*IGNORE, "num-levels"} or {*options} & {*IGNORE}:
         return {}
     same_columns = _keeps_columns(steps)
-    kinds = [*key.values(), *values.values()]
-    has_lookups = same_columns and not any(kind.startswith(_NOT_LOOKED_UP) for kind in kinds)
+    kinds = [*key.values(), *values.values(), *_later_kinds(changes)]
+    has_lookups = not any(kind.startswith(_NOT_LOOKED_UP) for kind in kinds)
     engine = options.get("merge-engine")
     producers = [] if engine == FIRST_ROW else ["input", *["full-compaction"] * 4]
     producers += ["lookup"] * 4 if has_lookups else []
@@ -70,7 +70,11 @@ def draw_producer(
 
 
 def draw_details(
-    random: Random, options: Mapping[str, str], formats: Sequence[str], kinds: Sequence[str], steps: Sequence[Step]
+    random: Random,
+    options: Mapping[str, str],
+    formats: Sequence[str],
+    kinds: Sequence[str],
+    steps: Sequence[Step],
 ) -> dict[str, str]:
     """How the files of a changelog are written, and when compactions of the table are due.
 
@@ -113,6 +117,12 @@ def _formats_too(formats: Sequence[str], kinds: Sequence[str], *, keeps_columns:
 
 def _keeps_columns(steps: Sequence[Step]) -> bool:
     return all("set_option" in change for change in _changes(steps))
+
+
+def _later_kinds(changes: Sequence[Change]) -> Sequence[str]:
+    """The types that columns, or parts of them, get by changes."""
+    added = [change["add_column"]["type"] for change in changes if "add_column" in change]
+    return [*added, *(change["update_type"][1] for change in changes if "update_type" in change)]
 
 
 def _changes(steps: Sequence[Step]) -> Sequence[Change]:

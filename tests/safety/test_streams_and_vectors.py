@@ -22,7 +22,16 @@ from support.comparing.streams import assert_stream_is_the_table
 from support.comparing.vectors import cardinality, unpaired
 from support.crashes import SETTLED
 from support.runs import Held, Outcome, run_inline, start
-from support.tables import copy_of, expire, journals, kept_journals, make_plain, put_over, stray_files, upserts
+from support.tables import (
+    copy_of,
+    expire,
+    journals,
+    kept_journals,
+    make_plain,
+    put_over,
+    stray_files,
+    upserts,
+)
 
 pytestmark = pytest.mark.oracle
 
