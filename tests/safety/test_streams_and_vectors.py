@@ -21,6 +21,7 @@ from lithify.faults import POINTS
 from support.comparing.streams import assert_stream_is_the_table
 from support.comparing.vectors import cardinality, unpaired
 from support.crashes import SETTLED
+from support.races import step_before
 from support.runs import Held, Outcome, run_inline, start
 from support.tables import (
     copy_of,
@@ -209,6 +210,24 @@ def test_a_commit_that_is_renamed_over_ours(oracle: Oracle, table: Table, kind: 
 
     assert outcome.code == 0, outcome.error
     assert outcome.report["commit_tries"] == 2
+    assert_nothing_is_lost(oracle, table, kind, rows)
+
+
+def test_a_rollback_while_our_snapshot_gets_its_name(
+    oracle: Oracle, table: Table, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The base is gone, and another snapshot has its number: ours is taken back with all that it named."""
+    rows = rows_in_the_end(oracle, table, take_the_last_commit_back)
+
+    step_before(
+        monkeypatch,
+        (Path, "hardlink_to"),
+        lambda: take_the_last_commit_back(oracle, table),
+        matches=lambda source: "snapshot-" in source.name,
+    )
+    report = run_inline(table)
+
+    assert report.rounds == 2
     assert_nothing_is_lost(oracle, table, kind, rows)
 
 
