@@ -30,7 +30,6 @@ from infrastructure.oracle.model import Row
 from support.comparing.rows import Value, create, draw_keys, draw_row, positive, values_of
 from support.tables import expire, stray_files
 
-
 _CHANGELOGS = 1000
 
 
