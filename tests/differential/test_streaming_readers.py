@@ -89,7 +89,7 @@ def next_of(table: Table) -> int:
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_consumer_in_the_middle_of_the_stream_reads_on(oracle: Oracle, tmp_path: Path, name: str) -> None:
-    """It lags behind and stops after each snapshot; all that it has not read is kept when snapshots expire."""
+    """It lags behind and stops after each snapshot; what it has not read is kept when snapshots expire."""
     ours, java = make(oracle, tmp_path, TABLES[name])
     begun = False
     for number in range(ROUNDS):

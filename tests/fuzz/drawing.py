@@ -103,8 +103,7 @@ class _Draw:
         key_values = random.choice([2, 10, 40, 150])
         taken: Sequence[Step] = steps.draw()
         # Drawn apart, too: there were histories before there were changelogs.
-        if not is_postponed:
-            self._log_changes(key, values, taken)
+        self._log_changes(key, values, taken)
         readers, taken = draw_readers(Random(f"readers of {self._seed}"), taken)
         return History(
             seed=self._seed,
@@ -118,7 +117,9 @@ class _Draw:
         )
 
     def _log_changes(self, key: Mapping[str, str], values: Mapping[str, str], steps: Sequence[Step]) -> None:
-        """Options of a changelog and of lookups."""
+        """Options of a changelog and of lookups, which are not supported with postponed buckets."""
+        if self._options["bucket"] == "-2":
+            return
         producer = draw_producer(Random(f"changelog of {self._seed}"), self._options, key, values, steps)
         self._options.update(producer)
         details, kinds = Random(f"changelog files of {self._seed}"), [*key.values(), *values.values()]
