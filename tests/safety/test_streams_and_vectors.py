@@ -37,6 +37,8 @@ from support.tables import (
 pytestmark = pytest.mark.oracle
 
 CLEANING = ("condemned", "orphans-deleted")
+DUE = {"num-sorted-run.compaction-trigger": "2", "num-levels": "6"}
+"""Options with which minor compactions of all kinds find something to do."""
 OUTLIVING = {"changelog.num-retained.min": "50"}
 """More than a table retains of snapshots: streams can be read from the beginning whatever expires."""
 Step = Callable[[Oracle, Table], object]
@@ -72,7 +74,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 @pytest.fixture(scope="module")
 def model(oracle: Oracle, kind: Kind, tmp_path_factory: pytest.TempPathFactory) -> Table:
     """Two buckets with files at the top, in a level below it, and in level 0; vectors at the top."""
-    options = {"write-only": "true", **OUTLIVING, **kind.options}
+    options = {"write-only": "true", **DUE, **OUTLIVING, **kind.options}
     table = make_plain(oracle, tmp_path_factory.mktemp("model"), buckets=2, commits=2, keys=400, **options)
     oracle.manager_round(table, full=True, commit=True)
     oracle.write(table, [*upserts(range(20, 50), "new"), ["-D", 100, None, None]])
