@@ -37,7 +37,7 @@ from support.tables import (
 pytestmark = pytest.mark.oracle
 
 CLEANING = ("condemned", "orphans-deleted")
-DUE = {"num-sorted-run.compaction-trigger": "2", "num-levels": "6"}
+DUE = {"num-sorted-run.compaction-trigger": "1", "num-levels": "6"}
 """Options with which minor compactions of all kinds find something to do."""
 OUTLIVING = {"changelog.num-retained.min": "50"}
 """More than a table retains of snapshots: streams can be read from the beginning whatever expires."""
