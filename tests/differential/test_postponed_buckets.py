@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infrastructure.oracle.client import DataFile, KeyValue, Oracle, Table
+from infrastructure.oracle.client import Oracle, Table
 from lithify.errors import UnsupportedTable
 from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
+from support.comparing.postponed import contents, described
 from support.runs import NOTHING_TO_DO, run_inline
 from support.tables import copy_of
 
@@ -122,36 +123,6 @@ CASES = [
         "thin files in orc", options={"file.format": "orc", "data-file.thin-mode": "true"}, moved_by_java=(1,)
     ),
 ]
-
-
-def contents(oracle: Oracle, table: Table) -> dict[tuple[Any, int, int], list[list[KeyValue]]]:
-    """The records of all files by partition, bucket and level."""
-    found: dict[tuple[Any, int, int], list[list[KeyValue]]] = {}
-    for file in sorted(oracle.files(table), key=lambda file: (file.min_sequence, file.max_sequence)):
-        rows = oracle.kv_rows(table, file.name, file.partition, file.bucket)
-        found.setdefault((str(file.partition), file.bucket, file.level), []).append(rows)
-    return found
-
-
-def described(files: Sequence[DataFile]) -> list[tuple[Any, ...]]:
-    """What manifests say of files, without names, sizes and times."""
-    return sorted(
-        (
-            str(file.partition),
-            file.bucket,
-            file.total_buckets,
-            file.level,
-            file.rows,
-            str(file.min_key),
-            str(file.max_key),
-            file.min_sequence,
-            file.max_sequence,
-            file.delete_rows,
-            file.file_source,
-            file.schema_id,
-        )
-        for file in files
-    )
 
 
 @pytest.mark.sampled(6)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 from fuzz.changes import Columns
 from fuzz.engines import DEDUPLICATE, FIRST_ROW, IGNORE, PARTIAL_UPDATE, draw_engine, draw_engine_options
 from fuzz.expiring import draw_expiry, expires
-from fuzz.history import History
+from fuzz.history import History, Step
 from fuzz.merging import REMOVE, draw_aggregation, draw_late_functions
 from fuzz.options import FORMATS, VECTORS, draw_of_columns, draw_options, draw_shredded
-from fuzz.producers import draw_producer
+from fuzz.postponing import draw_postponed
+from fuzz.producers import draw_details, draw_producer
 from fuzz.steps import Steps
+from fuzz.streaming import draw_readers
 from fuzz.types import Atom
 from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without_nan
 
@@ -21,6 +23,7 @@ _AGGREGATING = 0.3
 _EXPIRING = 0.15
 _SKETCHING = 0.5
 _MARKED = 0.2
+_POSTPONED = 0.08
 _NO_PARTITION = ("BYTES", "BINARY(3)", "VARBINARY", "VARIANT")
 _OF_OTHER_LENGTHS = (
     *("DECIMAL(4, 4)", "DECIMAL(19, 3)", "VARCHAR(3)", "VARBINARY(5)", "TIME(1)"),
@@ -94,22 +97,41 @@ class _Draw:
         self._options.update(self._vectors([*key.values()]))
         if "rowkind.field" in self._options:
             values["kind"] = "STRING"
-        rescales = not partition and self._options["bucket"] != "-1"
+        is_postponed = self._postpone(moving)
+        rescales = not (partition or is_postponed or self._options["bucket"] == "-1")
         steps = Steps(random, self._options, self._columns, self._formats, rescales=rescales)
         key_values = random.choice([2, 10, 40, 150])
-        taken = tuple(steps.draw())
+        taken: Sequence[Step] = steps.draw()
         # Drawn apart, too: there were histories before there were changelogs.
-        producer = draw_producer(Random(f"changelog of {self._seed}"), self._options, key, values, taken)
+        self._log_changes(key, values, taken)
+        readers, taken = draw_readers(Random(f"readers of {self._seed}"), taken)
         return History(
             seed=self._seed,
             partition=partition,
             moving=moving,
             key=key,
             values=values,
-            options={**self._options, **producer},
+            options={**self._options, **readers},
             key_values=key_values,
-            steps=taken,
+            steps=tuple(taken),
         )
+
+    def _log_changes(self, key: Mapping[str, str], values: Mapping[str, str], steps: Sequence[Step]) -> None:
+        """Options of a changelog and of lookups, which are not supported with postponed buckets."""
+        if self._options["bucket"] == "-2":
+            return
+        producer = draw_producer(Random(f"changelog of {self._seed}"), self._options, key, values, steps)
+        self._options.update(producer)
+        details, kinds = Random(f"changelog files of {self._seed}"), [*key.values(), *values.values()]
+        self._options.update(draw_details(details, self._options, self._formats, kinds, steps))
+
+    def _postpone(self, moving: Sequence[str]) -> bool:
+        """Whether compactions choose the buckets of rows; drawn apart, too."""
+        random = Random(f"postponed buckets of {self._seed}")
+        if moving or VECTORS in self._options or random.random() >= _POSTPONED:
+            return False
+        self._options = draw_postponed(random, self._options)
+        return True
 
     def _vectors(self, key: Sequence[str]) -> dict[str, str]:
         """Options of a table with deletion vectors, drawn apart, too.

@@ -110,11 +110,11 @@ def _refuses_deletes(options: Mapping[str, str], name: str) -> bool:
 def is_stable(options: Mapping[str, str]) -> bool:
     """Whether readers see the same before and after a compaction, whatever it takes in.
 
-    Readers of first-row, or of tables with deletion vectors, see nothing of level 0. Partial updates with
-    deletes or functions are not associative: what a compaction of some files leaves adds up to something
-    else, with Java as well. Readers see rows that are due to expire.
+    Readers of first-row, or of tables with deletion vectors, see nothing of level 0, and no reader sees
+    postponed rows. Partial updates with deletes or functions are not associative: what a compaction of some
+    files leaves adds up to something else, with Java as well. Readers see rows that are due to expire.
     """
-    if expires(options) or options.get("deletion-vectors.enabled") == "true":
+    if expires(options) or options.get("deletion-vectors.enabled") == "true" or options["bucket"] == "-2":
         return False
     engine = options.get("merge-engine", DEDUPLICATE)
     if engine == PARTIAL_UPDATE:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -86,6 +86,17 @@ class FastForward:
     """Java gives the main branch the snapshots of the other one; the steps that follow are on main again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Consume:
+    """A streaming reader with a consumer id reads on.
+
+    Attributes:
+        plans: how many snapshots it reads at most, None for all.
+    """
+
+    plans: int | None
+
+
 Beside: TypeAlias = Write | JavaCompacts | Alter | Rescale | MergeManifests | RollBack | Expire
 
 
@@ -110,7 +121,12 @@ class Compact:
     early: bool = False
 
 
-Step: TypeAlias = Beside | Tag | Branch | FastForward | Compact
+Step: TypeAlias = Beside | Tag | Branch | FastForward | Consume | Compact
+
+
+def with_beside(steps: Sequence[Step]) -> list[Step]:
+    """All steps, those beside our compactions, too."""
+    return [*steps, *(other for step in steps if isinstance(step, Compact) for other in step.beside)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +157,11 @@ class History:
     def has_orc(self) -> bool:
         """Whether any file may be ORC."""
         return "orc" in f"{[*self.options.values()]} {self.steps}"
+
+    @property
+    def is_postponed(self) -> bool:
+        """Whether compactions choose the buckets of rows."""
+        return self.options.get("bucket") == "-2"
 
     @property
     def aggregates(self) -> bool:

@@ -23,10 +23,14 @@ from fuzz.history import (
 )
 from fuzz.memory import Memory
 from fuzz.moving import bucket_of, with_moves
+from fuzz.postponing import is_waiting, real_buckets
+from fuzz.streaming import Kept, is_decoupled
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from support.comparing.rows import Value, create, draw_keys, draw_row, positive, values_of
 from support.tables import expire, stray_files
+
+_CHANGELOGS = 1000
 
 
 class Java:
@@ -69,8 +73,7 @@ class Java:
             case Write():
                 self._write(table, step)
             case JavaCompacts(full):
-                low = {"num-sorted-run.compaction-trigger": "3"}
-                oracle.compact(table, full=full, options=low)
+                self.compact(table, {"num-sorted-run.compaction-trigger": "3"}, full=full)
             case Alter(changes):
                 self._alter(table, changes)
             case Rescale(buckets, write):
@@ -79,10 +82,30 @@ class Java:
             case MergeManifests():
                 oracle.compact_manifests(table)
             case Expire():
-                expire(oracle, table)
-                self._memory.forget_snapshots()
+                self._expire(table)
             case RollBack(by):
                 self._roll_back(table, by)
+
+    def compact(self, table: Table, options: Mapping[str, str], *, full: bool) -> None:
+        """Compacts as a dedicated job does, which moves postponed rows to their buckets before."""
+        oracle, buckets = self._oracle, real_buckets(self.now(table).options)
+        if buckets and any(is_waiting(file) for file in oracle.files(table)):
+            oracle.move_postponed(table, options={"write-only": "true"})
+        oracle.compact(table, full=full, options={**options, **buckets})
+
+    def round(self, table: Table, *, full: bool) -> None:
+        """One round of the compaction manager of each bucket."""
+        buckets = real_buckets(self.now(table).options)
+        self._oracle.manager_round(table, full=full, commit=True, options=buckets)
+
+    def _expire(self, table: Table) -> None:
+        if is_decoupled(self.now(table).options):
+            kept = Kept(self._oracle, table)
+            expire(self._oracle, table, outlived_by=_CHANGELOGS)
+            kept.check()
+        else:
+            expire(self._oracle, table)
+        self._memory.forget_snapshots()
 
     def _roll_back(self, table: Table, by: int) -> None:
         numbers = [snapshot["id"] for snapshot in self._oracle.snapshots(table)]

@@ -15,12 +15,14 @@ from random import Random
 from typing import Any
 
 from fuzz.engines import is_stable
-from fuzz.history import Branch, Compact, FastForward, History, Step, Tag
+from fuzz.history import Branch, Compact, Consume, FastForward, History, Step, Tag
 from fuzz.java import Java
 from fuzz.memory import Memory
 from fuzz.metadata import asks, misled, standing
 from fuzz.outside import Outside
-from fuzz.producers import written_changes
+from fuzz.postponing import assert_moved_as_by_java
+from fuzz.producers import assert_changelog_files_agree, written_changes
+from fuzz.streaming import CONSUMER, assert_streams_agree, is_replayable
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.job.steps import Commits
@@ -28,7 +30,8 @@ from lithify.rewriting.budget import Budget
 from lithify.sizes import parse_size
 from lithify.tables.format import Sizing
 from support.comparing.rounds import TARGET, Round, assert_rounds_agree
-from support.comparing.vectors import deleted
+from support.comparing.streams import assert_stream_is_the_table
+from support.comparing.vectors import deleted, unpaired
 from support.races import Meanwhile
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
@@ -61,9 +64,11 @@ class _Play:
             self._take(step)
         self._memory.check()
         rows = self._oracle.read(self._table)
-        self._oracle.compact(self._table, options={"compaction.force-rewrite-all-files": "true"})
+        self._java.compact(self._table, {"compaction.force-rewrite-all-files": "true"}, full=True)
         if is_stable(self._history.options):
             assert self._oracle.read(self._table) == rows, "Java has compacted our files"
+        if is_replayable(self._history):
+            assert_stream_is_the_table(self._oracle, self._table)
 
     def _take(self, step: Step) -> None:
         match step:
@@ -75,6 +80,8 @@ class _Play:
                     self._compact_alone(step)
                     for other in step.beside:
                         self._java.take(self._table, other)
+            case Consume(plans):
+                self._oracle.consume(self._table, CONSUMER, plans)
             case Tag():
                 self._memory.tag()
             case Branch():
@@ -89,19 +96,21 @@ class _Play:
                 self._java.take(self._table, step)
 
     def _compact_alone(self, step: Compact) -> None:
-        oracle, table = self._oracle, self._table
-        rows, before, outside = oracle.read(table), oracle.files(table), self._outside.files
+        oracle, table, outside = self._oracle, self._table, self._outside.files
+        target = parse_size(self._java.now(table).options.get("target-file-size", "128 mb"))
+        if self._history.is_postponed:
+            assert_moved_as_by_java(oracle, table, self._folder, target, self._outside.of_copy)
+        rows, before = oracle.read(table), oracle.files(table)
         newest = max((int(snapshot["id"]) for snapshot in oracle.snapshots(table)), default=0)
         java = copy_of(table, self._folder / "java")
         with self._outside.of_copy():
-            oracle.manager_round(java, full=step.full, commit=True)
+            self._java.round(java, full=step.full)
             if self._history.aggregates:
                 rows = oracle.read(java)  # what is merged first makes a difference
         self._run(step)
         if not is_stable(self._history.options):
             rows = oracle.read(java)
         assert oracle.read(table) == rows
-        target = parse_size(self._java.now(table).options.get("target-file-size", "128 mb"))
         key = [*self._history.key.values()]
         of_ours, of_java = (Round(each, before, oracle.files(each), target, key) for each in (table, java))
         assert_rounds_agree(oracle, of_ours, of_java)
@@ -109,7 +118,11 @@ class _Play:
         ours, theirs = (standing(oracle, each, with_manifests=is_whole) for each in (table, java))
         assert ours == theirs
         assert written_changes(oracle, table, newest) == written_changes(oracle, java, newest)
+        if is_whole and step.task_bytes is None:
+            assert_changelog_files_agree(oracle, table, java, newest)
+        assert_streams_agree(oracle, table, java, newest)
         assert deleted(oracle, table) == deleted(oracle, java)
+        assert len(unpaired(oracle, table)) <= len(unpaired(oracle, java))
         if step.full:
             self._ask(rows, java)
         self._leave(java, outside)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
+from support.comparing.streams import assert_stream_is_the_table
 from support.runs import Held, clean_up, run_inline, start
 from support.tables import append, make_plain, stray_files, upserts
 
@@ -22,19 +23,6 @@ def make(oracle: Oracle, warehouse: Path, producer: str) -> Table:
     run_inline(table)
     oracle.write(table, [*upserts(range(20, 50), "new"), ["-D", 5, None, None]])
     return table
-
-
-def assert_stream_is_the_table(oracle: Oracle, table: Table) -> None:
-    """All changes since the first snapshot, one by one, make the rows of the table."""
-    rows: dict[int, list[object]] = {}
-    for changes in oracle.changelog(table, from_snapshot=1).values():
-        for kind, key, *values in changes:
-            if kind in ("-U", "-D"):
-                assert rows.pop(key) == values
-            else:
-                assert key not in rows
-                rows[key] = values
-    assert rows == {key: values for _, key, *values in oracle.read(table)}
 
 
 @pytest.mark.sampled(3, each="producer")

@@ -35,9 +35,11 @@ def append(oracle: Oracle, table: Table, mark: str = "late") -> int:
     return oracle.write(table, upserts(range(25, 40), mark))
 
 
-def expire(oracle: Oracle, table: Table) -> int:
-    """Expires all snapshots but the newest."""
-    return oracle.expire_snapshots(table, retain_max=1, retain_min=1, older_than=FAR_FUTURE)
+def expire(oracle: Oracle, table: Table, *, outlived_by: int | None = None) -> int:
+    """Expires all snapshots but the newest; so many changelogs live on, if that is said."""
+    return oracle.expire_snapshots(
+        table, retain_max=1, retain_min=1, older_than=FAR_FUTURE, changelog_retain_max=outlived_by
+    )
 
 
 def copy_of(table: Table, warehouse: Path) -> Table:

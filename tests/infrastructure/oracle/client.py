@@ -217,6 +217,21 @@ class Oracle:
         )
         return {part["snapshot"]: part["rows"] for part in reply}
 
+    def consume(
+        self,
+        table: Table,
+        consumer: str,
+        plans: int | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> dict[int, list[Row]]:
+        """What a streaming reader with a consumer id gets of each snapshot since it stopped.
+
+        A consumer that has read nothing yet begins with all rows of the newest snapshot. It stops after
+        `plans` snapshots that have rows for it, else at the end, and its progress is written down.
+        """
+        reply = self.call("consume", **table.args(), consumer=consumer, plans=plans, options=options)
+        return {part["snapshot"]: part["rows"] for part in reply}
+
     def kv_rows(
         self, table: Table, file: str, partition: Partition | None = None, bucket: int = 0
     ) -> list[KeyValue]:
@@ -371,11 +386,33 @@ class Oracle:
     # Maintenance
 
     def expire_snapshots(
-        self, table: Table, retain_max: int, retain_min: int = 1, older_than: int | None = None
+        self,
+        table: Table,
+        retain_max: int,
+        retain_min: int = 1,
+        older_than: int | None = None,
+        changelog_retain_max: int | None = None,
     ) -> int:
-        """Expires what exceeds `retain_max` or is of before `older_than` (epoch millis); returns how many."""
+        """Expires what exceeds `retain_max` or is of before `older_than` (epoch millis); returns how many.
+
+        If more changelogs are retained, those of expired snapshots live on.
+        """
         reply = self.call(
             "expire_snapshots",
+            **table.args(),
+            retain_max=retain_max,
+            retain_min=retain_min,
+            older_than=older_than,
+            changelog_retain_max=changelog_retain_max,
+        )
+        return int(reply["expired"])
+
+    def expire_changelogs(
+        self, table: Table, retain_max: int, retain_min: int = 1, older_than: int | None = None
+    ) -> int:
+        """Does the same to changelogs that have outlived their snapshots."""
+        reply = self.call(
+            "expire_changelogs",
             **table.args(),
             retain_max=retain_max,
             retain_min=retain_min,

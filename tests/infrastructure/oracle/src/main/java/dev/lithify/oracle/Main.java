@@ -9,7 +9,6 @@ import dev.lithify.oracle.planner.ClusterPlannerOps;
 import dev.lithify.oracle.planner.PlannerOps;
 import dev.lithify.oracle.protocol.Op;
 import dev.lithify.oracle.protocol.Server;
-import dev.lithify.oracle.table.ChangelogOp;
 import dev.lithify.oracle.table.Commits;
 import dev.lithify.oracle.table.DeleteOps;
 import dev.lithify.oracle.table.FileIndexOp;
@@ -22,6 +21,7 @@ import dev.lithify.oracle.table.ManifestOps;
 import dev.lithify.oracle.table.PlanBench;
 import dev.lithify.oracle.table.ReadOps;
 import dev.lithify.oracle.table.SchemaOps;
+import dev.lithify.oracle.table.StreamOps;
 import dev.lithify.oracle.table.Tables;
 import dev.lithify.oracle.table.WriteOps;
 
@@ -62,7 +62,7 @@ public final class Main {
         new DeleteOps(tables, commits).register(ops);
         ops.put("generate", new GenerateOp(tables));
         new ReadOps(tables).register(ops);
-        ops.put("changelog", new ChangelogOp(tables));
+        new StreamOps(tables).register(ops);
         new FileOps(tables).register(ops);
         new ManifestOps(tables).register(ops);
         ops.put("bench_plan", new PlanBench(tables));

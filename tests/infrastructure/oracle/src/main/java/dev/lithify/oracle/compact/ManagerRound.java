@@ -8,7 +8,9 @@ import org.apache.paimon.disk.IOManager;
 import org.apache.paimon.index.IndexFileMeta;
 import org.apache.paimon.io.CompactIncrement;
 import org.apache.paimon.io.DataIncrement;
+import org.apache.paimon.mergetree.Levels;
 import org.apache.paimon.mergetree.MergeTreeWriter;
+import org.apache.paimon.mergetree.compact.ForceUpLevel0Compaction;
 import org.apache.paimon.mergetree.compact.MergeTreeCompactManager;
 import org.apache.paimon.operation.AbstractFileStoreWrite;
 import org.apache.paimon.operation.AbstractFileStoreWrite.WriterContainer;
@@ -19,6 +21,7 @@ import org.apache.paimon.table.sink.TableWriteImpl;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * One single round of the real compaction manager of a bucket: triggered once, waited for, and not asked again,
@@ -50,6 +53,7 @@ final class ManagerRound {
         MergeTreeWriter writer = mergeTree(container);
         try {
             MergeTreeCompactManager manager = (MergeTreeCompactManager) writer.compactManager();
+            countAttempts(manager);
             manager.triggerCompaction(full);
             Optional<CompactResult> result = manager.getCompactionResult(true);
             if (result.isEmpty()) {
@@ -63,6 +67,19 @@ final class ManagerRound {
                     message(bucket, container.totalBuckets, result.get()));
         } finally {
             writer.close();
+        }
+    }
+
+    /**
+     * A gentle strategy counts how often it was asked. A writer asks after each file that it writes to level 0, so
+     * here it counts as asked before once for each of these files but the last, and never more often than that counts.
+     */
+    private static void countAttempts(MergeTreeCompactManager manager) {
+        if (Peek.field(manager, "strategy") instanceof ForceUpLevel0Compaction strategy
+                && strategy.maxCompactInterval() != null) {
+            int files = ((Levels) Peek.field(manager, "levels")).level0().size();
+            AtomicInteger count = (AtomicInteger) Peek.field(strategy, "compactTriggerCount");
+            count.set(Math.min(files, strategy.maxCompactInterval()) - 1);
         }
     }
 

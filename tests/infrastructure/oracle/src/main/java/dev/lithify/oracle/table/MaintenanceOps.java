@@ -25,6 +25,7 @@ public final class MaintenanceOps {
 
     public void register(Map<String, Op> ops) {
         ops.put("expire_snapshots", this::expireSnapshots);
+        ops.put("expire_changelogs", this::expireChangelogs);
         ops.put("create_tag", this::createTag);
         ops.put("delete_tag", args -> done(() -> tables.table(args).deleteTag(args.text("tag"))));
         ops.put("create_branch", this::createBranch);
@@ -45,16 +46,35 @@ public final class MaintenanceOps {
         return null;
     }
 
-    /** What exceeds {@code retain_max} goes, and of the rest what is older than {@code older_than}, if given. */
+    /**
+     * What exceeds {@code retain_max} goes, and of the rest what is older than {@code older_than}, if given. With
+     * {@code changelog_retain_max}, changelogs live on without their snapshots.
+     */
     private Object expireSnapshots(Args args) throws Exception {
-        long age = System.currentTimeMillis() - args.number("older_than", 0);
-        ExpireConfig config = ExpireConfig.builder()
+        ExpireConfig.Builder config = ExpireConfig.builder()
                 .snapshotRetainMax(args.integer("retain_max"))
                 .snapshotRetainMin(args.integer("retain_min", 1))
-                .snapshotTimeRetain(Duration.ofMillis(age))
-                .build();
-        int expired = tables.table(args).newExpireSnapshots().config(config).expire();
+                .snapshotTimeRetain(age(args));
+        if (args.has("changelog_retain_max")) {
+            config.changelogRetainMax(args.integer("changelog_retain_max"));
+        }
+        int expired = tables.table(args).newExpireSnapshots().config(config.build()).expire();
         return Json.object("expired", expired);
+    }
+
+    /** The same of changelogs that have outlived their snapshots. */
+    private Object expireChangelogs(Args args) throws Exception {
+        ExpireConfig config = ExpireConfig.builder()
+                .changelogRetainMax(args.integer("retain_max"))
+                .changelogRetainMin(args.integer("retain_min", 1))
+                .changelogTimeRetain(age(args))
+                .build();
+        int expired = tables.table(args).newExpireChangelog().config(config).expire();
+        return Json.object("expired", expired);
+    }
+
+    private static Duration age(Args args) {
+        return Duration.ofMillis(System.currentTimeMillis() - args.number("older_than", 0));
     }
 
     private Object createTag(Args args) throws Exception {
