@@ -43,8 +43,14 @@ class TopLevelRecords:
         return run != self.top_run
 
     def needed(self, groups: Groups) -> Mask:
-        """The records of the top level."""
-        return np.equal(groups.runs, self.top_run)
+        """The records of the top level, and one more of keys in which such a record is the newest.
+
+        Without another record, such a key would not be recorded.
+        """
+        wanted = np.equal(groups.runs, self.top_run)
+        is_newest = wanted[groups.order[groups.ends - 1]] & (groups.sizes > 1)
+        wanted[groups.order[groups.ends[is_newest] - 2]] = True
+        return wanted
 
 
 @dataclass(frozen=True, slots=True)
