@@ -126,9 +126,13 @@ class _Draw:
         self._options.update(draw_details(details, self._options, self._formats, kinds, steps))
 
     def _postpone(self, moving: Sequence[str]) -> bool:
-        """Whether compactions choose the buckets of rows; drawn apart, too."""
+        """Whether compactions choose the buckets of rows; drawn apart, too.
+
+        Java's write buffer, which moves them, ignores `sequence.field.sort-order`.
+        """
         random = Random(f"postponed buckets of {self._seed}")
-        if moving or VECTORS in self._options or random.random() >= _POSTPONED:
+        descends = self._options.get("sequence.field.sort-order") == "descending"
+        if moving or descends or VECTORS in self._options or random.random() >= _POSTPONED:
             return False
         self._options = draw_postponed(random, self._options)
         return True

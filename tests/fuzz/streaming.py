@@ -17,6 +17,7 @@ from fuzz.history import (
     Expire,
     FastForward,
     History,
+    JavaCompacts,
     Rescale,
     RollBack,
     Step,
@@ -106,13 +107,14 @@ def is_replayable(history: History) -> bool:
     """Whether all changes since the first snapshot, one by one, must make the rows of the table.
 
     An overwrite changes rows, and a rollback takes changes back, without an event. Columns that are not
-    compared may be old, and rows that expire are not deleted.
+    compared may be old, and rows that expire are not deleted. The top level of some compactions of Java is
+    lower than that of the table, so that a later one takes its rows for new.
     """
     options, steps = history.options, with_beside(history.steps)
     is_logged = options.get("changelog-producer") in ("lookup", "full-compaction")
     if not is_logged or _IGNORED in options or expires(options):
         return False
-    if any(isinstance(step, Rescale | RollBack | Branch) for step in steps):
+    if any(isinstance(step, Rescale | RollBack | Branch | JavaCompacts) for step in steps):
         return False
     if any(isinstance(step, Write) and step.overwrites for step in steps):
         return False

@@ -21,7 +21,11 @@ def test_history_is_as_with_java(oracle: Oracle, tmp_path: Path, seed: int) -> N
 
 def test_histories_copy_row_groups(oracle: Oracle, tmp_path: Path) -> None:
     """Else the others would prove nothing of copies."""
-    histories = [AppendHistory(seed, oracle, tmp_path / str(seed)) for seed in range(6)]
-    for history in histories:
+    copied = 0
+    for seed in range(30):
+        history = AppendHistory(seed, oracle, tmp_path / str(seed))
         history.play(STEPS)
-    assert sum(history.copied_bytes > 0 for history in histories) > 1
+        copied += history.copied_bytes > 0
+        if copied == 2:
+            return
+    pytest.fail("none of the histories has copied row groups")

@@ -159,6 +159,15 @@ def test_merges_without_new_files_take_the_lowest_record(tmp_path: Path) -> None
     assert changes == []
 
 
+def test_passes_keep_a_second_record_where_that_of_the_top_level_is_the_newest(tmp_path: Path) -> None:
+    table = Table(keys=(KEY_KINDS[0],))
+    runs = [[], [], [_row(1, 0, 2)], [_row(1, 1, 3)]]
+    changelog = ChangelogSpec(TopLevelRecords(3), KINDS)
+    spec = MergeSpec(table.layout, Deduplicate(), drop_retractions=True, changelog=changelog)
+    _, changes = merged(table, spec, runs, 1, Budget(total=1), tmp_path)
+    assert [(change["origin"], change["_VALUE_KIND"]) for change in changes] == [("3", 1), ("3", 2)]
+
+
 def _row(key: int, sequence: int, run: int) -> Row:
     own = {"origin": f"{run}", "payload": None, "_SEQUENCE_NUMBER": sequence, "_VALUE_KIND": 0}
     return {"k0": key, **own, "run": run}
