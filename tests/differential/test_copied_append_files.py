@@ -52,6 +52,12 @@ FILTERS: list[Filter] = [
 ]
 IN_A_BUCKET = {"bucket": "1", "bucket-key": "id"}
 STATS = {"metadata.stats-mode": "full", "metadata.stats-dense-store": "false"}
+INDEXES = {"file-index.bloom-filter.columns": "id", "file-index.bitmap.columns": "city"}
+INDEXED: list[Filter] = [
+    {"column": "id", "op": "equal", "literal": -7},
+    {"column": "city", "op": "equal", "literal": "city-000000000003"},
+    {"column": "city", "op": "equal", "literal": "none"},
+]
 SMALL_GROUPS = {"parquet.block.size": "100000", "parquet.page.size": "10000"}
 
 
@@ -105,6 +111,21 @@ def test_files_and_statistics_are_those_of_java(
     rows = oracle.read(table, in_order=bool(place))
     oracle.compact(table, full=False)
     assert oracle.read(table, in_order=bool(place)) == rows, "Java has compacted our files"
+
+
+def test_copied_rows_are_indexed_as_by_java(oracle: Oracle, tmp_path: Path) -> None:
+    table = make(oracle, tmp_path / "ours", INDEXES)
+    java = copy_of(table, tmp_path / "java")
+    oracle.compact(java, full=False)
+
+    report = run_inline(table, full=False)
+
+    assert report.copied_bytes > 0.9 * report.before.bytes
+    mine, theirs = (
+        [sorted(rows.values()) for rows in oracle.file_index_rows(each, INDEXED)] for each in (table, java)
+    )
+    assert mine == theirs
+    assert sum(mine[0]) == 0, "no file has the first value"
 
 
 def test_our_own_files_are_copied_once_more(oracle: Oracle, tmp_path: Path) -> None:
