@@ -169,15 +169,15 @@ class TestTables:
 
     @proves(Reason.UNSUPPORTED)
     def test_that_are_refused(self, oracle: Oracle, stage: Stage, table: Table) -> None:
-        oracle.alter_table(table, {"set_option": ["changelog-producer", "lookup"]})
+        oracle.alter_table(table, {"set_option": ["lookup.remote-file.enabled", "true"]})
         care = stage.care_for(table, under=ONCE)
         run = stage.run(care)
 
         seen = stage.table_says(care, "Ready", "False", "UnsupportedOption")
         stage.ended(run)
 
-        assert "changelog-producer" in message(seen, "Ready")
-        assert "changelog-producer" in message(stage.stands(run, Reason.UNSUPPORTED))
+        assert "lookup.remote-file.enabled" in message(seen, "Ready")
+        assert "lookup.remote-file.enabled" in message(stage.stands(run, Reason.UNSUPPORTED))
 
     @proves(Reason.CORRUPT_TABLE)
     def test_that_have_lost_a_file(self, oracle: Oracle, stage: Stage, table: Table) -> None:

@@ -59,6 +59,7 @@ def test_an_append_table_is_discovered_and_compacted(oracle: Oracle, stage: Stag
         "dueBuckets": 0,
         "maxSmallFiles": 1,
         "maxSmallFilesBucket": "dt=a/bucket-0",
+        "deletedRows": 0,
     }
     assert "mergeTree" not in seen
     assert "more than 1 small file " in compacted["status"]["due"]

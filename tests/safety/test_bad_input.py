@@ -100,7 +100,6 @@ def test_overrides_that_make_no_sense(table: Table, options: Mapping[str, str], 
 @pytest.mark.parametrize(
     ("options", "key"),
     [
-        case({"deletion-vectors.enabled": "true"}, ["id"], id="deletion vectors"),
         case({"lookup.remote-file.enabled": "true"}, ["id"], id="lookup files"),
         case({"some.unknown.option": "1"}, ["id"], id="an option that nobody knows"),
         case({"row-tracking.enabled": "true"}, [], id="an append table with row ids"),
