@@ -95,7 +95,8 @@ def draw_details(
         held = _formats_too(formats, kinds, keeps_columns=_keeps_columns(steps))
         if len(held) > 1 and random.random() < 0.4:
             drawn["changelog-file.format"] = random.choice(held)
-        if random.random() < 0.3:
+        # A codec of the data files may be none of the changelog's format.
+        if random.random() < 0.3 or {"changelog-file.format", "file.compression"} <= {*drawn, *options}:
             drawn["changelog-file.compression"] = random.choice(_CODECS)
     return drawn
 
