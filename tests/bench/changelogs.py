@@ -31,7 +31,7 @@ class NewRows:
 
     Attributes:
         text: what they are, for the page.
-        share: how many there are: one for so many rows of the table.
+        share: rows of the table for each of them.
         within: their keys are in the middle of the table, in so small a part of it.
         are_known: whether the table has their keys.
     """

@@ -16,7 +16,7 @@ _SIZES = ((1, 100), (1, 10_000), (100, 110))
 
 
 def leveled(name: str, level: int, size: int = 100, *, schema_id: int = 0, created: int = 0) -> DataFile:
-    """A file of some level, created so many milliseconds before midnight."""
+    """A file of some level, created `created` milliseconds before midnight."""
     plain = file(name, size, created=MIDNIGHT_MILLIS - created)
     return replace(plain, level=level, schema_id=schema_id)
 

@@ -7,6 +7,7 @@ moves to another level, and everything else that a plan reports of files follows
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 
 from lithify.tables.model import BucketId, DataFile
 
@@ -76,3 +77,16 @@ class BucketWork(ABC):
     def upgraded_files(self) -> int:
         """Number of files that change in metadata only."""
         return len(self.upgraded)
+
+
+def parts_of(files: Iterable[DataFile], size: int) -> Iterator[tuple[DataFile, ...]]:
+    """Divides files into consecutive parts of at most `size` bytes; a larger file is a part of its own."""
+    part: list[DataFile] = []
+    taken = 0
+    for file in files:
+        if part and taken + file.size > size:
+            yield tuple(part)
+            part, taken = [], 0
+        part.append(file)
+        taken += file.size
+    yield tuple(part)

@@ -109,7 +109,7 @@ def _words(column: pa.Array) -> Words:
 
 
 _WORD_DIGITS = 18
-"""Decimals of at most so many digits fit into a word."""
+"""Maximum number of digits of a decimal that fits into a word."""
 
 
 def _instant_words(column: pa.Array) -> Words:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from lithify.clock import SystemClock
 from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
+from lithify.tables.paimon.data_files.new_files import NewFiles
 from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.tables.paimon.file_indexes.checks import index_problems
 from lithify.tables.paimon.file_indexes.model import (
@@ -219,6 +221,16 @@ class TestWriter:
     def test_paths_name_everything_that_may_be_left(self, tmp_path: Path) -> None:
         assert to(tmp_path, FEW).paths("a") == [f"{tmp_path}/a", f"{tmp_path}/a.index"]
         assert to(tmp_path, {}).paths("a") == [f"{tmp_path}/a"]
+
+    def test_files_of_a_task_that_fails_leave_no_index(self, tmp_path: Path) -> None:
+        place = to(tmp_path, {**FEW, "file-index.in-manifest-threshold": "1"})
+        files = NewFiles(place, "w", local_storage(tmp_path), SystemClock())
+        file = files.open_next()
+        file.write(table_of(TWO, ROWS))
+        meta = file.close()
+        assert file_paths(tmp_path) == {meta.name, f"{meta.name}.index"}
+        files.delete()
+        assert file_paths(tmp_path) == set()
 
     def test_rows_that_are_read_back_are_indexed_once(self, tmp_path: Path) -> None:
         """A small rest is joined with the file before, whose indexes are then those of all rows."""

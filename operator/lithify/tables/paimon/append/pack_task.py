@@ -13,17 +13,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lithify.clock import Clock
-from lithify.rewriting.rolling import Rolling, RollingWriter
+from lithify.rewriting.rolling import RollingWriter
 from lithify.tables.files.model import InputFile
-from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.paimon.append.file_parts import FilePart, RowGroups
-from lithify.tables.paimon.append.new_files import NewFiles
+from lithify.tables.paimon.append.new_files import NumberedFiles
 from lithify.tables.paimon.append.row_numbers import RowNumbers
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.compaction.task import CompactionTask
 from lithify.tables.paimon.compaction.task_running import carry_out
 from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
+from lithify.tables.paimon.data_files.new_files import rolling_of
 from lithify.tables.paimon.data_files.reader import FileRun, Reading
 from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 
@@ -60,20 +60,18 @@ class _Packing:
 
     def __init__(self, task: PackTask, writer: str, clock: Clock) -> None:
         self._task = task
-        self._files = NewFiles(task.target, writer, task.numbers, task.storage, clock)
+        self._files = NumberedFiles(task.target, writer, task.numbers, task.storage, clock)
         self._to_come: float = sum(file.size for file in task.files)
         self._copied_bytes = 0
         self._row_groups: RowGroups | None = None
 
     def run(self) -> TaskOutputs:
         """Writes the rows and returns the metadata of the files."""
-        files, options = self._task.files, self._task.target.options
-        rolling = Rolling(
-            target_size=options.target_size,
-            row_group_bytes=int(self._task.budget.row_group * GATHERED_SHARE[options.format]),
-            bytes_per_row=self._to_come / max(1, sum(file.rows for file in files)),
+        rolling = rolling_of(
+            self._task.files,
+            self._task.target,
+            self._task.budget,
             absorbs_rest=self._task.absorbs_rest,
-            unit_size=options.unit_size,
         )
         writer = RollingWriter(self._open_file, rolling, lambda: self._to_come)
         data = tuple(writer.write_all(self._rows()))

@@ -27,7 +27,7 @@ from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.append.packable import packable, rests
 from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unordered
 from lithify.tables.paimon.compaction.blocking import Blocks
-from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held
+from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held, plan_of
 from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, locations
 from lithify.tables.paimon.metadata.column_groups import flagged, listed
@@ -92,17 +92,7 @@ def plan_run(
             unusual, vectors = view.unusual(unit.bucket, unit.inputs), view.vectors(unit.bucket)
             table.check_files(unit.bucket, unit.inputs, unusual, vectors)
             _check_vectors(vectors)
-    left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
-    blocked, conflicts = blocks.sorted_out()
-    return BucketPlan(
-        view=view,
-        units=tuple(_units(left.values())),
-        rests=tuple(each for each in left.values() if isinstance(each, Rest)),
-        blocks=blocked,
-        held=tuple(waiting),
-        conflicts=conflicts,
-        strategy=strategy,
-    )
+    return plan_of(view, planned, waiting, blocks, strategy)
 
 
 def _resting(view: View, options: PackingOptions, strategy: Strategy) -> frozenset[BucketId]:

@@ -6,7 +6,7 @@ Made by the planners of `primary_key` and `append`, used by their steps and by c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
@@ -15,6 +15,7 @@ from lithify.planning.merge_tree.plan import Rest
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.format import Block
 from lithify.tables.model import BucketId, DataFile, SnapshotId
+from lithify.tables.paimon.compaction.blocking import Blocks
 from lithify.tables.paimon.metadata.view import View
 
 
@@ -90,6 +91,35 @@ class BucketPlan(Generic[AnyUnit_co]):
     def resting(self) -> Mapping[str, int]:
         """Number of buckets without work, by reason."""
         return Counter(rest.reason for rest in self.rests)
+
+
+def plan_of(
+    view: View,
+    planned: Mapping[BucketId, AnyUnit | Rest],
+    waiting: Iterable[BucketId],
+    blocks: Blocks,
+    strategy: Strategy,
+) -> BucketPlan[AnyUnit]:
+    """The plan of a run, without the buckets that have turned out to be blocked.
+
+    Args:
+        view: the snapshot that was planned on.
+        planned: the work of each bucket, or why it has none.
+        waiting: buckets that still have the files with which they could not be compacted.
+        blocks: the errors of buckets.
+        strategy: minor or full.
+    """
+    left = [each for bucket, each in planned.items() if bucket not in blocks.errors]
+    blocked, conflicts = blocks.sorted_out()
+    return BucketPlan(
+        view=view,
+        units=tuple(each for each in left if not isinstance(each, Rest)),
+        rests=tuple(each for each in left if isinstance(each, Rest)),
+        blocks=blocked,
+        held=tuple(waiting),
+        conflicts=conflicts,
+        strategy=strategy,
+    )
 
 
 def is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:

@@ -53,7 +53,7 @@ class CopiedGroup:
 def may_copy(schema: Schema) -> bool:
     """Whether row groups of a table's files can be copied at all.
 
-    Not if statistics lack what the manifest needs (nanoseconds), nor if VARIANTs may be shredded anew.
+    Not if statistics lack what the manifest needs (nanoseconds), nor if VARIANTs may change their shredding.
     """
     return not any(_is_special(column.type) for column in schema.columns)
 

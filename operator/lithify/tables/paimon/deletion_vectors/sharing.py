@@ -56,7 +56,7 @@ def without_files(
     remaining: Collection[str],
     target_size: int,
 ) -> SharedVectorChange:
-    """Writes the vectors anew that share an index file with those of rewritten files.
+    """Writes new index files for the vectors that share one with those of rewritten files.
 
     Args:
         storage: access to index files.

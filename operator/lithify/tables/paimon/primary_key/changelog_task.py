@@ -7,22 +7,20 @@ are not merged: an update is two rows of one key. Failures are handled as those 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lithify.clock import Clock, wall_millis
-from lithify.errors import LithifyError
-from lithify.rewriting.rolling import Rolling, RollingWriter
+from lithify.clock import Clock
+from lithify.rewriting.rolling import RollingWriter
 from lithify.tables.files.model import InputFile
-from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.compaction.task import CompactionTask
 from lithify.tables.paimon.compaction.task_running import carry_out
+from lithify.tables.paimon.data_files.new_files import NewFiles, rolling_of
 from lithify.tables.paimon.data_files.reader import FileRun, Reading
-from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
+from lithify.tables.paimon.data_files.writer import FileTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +51,13 @@ class _Joining:
 
     def __init__(self, task: ChangelogTask, writer: str, clock: Clock) -> None:
         self._task = task
-        self._target = replace(task.target, writer_id=writer)
-        self._names = self._target.names()
-        self._written: list[str] = []
-        self._clock = clock
+        self._files = NewFiles(task.target, writer, task.storage, clock)
 
     def run(self) -> TaskOutputs:
         """Writes the rows and returns the metadata of the files."""
-        files, options = self._task.files, self._target.options
-        rolling = Rolling(
-            target_size=options.target_size,
-            row_group_bytes=int(self._task.budget.row_group * GATHERED_SHARE[options.format]),
-            bytes_per_row=sum(file.size for file in files) / max(1, sum(file.rows for file in files)),
-            absorbs_rest=True,
-            unit_size=options.unit_size,
-        )
-        writer = RollingWriter(self._open_file, rolling)
+        task = self._task
+        rolling = rolling_of(task.files, task.target, task.budget)
+        writer = RollingWriter(self._files.open_next, rolling)
         return TaskOutputs(changelog=tuple(writer.write_all(self._rows())))
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
@@ -86,13 +75,6 @@ class _Joining:
         for piece in run.pieces(task.budget.piece_bytes([run.overhead])):
             yield piece.rows
 
-    def _open_file(self) -> OpenDataFile:
-        name = next(self._names)
-        self._written.append(name)
-        return OpenDataFile(name, self._target, self._task.storage, lambda: wall_millis(self._clock.now()))
-
     def delete_files(self) -> None:
-        """Deletes all written files; suppresses errors, which would hide the original one."""
-        for name in self._written:
-            with suppress(LithifyError):  # the driver finds remaining files by the attempt's prefix
-                self._task.storage.delete(self._target.path(name))
+        """Deletes all written files; see `NewFiles.delete`."""
+        self._files.delete()

@@ -28,7 +28,7 @@ from lithify.tables.files.types import order_kinds
 from lithify.tables.format import Sizing
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey
 from lithify.tables.paimon.compaction.blocking import Blocks
-from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held
+from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held, plan_of
 from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
 from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.deletion_vectors.index_files import locations
@@ -109,17 +109,7 @@ def plan_run(
         if not (bucket in waiting or bucket.partition in moved or is_postponed(bucket.bucket))
     ]
     planned = {**moving, **_plan_buckets(table, view, chosen, strategy, clock, blocks)}
-    left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
-    blocked, conflicts = blocks.sorted_out()
-    return BucketPlan(
-        view=view,
-        units=tuple(each for each in left.values() if not isinstance(each, Rest)),
-        rests=tuple(each for each in left.values() if isinstance(each, Rest)),
-        blocks=blocked,
-        held=tuple(waiting),
-        conflicts=conflicts,
-        strategy=strategy,
-    )
+    return plan_of(view, planned, waiting, blocks, strategy)
 
 
 def _plan_buckets(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from lithify.errors import UnsupportedTable
-from lithify.planning.work import BucketWork
+from lithify.planning.work import BucketWork, parts_of
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import Deduplicate
 from lithify.tables.files.model import InputFile
@@ -150,7 +150,7 @@ def tasks_of_postponed(
     assert options is not None  # noqa: S101  # otherwise there is no such unit
     buckets = [table.bucket_id(unit.bucket.partition, number) for number in range(unit.count)]
     targets = {bucket: _target(table, bucket) for bucket in buckets}
-    parts = [*_parts(unit.inputs, task_bytes)] if isinstance(function, _PICKING) else [unit.inputs]
+    parts = [*parts_of(unit.inputs, task_bytes)] if isinstance(function, _PICKING) else [unit.inputs]
     rows_before = accumulate((sum(file.rows for file in part) for part in parts), initial=0)
     for part, before in zip(parts, rows_before, strict=False):
         yield PostponedTask(
@@ -168,19 +168,6 @@ def tasks_of_postponed(
             storage=table.storage,
             budget=budget,
         )
-
-
-def _parts(files: tuple[DataFile, ...], task_bytes: int) -> Iterator[tuple[DataFile, ...]]:
-    """Cuts files into consecutive parts of about the same size."""
-    part: list[DataFile] = []
-    size = 0
-    for file in files:
-        if part and size + file.size > task_bytes:
-            yield tuple(part)
-            part, size = [], 0
-        part.append(file)
-        size += file.size
-    yield tuple(part)
 
 
 def _target(table: PaimonTable, bucket: BucketId) -> FileTarget:

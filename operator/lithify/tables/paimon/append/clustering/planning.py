@@ -14,6 +14,7 @@ from lithify.planning.clustering.plan import HISTORY, ClusteredUnit, SameColumns
 from lithify.planning.clustering.policy import ClusteringOptions
 from lithify.planning.merge_tree.plan import ALL_AT_TOP, NO_TRIGGER, Rest
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import parts_of
 from lithify.rewriting.sort_keys import SortKey
 from lithify.tables.files.model import InputFile
 from lithify.tables.format import Sizing
@@ -23,7 +24,7 @@ from lithify.tables.paimon.append.clustering.sorting import clustering_of, same_
 from lithify.tables.paimon.append.clustering.task import ClusterTask
 from lithify.tables.paimon.append.row_numbers import unordered
 from lithify.tables.paimon.compaction.blocking import Blocks
-from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held
+from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held, plan_of
 from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.metadata.column_groups import flagged, listed
 from lithify.tables.paimon.metadata.view import View
@@ -74,17 +75,7 @@ def plan_run(
     for unit in _units(planned.values()):
         with blocks.isolate(unit.bucket):
             table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
-    left = {bucket: each for bucket, each in planned.items() if bucket not in blocks.errors}
-    blocked, conflicts = blocks.sorted_out()
-    return BucketPlan(
-        view=view,
-        units=tuple(_units(left.values())),
-        rests=tuple(each for each in left.values() if isinstance(each, Rest)),
-        blocks=blocked,
-        held=tuple(waiting),
-        conflicts=conflicts,
-        strategy=strategy,
-    )
+    return plan_of(view, planned, waiting, blocks, strategy)
 
 
 def _resting(
@@ -126,21 +117,8 @@ def tasks_of(
     settings, key = clustering_of(table), sort_key(table)
     share = sizing.task_bytes or int(4 * settings.planning.tree.target_file_size * sizing.share)
     for unit in plan.units:
-        for files in [unit.inputs] if settings.is_global else _parts(unit.inputs, share):
+        for files in [unit.inputs] if settings.is_global else parts_of(unit.inputs, share):
             yield unit, _task(table, plan.view, unit, files, key, sizing)
-
-
-def _parts(files: tuple[DataFile, ...], size: int) -> Iterator[tuple[DataFile, ...]]:
-    """Divides files into parts of about `size` bytes."""
-    part: list[DataFile] = []
-    taken = 0
-    for file in files:
-        if part and taken + file.size > size:
-            yield tuple(part)
-            part, taken = [], 0
-        part.append(file)
-        taken += file.size
-    yield tuple(part)
 
 
 def _task(

@@ -16,17 +16,17 @@ import pyarrow as pa
 
 from lithify.clock import Clock
 from lithify.rewriting.budget import MAX_PIECE
-from lithify.rewriting.rolling import Rolling, RollingWriter
+from lithify.rewriting.rolling import RollingWriter
 from lithify.rewriting.sort_keys import SortKey
 from lithify.rewriting.sorted_rows import SortedRows
 from lithify.tables.files.model import InputFile
-from lithify.tables.files.names import GATHERED_SHARE
 from lithify.tables.format import TaskOutputs, TaskResult
-from lithify.tables.paimon.append.new_files import NewFiles
+from lithify.tables.paimon.append.new_files import NumberedFiles
 from lithify.tables.paimon.append.row_numbers import RowNumbers
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.compaction.task import CompactionTask
 from lithify.tables.paimon.compaction.task_running import carry_out
+from lithify.tables.paimon.data_files.new_files import rolling_of
 from lithify.tables.paimon.data_files.reader import FileRun, Reading
 from lithify.tables.paimon.data_files.writer import FileTarget
 
@@ -63,18 +63,12 @@ class _Sorting:
 
     def __init__(self, task: ClusterTask, writer: str, clock: Clock) -> None:
         self._task = task
-        self._files = NewFiles(task.target, writer, task.numbers, task.storage, clock)
+        self._files = NumberedFiles(task.target, writer, task.numbers, task.storage, clock)
 
     def run(self) -> TaskOutputs:
         """Writes the sorted rows and returns the metadata of the files."""
-        files, options = self._task.files, self._task.target.options
-        rolling = Rolling(
-            target_size=options.target_size,
-            row_group_bytes=int(self._task.budget.row_group * GATHERED_SHARE[options.format]),
-            bytes_per_row=sum(file.size for file in files) / max(1, sum(file.rows for file in files)),
-            absorbs_rest=True,
-            unit_size=options.unit_size,
-        )
+        task = self._task
+        rolling = rolling_of(task.files, task.target, task.budget)
         with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
             rows = SortedRows(self._task.key, self._task.budget, Path(folder))
             for batch in self._read():
