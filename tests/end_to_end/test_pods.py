@@ -132,8 +132,9 @@ def test_no_room_for_executors(pods: Stage, started: Started) -> None:
     kubelet.wants_executor()
 
     def says_why(found: Object) -> bool:
+        # The driver's own pod was unschedulable too, before its node took it.
         said = condition(found, "Succeeded") if "status" in found else {}
-        return "Unschedulable" in said.get("message", "")
+        return said.get("reason") == Reason.WAITING_FOR_EXECUTORS and "Unschedulable" in said["message"]
 
     waiting = pods.story.until(COMPACTIONS, kubelet.run, says_why)
     assert waiting["status"]["progress"] == "0/1 executors"
