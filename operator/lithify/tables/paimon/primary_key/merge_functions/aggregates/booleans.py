@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from lithify.errors import InvalidOption
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.files.types import ColumnType
@@ -15,6 +14,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
     cannot_retract,
+    wrong_type,
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import any_of, valid_of
 
@@ -26,10 +26,7 @@ def boolean_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAgg
         InvalidOption: the column is not BOOLEAN.
     """
     if column.root != "BOOLEAN":
-        raise InvalidOption(
-            f"fields.{options.column}.aggregate-function",
-            f"Paimon has {name} for BOOLEAN only, and the column's type is {column.root}",
-        )
+        raise wrong_type(name, column, options, "BOOLEAN")
     return Booleans(name, options.column)
 
 

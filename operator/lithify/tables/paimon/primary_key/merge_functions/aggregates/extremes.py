@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.errors import InvalidOption
 from lithify.rewriting.order import IntPart, parts_of_column, rank_rows
 from lithify.rewriting.records import Mask
 from lithify.tables.files.types import ColumnType
@@ -21,6 +20,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
     cannot_retract,
+    wrong_type,
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     first_of,
@@ -41,10 +41,7 @@ def extreme_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAgg
         InvalidOption: values of the type have no order.
     """
     if column.is_nested or column.root == "BOOLEAN":
-        raise InvalidOption(
-            f"fields.{options.column}.aggregate-function",
-            f"{name} compares values, but Paimon has no order for values of the type {column.root}",
-        )
+        raise wrong_type(name, column, options, "types with an order")
     return Extreme(name, options.column)
 
 

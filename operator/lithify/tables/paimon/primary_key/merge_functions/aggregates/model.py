@@ -12,9 +12,10 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from lithify.errors import UnsupportedTable
+from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
+from lithify.tables.files.types import ColumnType
 from lithify.tables.paimon.options.option_reader import OptionReader
 
 NO_LIMIT = (1 << 31) - 1
@@ -103,6 +104,11 @@ class FieldOptions:
     count_limit: int = NO_LIMIT
     time_field: str | None = None
 
+    @property
+    def function_option(self) -> str:
+        """The option that names the column's function, for messages."""
+        return f"fields.{self.column}.aggregate-function"
+
 
 def field_options(options: Mapping[str, str], column: str) -> FieldOptions:
     """Reads a table's options about the aggregation of a column.
@@ -121,6 +127,19 @@ def field_options(options: Mapping[str, str], column: str) -> FieldOptions:
         count_limit=reader.integer(f"{prefix}.count-limit", NO_LIMIT),
         time_field=options.get(f"{prefix}.ts-field"),
     )
+
+
+def wrong_type(function: str, column: ColumnType, options: FieldOptions, types: str) -> InvalidOption:
+    """The error for a column of a type for which Paimon does not have the function.
+
+    Args:
+        function: name of the function.
+        column: the column's type.
+        options: the table's options for the column.
+        types: the types for which Paimon has the function, as words of a message.
+    """
+    problem = f"Paimon has {function} for {types} only, and the column's type is {column.root}"
+    return InvalidOption(options.function_option, problem)
 
 
 def cannot_retract(function: str, column: str) -> UnsupportedTable:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.errors import InvalidOption, UnsupportedTable
+from lithify.errors import UnsupportedTable
 from lithify.rewriting.nulls import take_or_null
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
@@ -30,6 +30,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
     cannot_retract,
+    wrong_type,
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     last_of,
@@ -59,10 +60,7 @@ def union_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAggre
         InvalidOption: the column is not VARBINARY.
     """
     if column.root != "VARBINARY":
-        raise InvalidOption(
-            f"fields.{options.column}.aggregate-function",
-            f"Paimon has {name} for VARBINARY and BYTES only, and the column's type is {column.root}",
-        )
+        raise wrong_type(name, column, options, "VARBINARY and BYTES")
     return UnionOf(name, options.column)
 
 
