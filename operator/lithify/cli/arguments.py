@@ -15,7 +15,8 @@ import click
 
 from lithify.clock import SystemClock
 from lithify.errors import InvalidOption
-from lithify.planning.merge_tree.policy import PickingRule, Strategy
+from lithify.planning.universal.policy import PickingRule
+from lithify.planning.work import Strategy
 from lithify.sizes import parse_size
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.registry import FORMATS
