@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.rewriting.order import IntPart
-from lithify.rewriting.records import Mask
 from lithify.tables.files.types import ColumnType
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
-    cannot_retract,
+    NonRetractableAggregate,
     wrong_type,
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import any_of, valid_of
@@ -31,21 +30,10 @@ def boolean_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAgg
 
 
 @dataclass(frozen=True, slots=True)
-class Booleans:
-    """Whether all (bool_and) or any (bool_or) values are true; nulls are ignored.
+class Booleans(NonRetractableAggregate):
+    """Whether all (bool_and) or any (bool_or) values are true; nulls are ignored."""
 
-    Attributes:
-        name: bool_and or bool_or.
-        column: column name for messages.
-    """
-
-    name: str
-    column: str
-
-    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One value per group, null if all values are null."""
-        if retracts.any():
-            raise cannot_retract(self.name, self.column)
+    def _aggregated(self, values: pa.Array, starts: IntPart) -> pa.Array:
         decisive = values.fill_null(False).to_numpy(zero_copy_only=False)
         if self.name == "bool_and":
             decisive = valid_of(values) & ~decisive

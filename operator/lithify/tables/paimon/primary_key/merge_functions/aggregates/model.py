@@ -6,6 +6,7 @@ is stateless and works on the values of one column in the order in which they ar
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -80,6 +81,33 @@ class TakesLateValues(Protocol):
     def aggregate_late(self, values: pa.Array, starts: IntPart, retracts: Mask, late: Mask) -> pa.Array:
         """Like `aggregate`, but a value in `late` is the accumulator, and the accumulator the value."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class NonRetractableAggregate(ABC):
+    """A `FieldAggregate` that cannot take a value back.
+
+    Attributes:
+        name: name of the function.
+        column: column name for messages.
+    """
+
+    name: str
+    column: str
+
+    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
+        """One value per group, null if all values are null; see `FieldAggregate.aggregate`.
+
+        Raises:
+            UnsupportedTable: a value retracts, or the function cannot read it.
+        """
+        if retracts.any():
+            raise cannot_retract(self.name, self.column)
+        return self._aggregated(values, starts)
+
+    @abstractmethod
+    def _aggregated(self, values: pa.Array, starts: IntPart) -> pa.Array:
+        """One value per group."""
 
 
 @dataclass(frozen=True, slots=True)
