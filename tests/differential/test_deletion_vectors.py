@@ -15,7 +15,7 @@ from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
 from lithify.tables.paimon.primary_key import merge_task
 from support.comparing.changelogs import assert_changes_agree
-from support.comparing.rounds import Round, assert_rounds_agree
+from support.comparing.rounds import compacted_by_both
 from support.comparing.updates import Updates
 from support.comparing.vectors import REFUSED, assert_refused, deleted, unpaired
 from support.runs import run_inline
@@ -200,18 +200,14 @@ def assert_marked_as_by_java(
 
     Then Java compacts ours fully and the rows stay.
     """
-    before, newest = oracle.files(original), oracle.snapshots(original)[-1]["id"]
-    java = copy_of(original, folder / f"java, full={full}")
-    oracle.manager_round(java, full=full, commit=True)
-    ours = copy_of(original, folder / f"ours, full={full}")
-    run_inline(ours, full=full, **how)
-    of_ours, of_java = (Round(table, before, oracle.files(table)) for table in (ours, java))
-    assert_rounds_agree(oracle, of_ours, of_java)
+    newest = oracle.snapshots(original)[-1]["id"]
+    of_ours, of_java = compacted_by_both(oracle, original, folder, full=full, **how)
+    ours, java = of_ours.table, of_java.table
     assert deleted(oracle, ours) == deleted(oracle, java)
     rows = oracle.read(ours)
     assert rows == oracle.read(java)
     assert not unpaired(oracle, ours)
-    assert stray_files(oracle, ours) <= {file.name for file in before}
+    assert stray_files(oracle, ours) <= {file.name for file in of_ours.before}
     assert_changes_agree(oracle, ours, java, newest)
     oracle.compact(ours)
     assert oracle.read(ours) == rows
