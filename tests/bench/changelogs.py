@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.compaction import copy_of
 from bench.page import JAVA, ON_ONE_CORE, markdown
+from bench.race import race
 from bench.table import LAYOUTS
 from infrastructure.oracle.client import Oracle, Table
 from support.runs import run_inline
@@ -102,16 +102,9 @@ def compare(rows: int | None, repeats: int) -> str:
 
 def _measured(oracle: Oracle, table: Table, folder: Path, repeats: int, *, full: bool) -> tuple[float, float]:
     """Seconds of processor time of either side, the best of several after one to warm up."""
-    java, ours = [], []
-    for number in range(1 + repeats):
-        theirs, mine = copy_of(table, folder / "java"), copy_of(table, folder / "ours")
-        result = oracle.bench_compact(theirs, full=full)
-        report = run_inline(mine, full=full)
-        assert report.status == "Compacted"
-        if number:
-            java.append(result.rewrite_cpu_nanos / 1e9)
-            ours.append(report.core_seconds)
-    assert oracle.digest(mine) == oracle.digest(theirs), "the rows differ"
-    changes = [oracle.snapshots(each)[-1].get("changelogRecordCount") for each in (mine, theirs)]
+    done = race(oracle, table, folder, full=full, repeats=repeats)
+    assert done.report.status == "Compacted"
+    sides = done.java, done.ours
+    changes = [oracle.snapshots(each.table)[-1].get("changelogRecordCount") for each in sides]
     assert changes[0] == changes[1], "the changelogs differ"
-    return min(java), min(ours)
+    return min(done.java.core_seconds), min(done.ours.core_seconds)

@@ -16,8 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.compaction import Side, copy_of, scan
-from bench.page import JAVA, ON_ONE_CORE, markdown
+from bench.page import ON_ONE_CORE, markdown
+from bench.race import best_line, copied_line, head, output_lines, race, rounds_line, scan
 from bench.table import LAYOUTS
 from infrastructure.oracle.client import Oracle, Table
 from lithify.rewriting.budget import Budget
@@ -63,42 +63,15 @@ def _make(oracle: Oracle, warehouse: Path, rows: int) -> Table:
 
 
 def _compacted(oracle: Oracle, table: Table, folder: Path, repeats: int) -> str:
-    java, ours = Side(JAVA), Side("Lithify")
-    for number in range(1 + repeats):
-        theirs, mine = copy_of(table, folder / "java"), copy_of(table, folder / "ours")
-        result = oracle.bench_compact(theirs, full=True)
-        report = run_inline(mine, sizing=_SIZING)
-        took = (result.rewrite_nanos / 1e9, report.seconds["rewrite"])
-        print(f"round {number}: {took[0]:.2f} s, {took[1]:.2f} s", file=sys.stderr)
-        if number:
-            java.seconds.append(took[0])
-            ours.seconds.append(took[1])
-    assert oracle.digest(mine) == oracle.digest(theirs) == oracle.digest(table), "the rows differ"
-    java.bytes, ours.bytes = result.output.bytes, report.after.bytes
-    scan(oracle, (java, theirs), (ours, mine))
-    share = report.copied_bytes / report.before.bytes
+    done = race(oracle, table, folder, full=True, repeats=repeats, sizing=_SIZING)
+    java, ours, report = done.java, done.ours, done.report
+    scan(oracle, java, ours)
     lines = [
-        ("", java.name, ours.name, "ratio"),
-        (
-            f"rewriting, best of {repeats}",
-            f"{java.best:.2f} s",
-            f"{ours.best:.2f} s",
-            f"**{java.best / ours.best:.1f} times faster**",
-        ),
-        (
-            "rewriting, all rounds",
-            java.spread,
-            ours.spread,
-            f"{java.median / ours.median:.1f} by the medians",
-        ),
-        ("bytes copied without decoding", "", f"{share:.0%} of {report.before.bytes:,}", ""),
-        ("output", f"{java.bytes:,} bytes", f"{ours.bytes:,} bytes", f"{ours.bytes / java.bytes:.3f}"),
-        (
-            "Java scans the output in",
-            f"{java.scan_seconds:.2f} s",
-            f"{ours.scan_seconds:.2f} s",
-            f"{ours.scan_seconds / java.scan_seconds:.2f}",
-        ),
+        head(java, ours),
+        best_line(f"rewriting, best of {repeats}", java.best, ours.best),
+        rounds_line("rewriting, all rounds", java, ours),
+        copied_line(report),
+        *output_lines(java, ours),
     ]
     return f"{report.before.rows:,} rows become {report.after.rows:,} rows.\n\n{markdown(lines)}"
 

@@ -12,10 +12,11 @@ import pytest
 from pypaimon import CatalogFactory
 
 from infrastructure.oracle.client import Oracle
-from infrastructure.oracle.model import DataFile, Row, Table
+from infrastructure.oracle.model import Row, Table
 from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
 from support.cases import case
+from support.comparing.append_rounds import in_row_order
 from support.races import Meanwhile
 from support.runs import run_inline
 from support.tables import stray_files
@@ -47,10 +48,6 @@ def ids(read: list[Row]) -> list[Any]:
     return [row[1] for row in read]
 
 
-def in_order(files: list[DataFile]) -> list[DataFile]:
-    return sorted(files, key=lambda file: file.min_sequence)
-
-
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
 def test_rows_of_a_bucket_stay_in_order_over_many_compactions(
     oracle: Oracle, tmp_path: Path, file_format: str
@@ -70,7 +67,7 @@ def test_rows_of_a_bucket_stay_in_order_over_many_compactions(
         assert turn >= 2 or expected == list(range(count))
         statuses.append(run_inline(table, full=turn % 2 == 1, sizing=SIZING).status)
         assert ids(oracle.read(table, in_order=True)) == expected
-        files = in_order(oracle.files(table))
+        files = in_row_order(oracle.files(table))
         if turn < 2:
             assert all(a.max_sequence < b.min_sequence for a, b in pairwise(files))
     assert statuses.count("Compacted") > 2

@@ -15,8 +15,13 @@ from infrastructure.oracle.model import DataFile, Table
 from lithify.rewriting.budget import Budget
 from lithify.tables.address import Selection
 from lithify.tables.format import Sizing
+from support.comparing.append_rounds import (
+    assert_append_rounds_agree,
+    in_row_order,
+    rows_by_partition,
+)
 from support.comparing.append_shapes import APPEND_SHAPES, make
-from support.comparing.rounds import Round, metadata, stored_columns
+from support.comparing.rounds import Round
 from support.comparing.shapes import Shape
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
@@ -39,10 +44,6 @@ def clustered(*columns: str, strategy: str = "auto", **options: str) -> dict[str
     }
 
 
-def in_order(files: Iterable[DataFile]) -> list[DataFile]:
-    return sorted(files, key=lambda file: (str(file.partition), file.bucket, file.min_sequence))
-
-
 def levels(files: Iterable[DataFile]) -> dict[tuple[str, int, int], int]:
     """Rows of each level of each bucket."""
     found: dict[tuple[str, int, int], int] = {}
@@ -54,25 +55,16 @@ def levels(files: Iterable[DataFile]) -> dict[tuple[str, int, int], int]:
 
 def assert_like_java(ours: Round, java: Round) -> None:
     """The same files are sorted together, and the new ones have the same level, columns and metadata."""
-    assert ours.removed == java.removed != set()
     assert levels(ours.after) == levels(java.after)
-    mine, theirs = ([file for file in in_order(each.after) if file in each.added] for each in (ours, java))
-    assert [metadata(each) for each in mine] == [
-        metadata(each, like=like) for each, like in zip(theirs, mine, strict=True)
-    ]
-    assert stored_columns(ours) == stored_columns(java)
+    assert_append_rounds_agree(ours, java)
 
 
 def in_parts(oracle: Oracle, table: Table, columns: Iterable[str]) -> dict[str, list[Any]]:
     """Values of some columns, partition by partition, in the order in which Java reads them."""
-    schema = oracle.schema(table)
-    names, keys = [column["name"] for column in schema["fields"]], schema["partitionKeys"]
-    parts: dict[str, list[Any]] = {}
-    for row in oracle.read(table, in_order=True):
-        values = dict(zip(names, row[1:], strict=True))
-        part = parts.setdefault(str([values[key] for key in keys]), [])
-        part.append([0.0 if values[name] == "-0.0" else values[name] for name in columns])
-    return parts
+    return {
+        part: [[0.0 if row[name] == "-0.0" else row[name] for name in columns] for row in rows]
+        for part, rows in rows_by_partition(oracle, table).items()
+    }
 
 
 @pytest.mark.sampled(10)
@@ -133,7 +125,7 @@ def test_every_level_is_one_sorted_sequence_of_files(oracle: Oracle, tmp_path: P
 
     assert report.status == "Compacted"
     assert oracle.digest(table) == digest
-    files = in_order(oracle.files(table))
+    files = in_row_order(oracle.files(table))
     assert len(files) > 3
     assert {file.level for file in files} == {3}
     rows = [row for file in sorted(files, key=number_of) for row in pq.read_table(path(file)).to_pylist()]
@@ -201,7 +193,7 @@ def test_buckets_without_order_are_clustered_too(oracle: Oracle, tmp_path: Path,
 
     ours, theirs = (Round(each, before, oracle.files(each)) for each in (table, java))
     assert (ours.removed, levels(ours.after)) == (theirs.removed, levels(theirs.after))
-    for bucket, files in groupby(in_order(ours.added), lambda file: file.bucket):
+    for bucket, files in groupby(in_row_order(ours.added), lambda file: file.bucket):
         numbers = [row["n"] for file in files for row in pq.read_table(path(file)).to_pylist()]
         assert numbers == sorted(numbers) != [], bucket
     oracle.write(table, [])

@@ -15,7 +15,7 @@ import pytest
 from infrastructure.oracle.model import Table
 from lithify.planning.clustering.plan import ClusteredUnit, plan_bucket
 from lithify.planning.clustering.policy import ClusteringOptions
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.rewriting.curves import hilbert
 from lithify.rewriting.sort_keys import SortKey, SortStrategy
 from lithify.tables.model import DataFile
@@ -62,7 +62,7 @@ def test_what_was_sorted_by_other_columns_is_sorted_again(oracle: Oracle, tmp_pa
     asked = []
     for _ in range(COUNT // 5):
         options = random_options(rng)
-        top = options.tree.num_levels - 1
+        top = options.universal.num_levels - 1
         asked.append((options, [each for each in random_files(rng, options) if each.level == top]))
     asked = [(options, files) for options, files in asked if files]
     for columns, is_sorted in (("a,b", True), ("a", False)):
@@ -87,15 +87,15 @@ def our_pick(
 
 
 def java(options: ClusteringOptions, files: Sequence[DataFile], *, full: bool) -> dict[str, Any]:
-    tree = options.tree
+    universal = options.universal
     return {
         "columns": list(options.columns),
-        "num_levels": tree.num_levels,
+        "num_levels": universal.num_levels,
         "full": full,
         "options": {
-            "max_size_amp": tree.size_amplification_percent,
-            "size_ratio": tree.size_ratio,
-            "trigger": tree.run_trigger,
+            "max_size_amp": universal.size_amplification_percent,
+            "size_ratio": universal.size_ratio,
+            "trigger": universal.run_trigger,
         },
         "files": [
             {"name": each.name, "level": each.level, "size": each.size, "rows": each.rows} for each in files

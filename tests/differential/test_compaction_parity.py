@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle
-from support.comparing.rounds import Round, assert_rounds_agree
+from support.comparing.rounds import compacted_by_both
 from support.comparing.shapes import SHAPES, Shape
-from support.runs import run_inline
-from support.tables import copy_of, stray_files
+from support.tables import stray_files
 
 pytestmark = pytest.mark.oracle
 
@@ -30,14 +29,7 @@ CASES = [
 def test_rounds_are_those_that_java_makes(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
     original = shape.make(oracle, tmp_path / "original")
     rows = oracle.read(original)
-    before = oracle.files(original)
     for full in (False, True):
-        java = copy_of(original, tmp_path / f"java, full={full}")
-        oracle.manager_round(java, full=full, commit=True)
-        ours = copy_of(original, tmp_path / f"ours, full={full}")
-        run_inline(ours, full=full)
-
+        ours = compacted_by_both(oracle, original, tmp_path, full=full)[0].table
         assert oracle.read(ours) == rows
-        of_ours, of_java = (Round(table, before, oracle.files(table)) for table in (ours, java))
-        assert_rounds_agree(oracle, of_ours, of_java)
         assert stray_files(oracle, ours) == set()

@@ -13,7 +13,7 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile
 from lithify.clock import SystemClock
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.primary_key.planning import plan_run

@@ -17,9 +17,9 @@ from infrastructure.oracle.client import Oracle, OracleError, Table
 from infrastructure.oracle.model import Row
 from lithify.errors import UnsupportedTable
 from support.cases import case
-from support.comparing.rounds import Round, assert_rounds_agree
+from support.comparing.rounds import compacted_by_both
 from support.runs import run_inline
-from support.tables import copy_of, stray_files
+from support.tables import stray_files
 
 pytestmark = pytest.mark.oracle
 
@@ -131,17 +131,10 @@ WIDENED = [
 )
 def test_rounds_are_those_that_java_makes(oracle: Oracle, table: Expiring, tmp_path: Path) -> None:
     original = table.make(oracle, tmp_path / "original")
-    before = oracle.files(original)
     for full in (False, True):
-        java = copy_of(original, tmp_path / f"java, full={full}")
-        oracle.manager_round(java, full=full, commit=True)
-        ours = copy_of(original, tmp_path / f"ours, full={full}")
-        run_inline(ours, full=full)
-
-        assert oracle.read(ours) == oracle.read(java)
-        of_ours, of_java = (Round(table, before, oracle.files(table)) for table in (ours, java))
-        assert_rounds_agree(oracle, of_ours, of_java)
-        assert stray_files(oracle, ours) == set()
+        ours, java = compacted_by_both(oracle, original, tmp_path, full=full)
+        assert oracle.read(ours.table) == oracle.read(java.table)
+        assert stray_files(oracle, ours.table) == set()
 
 
 def test_an_older_row_comes_back_as_in_java(oracle: Oracle, tmp_path: Path) -> None:

@@ -48,14 +48,10 @@ class AppendTables(PaimonTables):
 class MarkedAppendTables(AppendTables):
     """Tables without buckets, of which some rows are deleted by vectors."""
 
+    options: Mapping[str, str] = MappingProxyType({"deletion-vectors.enabled": "true"})
+
     def _make(self, table: Table) -> None:
-        options = {"manifest.merge-min-count": "2", "deletion-vectors.enabled": "true"}
-        columns = {**PLAIN, "dt": "STRING"}
-        self.oracle.create_table(table, columns, partition_keys=["dt"], options=options)
-        for commit in range(COMMITS):
-            keys = range(commit * 10, commit * 10 + 10)
-            rows = [["+I", key, f"c{commit}-{key}", key, "ab"[key % 2]] for key in keys]
-            self.oracle.write(table, rows)
+        super()._make(table)
         self.oracle.delete(table, {"column": "id", "op": "in", "literals": [3, 8, 21, 32, 33]})
 
 

@@ -20,7 +20,7 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.steps import Commits
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.format import CommitStep, OpenTable, Plan, Sizing, Task, TaskOutputs, TaskResult
 from lithify.tables.model import SnapshotId, is_snapshot_id

@@ -17,7 +17,7 @@ from infrastructure.objectstore.fixtures import Bucket
 from lithify.errors import CorruptTable
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from support.runs import ShiftedClock
 

@@ -17,7 +17,7 @@ from infrastructure.oracle.client import Table
 from lithify.errors import CorruptTable, InvalidOption, LithifyError, UnsupportedTable
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.entries import ManifestEntry

@@ -16,7 +16,7 @@ from infrastructure.objectstore.tables import address, java_table, run
 from infrastructure.oracle.client import Oracle, Table
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection
 from lithify.tables.paimon.catalog.opening import open_table
 from support.crashes import SETTLED

@@ -15,7 +15,7 @@ from infrastructure.oracle.client import Oracle
 from lithify.clock import Clock
 from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner, Progress
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.format import TaskResult
 from lithify.tables.paimon.primary_key.merge_task import MergeTask

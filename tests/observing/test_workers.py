@@ -24,7 +24,7 @@ from lithify.errors import (
     ProcessLost,
     TimedOut,
 )
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection
 from lithify.tables.model import SnapshotId
 from support.observing.watching import (

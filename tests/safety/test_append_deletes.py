@@ -9,7 +9,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, OracleError, Table
 from support.cases import case
-from support.comparing.vectors import cardinality, unpaired
+from support.comparing.vectors import cardinality, unpaired, with_ids
 from support.races import step_at
 from support.runs import clean_up, run_inline, start
 from support.tables import copy_of, expire, stray_files
@@ -19,10 +19,6 @@ pytestmark = pytest.mark.oracle
 FILES, ROWS = 6, 100
 LARGE = 1000
 """Rows of the files that are large: one with a deleted row, one with none."""
-
-
-def these(*keys: int) -> dict[str, Any]:
-    return {"column": "id", "op": "in", "literals": list(keys)}
 
 
 @pytest.fixture
@@ -44,7 +40,7 @@ def table(oracle: Oracle, tmp_path: Path) -> Table:
         rows = [["+I", number * ROWS + row, f"{row}", "ab"[row % 2]] for row in range(ROWS)]
         oracle.write(table, rows)
     oracle.write(table, [["+I", 30_000 + row, "alone", "c"] for row in range(9)])
-    oracle.delete(table, these(0, 2, 10_007))
+    oracle.delete(table, with_ids(0, 2, 10_007))
     assert cardinality(oracle, table) == 3
     return table
 
@@ -55,12 +51,12 @@ def hash_of(row: int) -> str:
 
 
 MEANWHILE = [
-    case(these(104), True, id="a row of an input that had no vector"),
-    case(these(4), True, id="a row of an input that had one"),
-    case(these(10_009), True, id="a row of a large file whose vector shares the index file"),
-    case(these(20_009), False, id="a row of a large file that had none"),
-    case(these(5), True, id="a row of an input in another partition"),
-    case(these(30_005), False, id="a row of a partition without work"),
+    case(with_ids(104), True, id="a row of an input that had no vector"),
+    case(with_ids(4), True, id="a row of an input that had one"),
+    case(with_ids(10_009), True, id="a row of a large file whose vector shares the index file"),
+    case(with_ids(20_009), False, id="a row of a large file that had none"),
+    case(with_ids(5), True, id="a row of an input in another partition"),
+    case(with_ids(30_005), False, id="a row of a partition without work"),
 ]
 
 
@@ -91,7 +87,7 @@ def test_rows_that_java_deletes_meanwhile_stay_deleted(
 
 @pytest.mark.parametrize(
     ("where", "is_touched"),
-    [case(these(104), True, id="a row of an input"), case(these(20_009), False, id="another row")],
+    [case(with_ids(104), True, id="a row of an input"), case(with_ids(20_009), False, id="another row")],
 )
 def test_a_delete_that_began_before_and_commits_after_ours(
     oracle: Oracle, table: Table, where: dict[str, Any], is_touched: bool
@@ -119,7 +115,7 @@ def test_an_update_of_java_meanwhile(
     """Deletes and a new file; both have to be there afterwards."""
 
     def update(updated: Table) -> None:
-        oracle.delete(updated, these(104, 10_011))
+        oracle.delete(updated, with_ids(104, 10_011))
         oracle.write(updated, [["+I", 104, "new", "a"], ["+I", 10_011, "new", "a"]])
 
     twin = copy_of(table, tmp_path / "twin")
@@ -190,7 +186,7 @@ def test_a_kill_at_any_point_is_harmless(oracle: Oracle, table: Table, point: st
     assert oracle.read(table) == rows
 
     run_inline(table, run="run-a", full=full)
-    oracle.delete(table, these(300))
+    oracle.delete(table, with_ids(300))
     run_inline(table, full=True)
     clean_up(table, 24.1, 26)
 

@@ -14,7 +14,7 @@ from lithify.errors import CatalogUnavailable, InvalidOption, LithifyError, NotF
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from support.cases import case

@@ -31,7 +31,7 @@ from lithify.errors import (
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, Progress
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.format import TaskResult
 from lithify.tables.paimon.catalog.opening import open_table

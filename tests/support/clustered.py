@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from lithify.planning.clustering.policy import ClusteringOptions, HistoryOptions
-from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.policy import UniversalOptions
 from lithify.tables.model import DataFile
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT_MILLIS
 from support.small_files import file
@@ -25,7 +25,7 @@ def random_options(rng: Random) -> ClusteringOptions:
     trigger = rng.randint(1, 6)
     return ClusteringOptions(
         columns=COLUMNS,
-        tree=MergeTreeOptions(
+        universal=UniversalOptions(
             num_levels=rng.choice([2, 3, trigger + 1, 7]) if trigger > 1 else 3,
             run_trigger=trigger,
             size_amplification_percent=rng.choice([0, 50, 200]),
@@ -42,7 +42,7 @@ def random_files(
     """At least one file; files of one level have one schema, as one compaction writes them."""
     sizes = rng.choice(_SIZES)
     counts = {0: rng.choice([0, 1, 2, 5, 9])}
-    above = range(1, options.tree.num_levels)
+    above = range(1, options.universal.num_levels)
     for level in rng.sample(above, rng.randint(0 if counts[0] else 1, len(above))):
         counts[level] = rng.randint(1, 3)
     files = []

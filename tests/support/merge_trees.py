@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from lithify.planning.merge_tree.levels import Levels, build_levels
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
+from lithify.planning.merge_tree.levels import build_levels
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.levels import Levels
+from lithify.planning.universal.policy import EarlyFull, OffPeak, PickingRule
 from lithify.rewriting.order import decode_key, encode_key
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey
 from support.properties import examples

@@ -14,7 +14,7 @@ from lithify.clock import SystemClock
 from lithify.job.driver import Observer, Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.sample import Mess, make_table, read_table
 

@@ -26,7 +26,8 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, TaskRunner
 from lithify.job.steps import Commits
-from lithify.planning.merge_tree.policy import PickingRule, Strategy
+from lithify.planning.universal.policy import PickingRule
+from lithify.planning.work import Strategy
 from lithify.rewriting.budget import Budget
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.format import Sizing

@@ -15,7 +15,8 @@ import click
 
 from lithify.clock import SystemClock
 from lithify.errors import InvalidOption
-from lithify.planning.merge_tree.policy import PickingRule, Strategy
+from lithify.planning.universal.policy import PickingRule
+from lithify.planning.work import Strategy
 from lithify.sizes import parse_size
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.registry import FORMATS
@@ -133,7 +134,11 @@ def table_arguments(options: dict[str, Any]) -> TableArguments:
 
 
 def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
-    """Reads KEY=VALUE texts."""
+    """Reads KEY=VALUE texts.
+
+    Raises:
+        InvalidOption: a text is none.
+    """
     found = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -144,7 +149,11 @@ def pairs(option: str, texts: Iterable[str]) -> dict[str, str]:
 
 
 def size(option: str, text: str) -> int:
-    """Reads a number of bytes such as 512mb or 20GiB."""
+    """Reads a number of bytes such as 512mb or 20GiB.
+
+    Raises:
+        InvalidOption: the text is none, or not positive.
+    """
     try:
         found = parse_size(_BINARY.sub(r"\1b", text.strip()))
     except ValueError as error:

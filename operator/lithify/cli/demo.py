@@ -21,7 +21,7 @@ from lithify.clock import SystemClock
 from lithify.errors import CorruptTable, InvalidOption
 from lithify.job.driver import Request, compact
 from lithify.job.spark import SparkRunner, SparkSettings
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.registry import open_table, sample_maker
 

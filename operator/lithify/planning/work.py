@@ -1,27 +1,57 @@
-"""What the work of a run in one bucket has in common, whatever the kind of table.
+"""The words of all plans, whatever the arrangement of files: strategy, rest, and the work in one bucket.
 
-Base of the units of `merge_tree` and `bin_packing`; a unit says which files it merges and which it only
+`BucketWork` is the base of the units of all planners. A unit says which files it merges and which it only
 moves to another level, and everything else that a plan reports of files follows from it. Pure.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
-from lithify.tables.model import BucketId, DataFile
+from lithify.tables.model import BucketId, DataFile, TriggerVerdict
+
+NO_TRIGGER = "no trigger fired"
+"""Why a bucket has no work under `Strategy.MINOR`."""
+ALL_AT_TOP = "all files are in the top level already"
+"""Why a bucket whose files have levels has no work under `Strategy.FULL`."""
+NO_FILES = "the bucket is empty"
+"""Why a bucket has no work under any strategy."""
+FULL = TriggerVerdict("Full", fired=True, detail="a full compaction was asked for")
+"""Why a bucket has work under `Strategy.FULL`."""
+
+
+class Strategy(StrEnum):
+    """`MINOR` makes one pick per bucket by the table's triggers, `FULL` compacts all to the top level."""
+
+    MINOR = "minor"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A bucket without work, and the reason."""
+
+    bucket: BucketId
+    reason: str
 
 
 class BucketWork(ABC):
     """The work of a run in one bucket.
 
-    Subclasses are dataclasses that add what else a `WorkUnit` of `tables.format` has: trigger, reason,
-    output level, and whether deletes are dropped.
+    Subclasses are dataclasses that add what else a `WorkUnit` of `tables.format` has: output level, and
+    whether deletes are dropped.
+
+    Attributes:
+        bucket: the bucket.
+        verdict: the trigger that fired.
     """
 
     __slots__ = ()
 
     bucket: BucketId
+    verdict: TriggerVerdict
 
     @property
     @abstractmethod
@@ -42,6 +72,16 @@ class BucketWork(ABC):
     def group(self) -> BucketId:
         """The bucket's identity in a run."""
         return self.bucket
+
+    @property
+    def trigger(self) -> str:
+        """The name of the trigger that fired."""
+        return str(self.verdict.trigger)
+
+    @property
+    def reason(self) -> str:
+        """The numbers behind the trigger, as a sentence for people."""
+        return self.verdict.detail
 
     @property
     def rewritten(self) -> tuple[DataFile, ...]:
@@ -77,16 +117,3 @@ class BucketWork(ABC):
     def upgraded_files(self) -> int:
         """Number of files that change in metadata only."""
         return len(self.upgraded)
-
-
-def parts_of(files: Iterable[DataFile], size: int) -> Iterator[tuple[DataFile, ...]]:
-    """Divides files into consecutive parts of at most `size` bytes; a larger file is a part of its own."""
-    part: list[DataFile] = []
-    taken = 0
-    for file in files:
-        if part and taken + file.size > size:
-            yield tuple(part)
-            part, taken = [], 0
-        part.append(file)
-        taken += file.size
-    yield tuple(part)

@@ -1,1 +1,1 @@
-"""Arrow in, Arrow out: the streaming merge of sorted runs. Knows no Spark and no table format."""
+"""Arrow in, Arrow out: merges sorted runs, sorts rows, rolls files. Knows no Spark and no table format."""

@@ -1,7 +1,8 @@
 """Sorts and merges rows that come in any order, in bounded memory.
 
-Called by the job's tasks that move rows to other merge trees. Rows are collected in memory; when these become
-too many, the caller lets them be written to local disk as sorted runs, which are merged at the end.
+Called by tasks that move rows to other merge trees, and by `sorted_rows`. Rows are collected in memory; when
+these become too many, the caller lets them be written to local disk as sorted runs, which are merged at the
+end.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 
 from lithify.clock import find_zone
 from lithify.errors import InvalidOption
-from lithify.planning.merge_tree.policy import PickingRule, Strategy
+from lithify.planning.universal.policy import PickingRule
+from lithify.planning.work import Strategy
 from lithify.settings import TIME_ZONE
 from lithify.tables.io.reach import UNBOUNDED, Reach
 

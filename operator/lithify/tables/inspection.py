@@ -8,22 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.tables.model import BlockedBucket, SnapshotId
-
-
-@dataclass(frozen=True, slots=True)
-class TriggerState:
-    """Verdict of one trigger on a group.
-
-    Attributes:
-        trigger: name of the trigger.
-        fired: whether it makes the group due.
-        detail: the numbers behind the answer, as a sentence for people.
-    """
-
-    trigger: str
-    fired: bool
-    detail: str
+from lithify.tables.model import BlockedBucket, SnapshotId, TriggerVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +57,7 @@ class GroupInspection:
     rows: int
     small_files: int
     delete_ratio: float | None
-    triggers: tuple[TriggerState, ...]
+    triggers: tuple[TriggerVerdict, ...]
     due: str | None
     merge_tree: MergeTreeShape | None = None
 

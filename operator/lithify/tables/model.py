@@ -1,8 +1,8 @@
-"""Types shared by several layers: ids of snapshots, groups and runs, and the files of a merge tree.
+"""Types shared by several layers: ids of snapshots, groups and runs, files, and verdicts of triggers.
 
-Made by the format adapters. Only merge-tree planning (`planning.merge_tree`) uses `DataFile`, `Bucket` and
-`BucketId`; runs and the operator know no keys, levels or sequence numbers. Keys are bytes whose order is the
-table's key order (`rewriting.order` makes them): planning only compares bytes.
+Made by the format adapters and planners. Only these use `DataFile`, `Bucket` and `BucketId`; runs and the
+operator know no keys, levels or sequence numbers. Keys are bytes whose order is the table's key order
+(`rewriting.order` makes them): planning only compares bytes.
 """
 
 from __future__ import annotations
@@ -118,6 +118,21 @@ class Bucket:
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.size for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerVerdict:
+    """Whether a trigger makes a group due.
+
+    Attributes:
+        trigger: name of the trigger, for example `SortedRuns`.
+        fired: whether it makes the group due.
+        detail: the numbers behind the answer, as a sentence for people.
+    """
+
+    trigger: str
+    fired: bool
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)

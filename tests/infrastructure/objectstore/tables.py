@@ -12,7 +12,7 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, TaskRunner
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.io.s3.settings import PATIENCE
 from support.runs import ShiftedClock

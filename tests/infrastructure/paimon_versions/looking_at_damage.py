@@ -26,7 +26,7 @@ from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.limits import limit_process
 from lithify.controller.observing.wire import FindRun, ListTables, Question, WorkerSettings
 from lithify.errors import Failure, LithifyError
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.primary_key.compacting import CompactedTable

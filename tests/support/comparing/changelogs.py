@@ -9,9 +9,7 @@ from typing import Any
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile, KeyValue, Row
-from support.comparing.rounds import Round, assert_rounds_agree, metadata
-from support.runs import run_inline
-from support.tables import copy_of
+from support.comparing.rounds import compacted_by_both, metadata
 
 _NAME = re.compile(r"(.*?)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-[0-9]+(.*)")
 _COUNTED = ("changelogRecordCount", "deltaRecordCount", "totalRecordCount", "commitKind")
@@ -33,15 +31,10 @@ def assert_changelogs_agree(
     Returns:
         The changes that a streaming reader gets of the compaction.
     """
-    before, newest = oracle.files(original), oracle.snapshots(original)[-1]["id"]
-    java = copy_of(original, folder / f"java, full={full}")
-    oracle.manager_round(java, full=full, commit=True)
-    ours = copy_of(original, folder / f"ours, full={full}")
-    run_inline(ours, full=full, **how)
-    of_ours, of_java = (Round(table, before, oracle.files(table)) for table in (ours, java))
-    assert_rounds_agree(oracle, of_ours, of_java)
-    assert oracle.read(ours) == oracle.read(java)
-    return assert_changes_agree(oracle, ours, java, newest, alike=alike)
+    newest = oracle.snapshots(original)[-1]["id"]
+    ours, java = compacted_by_both(oracle, original, folder, full=full, **how)
+    assert oracle.read(ours.table) == oracle.read(java.table)
+    return assert_changes_agree(oracle, ours.table, java.table, newest, alike=alike)
 
 
 def assert_changes_agree(

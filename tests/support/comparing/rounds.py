@@ -7,11 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise, zip_longest
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile, KeyValue, Stats
+from support.runs import run_inline
+from support.tables import copy_of
 
 TARGET = 128 << 20
 SMALL = 0.7
@@ -49,6 +53,30 @@ class Round:
     def added(self) -> list[DataFile]:
         """New files, by bucket and key."""
         return [file for file in in_order(self) if file.name not in names(self.before)]
+
+
+def compacted_by_both(
+    oracle: Oracle, original: Table, folder: Path, *, full: bool, **how: Any
+) -> tuple[Round, Round]:
+    """Java compacts a copy, we compact another one; the rounds agree, see `assert_rounds_agree`.
+
+    Args:
+        oracle: real Java Paimon.
+        original: the table, which stays as it is.
+        folder: where the copies go.
+        full: whether all is compacted.
+        how: more of the request.
+
+    Returns:
+        The round of ours and that of Java.
+    """
+    before = oracle.files(original)
+    java, ours = (copy_of(original, folder / f"{side}, full={full}") for side in ("java", "ours"))
+    oracle.manager_round(java, full=full, commit=True)
+    run_inline(ours, full=full, **how)
+    of_ours, of_java = (Round(table, before, oracle.files(table)) for table in (ours, java))
+    assert_rounds_agree(oracle, of_ours, of_java)
+    return of_ours, of_java
 
 
 def names(files: list[DataFile]) -> set[str]:

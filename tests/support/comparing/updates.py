@@ -14,10 +14,8 @@ from typing import Any
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
-from support.comparing.rounds import Round, assert_rounds_agree
+from support.comparing.rounds import compacted_by_both
 from support.comparing.rows import without_nan
-from support.runs import run_inline
-from support.tables import copy_of
 
 SMALL: Mapping[str, tuple[Any, ...]] = {
     "INT": (0, 1, 2, 3, -7),
@@ -118,12 +116,6 @@ def assert_compacted_as_by_java(
     oracle: Oracle, original: Table, folder: Path, *, full: bool, **how: Any
 ) -> None:
     """Java compacts a copy, we compact another one: rows, kinds, numbers and files are the same."""
-    before = oracle.files(original)
-    java = copy_of(original, folder / f"java, full={full}")
-    oracle.manager_round(java, full=full, commit=True)
-    ours = copy_of(original, folder / f"ours, full={full}")
-    run_inline(ours, full=full, **how)
-    of_ours, of_java = (Round(table, before, oracle.files(table)) for table in (ours, java))
-    assert_rounds_agree(oracle, of_ours, of_java)
-    assert of_ours.removed or of_ours.upgraded or not full
-    assert oracle.read(ours) == oracle.read(java)
+    ours, java = compacted_by_both(oracle, original, folder, full=full, **how)
+    assert ours.removed or ours.upgraded or not full
+    assert oracle.read(ours.table) == oracle.read(java.table)

@@ -1,4 +1,4 @@
-"""The rows that deletion vectors delete, as two tables with the same history must have them."""
+"""The rows that deletion vectors delete, as two tables with the same history must have them; and refusals."""
 
 from __future__ import annotations
 
@@ -6,7 +6,41 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from infrastructure.oracle.client import Oracle, Table
+from lithify.errors import UnsupportedTable
+from support.runs import run_inline
+
+REFUSED: Mapping[str, tuple[dict[str, str], str]] = {
+    "index files elsewhere": (
+        {"global-index.external-path": "file:/tmp/indexes"},
+        "global-index.external-path",
+    ),
+    "index files beside data elsewhere": (
+        {
+            "index-file-in-data-file-dir": "true",
+            "data-file.external-paths": "file:/tmp/elsewhere",
+            "data-file.external-paths.strategy": "round-robin",
+        },
+        "index-file-in-data-file-dir",
+    ),
+    "vectors may be switched off": ({"deletion-vectors.modifiable": "true"}, "deletion-vectors.modifiable"),
+}
+"""Options that no table with deletion vectors may have, and what the reason names."""
+
+
+def assert_refused(table: Table, name: str) -> None:
+    """A run refuses the table for one reason, which has this name in it."""
+    with pytest.raises(UnsupportedTable) as caught:
+        run_inline(table)
+    (reason,) = caught.value.reasons
+    assert name in reason
+
+
+def with_ids(*ids: int) -> dict[str, Any]:
+    """The filter of a DELETE that takes the rows with these ids."""
+    return {"column": "id", "op": "in", "literals": list(ids)}
 
 
 def deleted(oracle: Oracle, table: Table) -> Mapping[Any, tuple[int | None, bytes]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lithify.controller.driver import DriverOrder
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.resources.catalog import CatalogSpec, catalog_options
 from lithify.resources.names import ObjectKey
 from lithify.resources.spark_template import SparkTemplate

@@ -8,11 +8,12 @@ from datetime import date
 from decimal import Decimal
 from functools import cmp_to_key
 from itertools import cycle, groupby, pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import Deduplicate, LoneRecords
 from lithify.rewriting.order import key_at
 from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
@@ -143,11 +144,42 @@ def _merge_one(table: Table, records: list[Row]) -> Row | None:
     return records[-1] if records else None
 
 
+class MakesBatches(Protocol):
+    """Makes batches of rows."""
+
+    def batch(self, rows: Sequence[Row]) -> pa.RecordBatch: ...
+
+
+@dataclass(frozen=True)
+class SchemaRows:
+    """Makes batches of a schema."""
+
+    schema: pa.Schema
+
+    def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist(list(rows), schema=self.schema)
+
+
+@dataclass(frozen=True)
+class FanIn(Budget):
+    """A budget in which a number of runs of one byte fit, a few rows of each at a time."""
+
+    runs: int = 2
+    buffered: int = 60
+
+    def admits(self, overheads: Sequence[int]) -> bool:
+        return len(overheads) <= self.runs
+
+    def piece_bytes(self, overheads: Sequence[int]) -> int:
+        del overheads
+        return self.buffered
+
+
 @dataclass
 class ListRun:
     """A run whose rows lie in memory, handed out in pieces of given numbers of rows."""
 
-    table: Table
+    table: MakesBatches
     rows: Sequence[Row]
     run: int
     piece_rows: Sequence[int] = (1 << 30,)

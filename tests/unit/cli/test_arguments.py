@@ -11,7 +11,7 @@ import pytest
 
 from lithify.cli.arguments import TableArguments, pairs, size, table_arguments, table_options
 from lithify.errors import InvalidOption
-from lithify.planning.merge_tree.policy import PickingRule
+from lithify.planning.universal.policy import PickingRule
 from lithify.tables.address import Selection, TableAddress
 from support.cases import case
 

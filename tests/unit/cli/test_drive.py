@@ -20,7 +20,7 @@ from lithify.controller.launching.ordering import instructions_of
 from lithify.job.attempt.environment import DriverEnvironment
 from lithify.job.attempt.exchange import FolderExchange, NoExchange, PodExchange
 from lithify.job.attempt.pod import PodAddress
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
 from lithify.tables.address import TableAddress

@@ -16,16 +16,16 @@ from lithify.tables.inspection import (
     LevelSummary,
     MergeTreeShape,
     TableInspection,
-    TriggerState,
 )
+from lithify.tables.model import TriggerVerdict
 from support.orders_table import BUCKETS, NAME, copy_of, make_orders, run, without_snapshots
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
 
 TRIGGERS = (
-    TriggerState("TotalSize", fired=False, detail="the bucket has 91619 bytes"),
-    TriggerState("SizeAmplification", fired=False, detail="the limit is 200 %"),
-    TriggerState("SortedRuns", fired=True, detail="4 sorted runs, the trigger is 3"),
+    TriggerVerdict("TotalSize", fired=False, detail="the bucket has 91619 bytes"),
+    TriggerVerdict("SizeAmplification", fired=False, detail="the limit is 200 %"),
+    TriggerVerdict("SortedRuns", fired=True, detail="4 sorted runs, the trigger is 3"),
 )
 LEVELS = (
     LevelSummary(level=0, runs=2, files=2, bytes=220, rows=20),

@@ -10,8 +10,8 @@ import pytest
 
 from lithify.cli.render_plan import plan_dict, plan_view
 from lithify.clock import SystemClock
-from lithify.planning.merge_tree.policy import Strategy
 from lithify.planning.merge_tree.rewrites import UnitWork
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.catalog.opening import open_table

@@ -26,7 +26,7 @@ from lithify.job.driver import Request, compact
 from lithify.job.report import Report
 from lithify.job.runner import InlineRunner
 from lithify.job.steps import Commits
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.resources.compaction import PlanSummary, Reason
 from lithify.tables.address import TableAddress
 from lithify.tables.paimon.catalog.opening import open_table

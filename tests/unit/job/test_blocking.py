@@ -12,7 +12,7 @@ import pytest
 from lithify.clock import SystemClock
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.job.blocks import error_of
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.metadata.binary_row import encode_row

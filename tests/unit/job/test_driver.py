@@ -14,7 +14,7 @@ import pytest
 
 from lithify.errors import CommitConflict, InvalidOption, NotFound
 from lithify.job.driver import Silent
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.format import Sizing
 from lithify.tables.paimon.catalog.opening import open_table

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.work import Strategy
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.runs import EVERYTHING, KeyRange

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from lithify.job.report import Report
-from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
-from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.work import Rest, Strategy
 from lithify.tables.format import GroupReport, Totals
 from lithify.tables.model import BlockedBucket, BucketId, DataFile, SnapshotId
 from lithify.tables.paimon.compaction.plan import BucketPlan
-from lithify.tables.paimon.compaction.step import totals
+from lithify.tables.paimon.compaction.reporting import bucket_report, totals
 from lithify.tables.paimon.metadata.entries import FileMeta
-from lithify.tables.paimon.primary_key.step import bucket_report
 from support.manifests import file_meta
 from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 
@@ -34,15 +34,19 @@ def new_files(*sizes: int) -> list[FileMeta]:
     return [file_meta(f"new-{number}", 5, size=size, rows=4) for number, size in enumerate(sizes)]
 
 
+def report_of(unit: Unit, added: Sequence[FileMeta]) -> GroupReport:
+    return bucket_report(unit, added, unit.levels)
+
+
 class TestGroupReport:
     def test_names_bucket_trigger_and_reason(self) -> None:
         unit = unit_of(stack((0, 100), (0, 100), (5, 900)), Strategy.MINOR)
-        report = bucket_report(unit, new_files(70))
+        report = report_of(unit, new_files(70))
         assert (report.group, report.output_level) == ("dt=1/bucket-3", unit.output_level)
-        assert (report.trigger, report.reason) == (unit.verdict.trigger.value, unit.verdict.detail)
+        assert (report.trigger, report.reason) == (unit.verdict.trigger, unit.verdict.detail)
 
     def test_counts_what_was_rewritten_and_what_it_became(self) -> None:
-        report = bucket_report(unit_of(stack((0, 100), (0, 200), (5, 900))), new_files(500, 550))
+        report = report_of(unit_of(stack((0, 100), (0, 200), (5, 900))), new_files(500, 550))
         assert report.before == Totals(files=3, bytes=1200, rows=30)
         assert report.after == Totals(files=2, bytes=1050, rows=8)
         assert (report.levels_before, report.levels_after) == ({0: 2, 5: 1}, {5: 2})
@@ -53,7 +57,7 @@ class TestGroupReport:
             file("too", (5, 9)),
             file("lone", (20, 29), level=3, size=SMALL_FILE),
         ]
-        report = bucket_report(unit_of(apart), new_files(150))
+        report = report_of(unit_of(apart), new_files(150))
         assert report.upgraded == 1
         assert report.before == Totals(files=2, bytes=200, rows=20)
         assert (report.levels_before, report.levels_after) == ({0: 2, 3: 1}, {5: 2})
@@ -64,18 +68,18 @@ class TestGroupReport:
             file("b", (5, 9)),
             file("stays", (20, 29), level=5, size=SMALL_FILE),
         ]
-        report = bucket_report(unit_of(apart), new_files(150))
+        report = report_of(unit_of(apart), new_files(150))
         assert (report.upgraded, report.before.files) == (0, 2)
         assert (report.levels_before, report.levels_after) == ({0: 2, 5: 1}, {5: 2})
 
     def test_runs_below_the_pick_stay(self) -> None:
         files = stack((0, 100), (0, 100), (0, 100), (4, 5_000), (5, 100_000))
-        report = bucket_report(unit_of(files, Strategy.MINOR), new_files(280))
+        report = report_of(unit_of(files, Strategy.MINOR), new_files(280))
         assert report.levels_before == {0: 3, 4: 1, 5: 1}
         assert report.levels_after == {report.output_level: 1, 4: 1, 5: 1}
 
     def test_nothing_is_left_when_everything_was_deleted(self) -> None:
-        report = bucket_report(unit_of(stack((0, 100), (0, 100))), [])
+        report = report_of(unit_of(stack((0, 100), (0, 100))), [])
         assert report.after == Totals()
         assert report.levels_after == {}
 

@@ -20,7 +20,7 @@ from lithify.job.driver import Request, Silent, compact
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.steps import FIRST_BYTES, Commits, Pace
 from lithify.planning.merge_tree.plan import Unit
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.format import Sizing, TaskResult
 from lithify.tables.paimon.catalog.opening import open_table

@@ -13,9 +13,9 @@ from hypothesis import given
 from lithify.planning.bin_packing.packing import has_many_deleted, pack, pack_fully
 from lithify.planning.bin_packing.plan import PackedUnit, leftovers_due_millis, plan_bucket, verdicts
 from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.bin_packing.runs import full_run, in_order, minor_runs
-from lithify.planning.merge_tree.plan import Rest
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.bin_packing.runs import full_run, minor_runs
+from lithify.planning.files import in_order
+from lithify.planning.work import Rest, Strategy
 from lithify.tables.model import DataFile
 from support.cases import case
 from support.merge_trees import MIDNIGHT_MILLIS, names, repeatable
@@ -135,7 +135,7 @@ class TestDeletedRows:
 
     def test_have_a_verdict_only_where_there_are_vectors(self) -> None:
         bucket = bucket_of([marked(file("f", 99), deleted=9), marked(file("g", 10), deleted=1)])
-        told = {each.trigger.value: each for each in verdicts(bucket, self.MARKING, NOW)}
+        told = {each.trigger: each for each in verdicts(bucket, self.MARKING, NOW)}
         assert [each.fired for each in told.values()] == [True, False, False]
         assert "2 files" in told["DeletedRows"].detail
         assert "1 of them above 20 %" in told["DeletedRows"].detail

@@ -20,16 +20,16 @@ from lithify.planning.clustering.plan import (
     verdicts,
 )
 from lithify.planning.clustering.policy import ClusteringOptions, HistoryOptions
-from lithify.planning.merge_tree.plan import ALL_AT_TOP, NO_TRIGGER, Rest
-from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
+from lithify.planning.universal.policy import UniversalOptions
+from lithify.planning.work import ALL_AT_TOP, NO_TRIGGER, Rest, Strategy
 from lithify.tables.model import DataFile
 from support.cases import case
 from support.clustered import COLUMNS, leveled, random_files, random_options
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, names, repeatable
 from support.small_files import bucket_of
 
-TREE = MergeTreeOptions(num_levels=4, run_trigger=3)
-PLAIN = ClusteringOptions(COLUMNS, TREE)
+UNIVERSAL = UniversalOptions(num_levels=4, run_trigger=3)
+PLAIN = ClusteringOptions(COLUMNS, UNIVERSAL)
 AGED = replace(PLAIN, history=HistoryOptions(HOUR_MILLIS, 5))
 BELOW = [leveled("new", 0, 10), leveled("mid", 2, 500), leveled("top", 3, 9_000)]
 
@@ -152,7 +152,7 @@ class TestHistory:
         files = random_files(rng, options)
         due = history_due_millis(files, options)
         if due is None:
-            assert {file.level for file in files} == {options.tree.num_levels - 1}
+            assert {file.level for file in files} == {options.universal.num_levels - 1}
             return
         for millis, fired in ((due, False), (due + 1, True)):
             now = MIDNIGHT + timedelta(milliseconds=millis - MIDNIGHT_MILLIS)

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
 from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.plan import Rest, Unit, plan_bucket
-from lithify.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
 from lithify.planning.merge_tree.rewrites import Rewrite
-from lithify.planning.merge_tree.triggers import Trigger
+from lithify.planning.universal.triggers import Trigger
+from lithify.planning.work import FULL, Rest, Strategy
 from lithify.tables.model import DataFile, OrderKey
 from support.cases import case
 from support.merge_trees import (
@@ -132,7 +133,7 @@ class TestUnits:
 class TestFull:
     def test_takes_everything_to_the_top(self) -> None:
         unit = unit_of(stack((0, 1), (2, 10), (5, 10**6)), Strategy.FULL)
-        assert (unit.verdict.trigger, unit.output_level, unit.drop_deletes) == (Trigger.FULL, 5, True)
+        assert (unit.verdict.trigger, unit.output_level, unit.drop_deletes) == (FULL.trigger, 5, True)
         assert names(unit.inputs) == ["L0-0", "L2-1", "L5-2"]
 
     @pytest.mark.parametrize("level", [0, 1, 4])

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak
-from lithify.planning.merge_tree.triggers import (
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.picks import explain, pick_level0, pick_universal
+from lithify.planning.universal.policy import EarlyFull, OffPeak
+from lithify.planning.universal.triggers import (
     Trigger,
     early_full_verdicts,
     last_full_compaction,
@@ -19,7 +21,6 @@ from lithify.planning.merge_tree.triggers import (
     size_ratio,
     sorted_runs,
 )
-from lithify.planning.merge_tree.universal import explain, pick_level0, pick_universal
 from lithify.tables.model import DataFile
 from support.cases import case
 from support.merge_trees import (

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 
 from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, PickingRule
-from lithify.planning.merge_tree.triggers import Trigger
-from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.picks import Pick, pick_level0, pick_universal
+from lithify.planning.universal.policy import EarlyFull, OffPeak, PickingRule
+from lithify.planning.universal.triggers import Trigger
 from lithify.tables.model import DataFile
 from support.cases import case
 from support.merge_trees import MIDNIGHT, levels_of, moments, policies, repeatable, trees

@@ -29,7 +29,16 @@ from support.rewriting.functions import (
     Row,
     last_non_null,
 )
-from support.rewriting.model import KEY_KINDS, SEQUENCE_KINDS, ListRun, Table, naive_merge, ranges_of, runs_of
+from support.rewriting.model import (
+    KEY_KINDS,
+    SEQUENCE_KINDS,
+    FanIn,
+    ListRun,
+    Table,
+    naive_merge,
+    ranges_of,
+    runs_of,
+)
 
 # One folder serves all examples: every merge has to leave it empty.
 PROPERTY = settings(
@@ -38,21 +47,6 @@ PROPERTY = settings(
 INT = KEY_KINDS[0]
 MIB = 1 << 20
 DELETE = 3
-
-
-@dataclass(frozen=True)
-class FanIn(Budget):
-    """A budget in which so many runs of one byte fit, a few rows of each at a time."""
-
-    runs: int = 2
-    buffered: int = 60
-
-    def admits(self, overheads: Sequence[int]) -> bool:
-        return len(overheads) <= self.runs
-
-    def piece_bytes(self, overheads: Sequence[int]) -> int:
-        del overheads
-        return self.buffered
 
 
 FAN_INS = st.builds(FanIn, runs=st.sampled_from([2, 3, 99]), buffered=st.sampled_from([1, 60, 400, MIB]))

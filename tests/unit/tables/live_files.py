@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lithify.tables.model import Bucket, DataFile
+from lithify.tables.model import Bucket, BucketId, DataFile
 from lithify.tables.paimon.metadata.entry_columns import NARROW, PLANNED
 from lithify.tables.paimon.metadata.vector_columns import VECTOR_COLUMNS
 
@@ -18,6 +18,11 @@ _PLANNED = attrgetter(*PLANNED)
 
 def _planned(file: DataFile) -> tuple[Any, ...]:
     return *_PLANNED(file), file.vector_file, file.deleted_rows if file.vector_file else None
+
+
+def path_of(partition: bytes, number: int) -> BucketId:
+    """A bucket whose partition is its path, empty without partitions."""
+    return BucketId(partition, number, f"{partition.decode()}/bucket-{number}".removeprefix("/"))
 
 
 def live_files(buckets: Iterable[Bucket]) -> pa.Table:

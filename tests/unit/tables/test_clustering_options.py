@@ -52,9 +52,9 @@ def test_levels_and_triggers_are_those_of_merge_trees() -> None:
         compaction_optimization__interval="1 h",
         compaction_offpeak_start_hour="1",
     ).planning
-    assert (found.tree.run_trigger, found.tree.num_levels, found.tree.size_ratio) == (3, 4, 7)
-    assert found.tree.early_full.interval_millis is None, "Paimon gives its strategy neither"
-    assert found.tree.off_peak is None
+    assert (found.universal.run_trigger, found.universal.num_levels, found.universal.size_ratio) == (3, 4, 7)
+    assert found.universal.early_full.interval_millis is None, "Paimon gives its strategy neither"
+    assert found.universal.off_peak is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.observation import CommitCount
 from support.cases import case
 from support.orders_table import run

@@ -30,7 +30,7 @@ from infrastructure.paimon_versions.archive import VERSIONS, unpack
 from infrastructure.paimon_versions.reading_damage import real_files
 from lithify.clock import SystemClock
 from lithify.errors import LithifyError
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.files.avro.container import (
     MAGIC,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -56,7 +56,7 @@ from lithify.tables.paimon.metadata.index_manifests import decode_indexes, index
 from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
 from support.cases import case
 from support.properties import examples
-from support.rewriting.model import ListRun, Row
+from support.rewriting.model import FanIn, ListRun, Row, SchemaRows
 
 ROWS = 1 << 20
 positions = st.one_of(
@@ -308,28 +308,6 @@ SCHEMA = pa.schema(
 LAYOUT = RecordLayout(("k",), (SequenceField("_SEQUENCE_NUMBER"),), RowKinds("_VALUE_KIND", (1, 3)))
 
 
-@dataclass(frozen=True)
-class Rows:
-    schema: pa.Schema
-
-    def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
-        return pa.RecordBatch.from_pylist(list(rows), schema=self.schema)
-
-
-@dataclass(frozen=True)
-class FanIn(Budget):
-    """A budget for so many runs."""
-
-    runs: int = 2
-
-    def admits(self, overheads: Sequence[int]) -> bool:
-        return len(overheads) <= self.runs
-
-    def piece_bytes(self, overheads: Sequence[int]) -> int:
-        del overheads
-        return 60
-
-
 def row(key: int, value: str, sequence: int, kind: int, place: int) -> Row:
     return {"k": key, "v": value, "_SEQUENCE_NUMBER": sequence, "_VALUE_KIND": kind, ROW_PLACE: place}
 
@@ -366,7 +344,7 @@ def test_a_merge_supersedes_what_it_finds(
     superseded = Superseded()
     function = Superseding(Deduplicate(), upper, known, merges_known=merges_known, superseded=superseded)
     spec = MergeSpec(LAYOUT, function, drop_retractions=True)
-    sources = [ListRun(Rows(SCHEMA), [*records], number) for number, records in enumerate(runs)]
+    sources = [ListRun(SchemaRows(SCHEMA), [*records], number) for number, records in enumerate(runs)]
     merged = [
         (each["k"], each["v"])
         for batch in merge_section(sources, spec, budget, tmp_path)

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pyarrow as pa
 import pytest
 
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.policy import EarlyFull, OffPeak
 from lithify.tables.address import Selection
 from lithify.tables.model import Bucket, BucketId, DataFile, fingerprint_of
 from lithify.tables.paimon.observing.judging import Judge

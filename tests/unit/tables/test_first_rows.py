@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 from support.properties import examples
-from support.rewriting.model import ListRun, Row
+from support.rewriting.model import FanIn, ListRun, Row, SchemaRows
 
 RETRACTING = (1, 3)
 PROPERTY = settings(
@@ -35,27 +34,6 @@ SCHEMA = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class Rows:
-    schema: pa.Schema
-
-    def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
-        return pa.RecordBatch.from_pylist(list(rows), schema=self.schema)
-
-
-@dataclass(frozen=True)
-class FanIn(Budget):
-    """A budget for so many runs."""
-
-    runs: int = 2
-
-    def admits(self, overheads: Sequence[int]) -> bool:
-        return len(overheads) <= self.runs
-
-    def piece_bytes(self, overheads: Sequence[int]) -> int:
-        return 60
-
-
 BUDGETS = [Budget(), FanIn(runs=2), FanIn(runs=3)]
 
 
@@ -65,7 +43,7 @@ def merged(function: FirstRow, runs: Sequence[Sequence[Row]], folder: Path, budg
         sequence=(SequenceField("_SEQUENCE_NUMBER"),),
         kinds=RowKinds("_VALUE_KIND", RETRACTING),
     )
-    sources = [ListRun(Rows(SCHEMA), [*rows], number) for number, rows in enumerate(runs)]
+    sources = [ListRun(SchemaRows(SCHEMA), [*rows], number) for number, rows in enumerate(runs)]
     batches = merge_section(sources, MergeSpec(layout, function), budget, folder)
     return [row for batch in batches for row in batch.to_pylist()]
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.policy import EarlyFull
 from lithify.tables.inspection import GroupInspection, LevelSummary
 from lithify.tables.model import Bucket, BucketId, DataFile
 from lithify.tables.paimon.observing.bucket_statistics import level_statistics

@@ -20,10 +20,12 @@ from lithify.clock import epoch_millis
 from lithify.errors import CorruptTable
 from lithify.planning.merge_tree.levels import build_levels
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak, Strategy
-from lithify.planning.merge_tree.triggers import last_full_compaction
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.policy import EarlyFull, OffPeak
+from lithify.planning.universal.triggers import last_full_compaction
+from lithify.planning.work import Strategy
 from lithify.tables.files.types import ColumnType, parse_type
-from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, fingerprint_of
+from lithify.tables.model import Bucket, DataFile, OrderKey, fingerprint_of
 from lithify.tables.paimon.metadata.binary_row import encode_row, order_key
 from lithify.tables.paimon.metadata.key_columns import order_keys
 from lithify.tables.paimon.observing.expiring import by_the_hour
@@ -41,14 +43,10 @@ from support.merge_trees import (
     repeatable,
     stack,
 )
-from unit.tables.live_files import live_files
+from unit.tables.live_files import live_files, path_of
 
 DOUBLE, INT = parse_type("DOUBLE NOT NULL"), parse_type("INT NOT NULL")
 ZONES = (UTC, ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata"))
-
-
-def path_of(partition: bytes, number: int) -> BucketId:
-    return BucketId(partition, number, f"{partition.decode()}/bucket-{number}")
 
 
 def judge(policy: MergeTreeOptions, now: datetime) -> Judge:
@@ -107,7 +105,7 @@ def planned(bucket: Bucket, policy: MergeTreeOptions, now: datetime) -> dict[str
     interval, last = policy.early_full.interval_millis, last_full_compaction(levels, now)
     is_waiting = not isinstance(minor, Unit) and interval is not None and last is not None
     return {
-        "trigger": minor.verdict.trigger.value if isinstance(minor, Unit) and is_due else None,
+        "trigger": minor.trigger if isinstance(minor, Unit) and is_due else None,
         "full_bytes": full.read_bytes if isinstance(full, Unit) and full.inputs else None,
         "next_trigger": (last or 0) + (interval or 0) + 1 if is_waiting and len(levels.runs) > 1 else None,
         "sorted_runs": len(levels.runs),

@@ -14,21 +14,19 @@ from hypothesis import strategies as st
 from lithify.errors import CorruptTable
 from lithify.planning.clustering.plan import HISTORY, ClusteredUnit, plan_bucket
 from lithify.planning.clustering.policy import ClusteringOptions, HistoryOptions
-from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
-from lithify.tables.model import Bucket, BucketId
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.policy import UniversalOptions
+from lithify.planning.work import Strategy
+from lithify.tables.model import Bucket
 from lithify.tables.paimon.append.clustering.inspecting import inspector
 from lithify.tables.paimon.observing.judging_clustering import ClusteringJudge
 from support.clustered import COLUMNS, leveled, random_files, random_options
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, repeatable
-from unit.tables.live_files import live_files
+from unit.tables.live_files import live_files, path_of
 
 ZONE = ZoneInfo("Asia/Kolkata")
 OTHER = 1
 """The id of a schema with other clustering columns."""
-
-
-def path_of(partition: bytes, number: int) -> BucketId:
-    return BucketId(partition, number, f"{partition.decode()}/bucket-{number}".removeprefix("/"))
 
 
 def has_same_columns(schema_id: int) -> bool:
@@ -36,7 +34,8 @@ def has_same_columns(schema_id: int) -> bool:
 
 
 def judge(options: ClusteringOptions, now: datetime) -> ClusteringJudge:
-    return ClusteringJudge(options.tree, now, pa.Array.to_pylist, path_of, "db.t", options, has_same_columns)
+    policy = MergeTreeOptions(small_file_size=options.universal.small_file_size)
+    return ClusteringJudge(policy, now, pa.Array.to_pylist, path_of, "db.t", options, has_same_columns)
 
 
 @repeatable
@@ -87,7 +86,7 @@ def test_a_schema_that_cannot_be_read_blocks_the_bucket_that_needs_it() -> None:
             raise CorruptTable("schema/schema-1", "it is gone")
         return True
 
-    options = ClusteringOptions(COLUMNS, MergeTreeOptions(num_levels=4))
+    options = ClusteringOptions(COLUMNS, UniversalOptions(num_levels=4))
     buckets = [
         Bucket(path_of(b"dt=1", 0), (leveled("a", 3, schema_id=OTHER),), 0),
         Bucket(path_of(b"dt=2", 0), (leveled("a", 0, schema_id=OTHER), leveled("b", 3)), 0),
@@ -101,7 +100,7 @@ def test_a_schema_that_cannot_be_read_blocks_the_bucket_that_needs_it() -> None:
 def test_history_is_due_by_the_wall_clock_of_the_writers() -> None:
     """Creation times are local times of the writers; the table says in which zone."""
     options = ClusteringOptions(
-        COLUMNS, MergeTreeOptions(num_levels=4), history=HistoryOptions(HOUR_MILLIS, 5)
+        COLUMNS, UniversalOptions(num_levels=4), history=HistoryOptions(HOUR_MILLIS, 5)
     )
     now = MIDNIGHT.astimezone(ZONE)
     wall = now.replace(tzinfo=MIDNIGHT.tzinfo)

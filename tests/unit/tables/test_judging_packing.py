@@ -18,8 +18,9 @@ from lithify.clock import epoch_millis
 from lithify.planning.bin_packing.packing import pack, pack_fully
 from lithify.planning.bin_packing.plan import PackedUnit, plan_bucket
 from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
-from lithify.tables.model import Bucket, BucketId, DataFile
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.work import Strategy
+from lithify.tables.model import Bucket, DataFile
 from lithify.tables.paimon.append.packable import packable
 from lithify.tables.paimon.observing.judging_packing import PackingJudge
 from support.cases import case
@@ -33,13 +34,9 @@ from support.small_files import (
     random_options,
     with_deletes,
 )
-from unit.tables.live_files import live_files
+from unit.tables.live_files import live_files, path_of
 
 ZONE = ZoneInfo("Asia/Kolkata")
-
-
-def path_of(partition: bytes, number: int) -> BucketId:
-    return BucketId(partition, number, f"{partition.decode()}/bucket-{number}".removeprefix("/"))
 
 
 def judge(options: PackingOptions, now: datetime) -> PackingJudge:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from lithify.clock import SystemClock
 from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection
 from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import Observation

@@ -10,13 +10,8 @@ import pytest
 
 from lithify.errors import InvalidOption
 from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.merge_tree.policy import (
-    EarlyFull,
-    LoggedUpgrades,
-    MergeTreeOptions,
-    OffPeak,
-    PickingRule,
-)
+from lithify.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
+from lithify.planning.universal.policy import EarlyFull, OffPeak, PickingRule
 from lithify.rewriting.records import SequenceField
 from lithify.tables.files.options import FileOptions
 from lithify.tables.files.statistics import StatsModes

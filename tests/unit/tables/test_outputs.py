@@ -8,7 +8,7 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.errors import UnsupportedTable
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
@@ -16,6 +16,7 @@ from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.compaction.outputs import Outputs
 from lithify.tables.paimon.compaction.plan import BucketPlan
 from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of, serialize
+from lithify.tables.paimon.observing.postponed import postponed_verdict
 from lithify.tables.paimon.primary_key.merge_task import SupersededRows
 from lithify.tables.paimon.primary_key.moving import MovingOutputs
 from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run
@@ -54,7 +55,7 @@ def test_superseded_rows_of_a_table_without_vectors_block_their_bucket(tmp_path:
 @pytest.mark.parametrize("outputs", [TaskOutputs(changelog=(file_meta("c", 0),)), TaskOutputs(index=(1,))])
 def test_moved_rows_have_neither_changelogs_nor_vectors(tmp_path: Path, outputs: TaskOutputs) -> None:
     table, plan = planned(tmp_path)
-    unit = PostponedUnit(BucketId(b"", -2, "bucket-postpone"), (), 1, ())
+    unit = PostponedUnit(BucketId(b"", -2, "bucket-postpone"), (), 1, (), postponed_verdict(0, 0))
     moving = BucketPlan(plan.view, (unit,), ())
     made = MovingOutputs(table, moving, [(unit, result(outputs))], PREFIX)
     assert [block.group for block in made.blocks] == [unit.bucket]

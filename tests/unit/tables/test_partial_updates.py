@@ -29,7 +29,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import F
 from lithify.tables.paimon.primary_key.merge_functions.partial_update import PartialUpdate, Retractions
 from lithify.tables.paimon.primary_key.merge_functions.sequence_groups import SequenceGroup
 from support.properties import examples
-from support.rewriting.model import ListRun
+from support.rewriting.model import FanIn, ListRun, SchemaRows
 from unit.tables.partial_updates import (
     RETRACTING,
     First,
@@ -114,16 +114,6 @@ CASES = {
 }
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Makes batches for `ListRun`."""
-
-    schema: pa.Schema
-
-    def batch(self, rows: Sequence[Row]) -> pa.RecordBatch:
-        return pa.RecordBatch.from_pylist(list(rows), schema=self.schema)
-
-
 SCHEMA = pa.schema(
     [
         pa.field("k", pa.int64(), nullable=False),
@@ -154,21 +144,8 @@ def histories(draw: st.DrawFn, kinds: Sequence[int]) -> list[list[Row]]:
     ]
 
 
-@dataclass(frozen=True)
-class FanIn(Budget):
-    """A budget for so many runs."""
-
-    runs: int = 2
-
-    def admits(self, overheads: Sequence[int]) -> bool:
-        return len(overheads) <= self.runs
-
-    def piece_bytes(self, overheads: Sequence[int]) -> int:
-        return 60
-
-
 def merged(spec: MergeSpec, runs: Sequence[Sequence[Row]], folder: Path, budget: Budget = OPEN) -> list[Row]:
-    sources = [ListRun(Rows(SCHEMA), [*rows], number) for number, rows in enumerate(runs)]
+    sources = [ListRun(SchemaRows(SCHEMA), [*rows], number) for number, rows in enumerate(runs)]
     return [row for batch in merge_section(sources, spec, budget, folder) for row in batch.to_pylist()]
 
 

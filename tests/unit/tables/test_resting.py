@@ -12,8 +12,10 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.plan import LEFT_TO_WRITERS, Rest, plan_bucket
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.plan import LEFT_TO_WRITERS, plan_bucket
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.policy import EarlyFull
+from lithify.planning.work import Rest, Strategy
 from lithify.tables.model import Bucket, BucketId, DataFile
 from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
 from lithify.tables.paimon.observing.resting import resting_reasons

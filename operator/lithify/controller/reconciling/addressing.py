@@ -12,7 +12,7 @@ from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.reconciling.observation_scheduler import PollIntervals
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import Compaction
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE

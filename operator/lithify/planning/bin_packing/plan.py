@@ -19,10 +19,8 @@ from lithify.clock import wall_millis
 from lithify.planning.bin_packing.packing import Bin, Packed, has_many_deleted, pack, pack_fully
 from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.bin_packing.runs import full_run, minor_runs
-from lithify.planning.merge_tree.plan import NO_TRIGGER, Rest
-from lithify.planning.merge_tree.policy import Strategy
-from lithify.planning.work import BucketWork
-from lithify.tables.model import Bucket, BucketId, DataFile
+from lithify.planning.work import FULL, NO_TRIGGER, BucketWork, Rest, Strategy
+from lithify.tables.model import Bucket, BucketId, DataFile, TriggerVerdict
 
 NOTHING_SMALL = "there are no small files to join"
 """Why a bucket has no work under `Strategy.FULL`."""
@@ -34,19 +32,9 @@ NOTHING_SMALL_OR_DELETED = "there are no small files to join, and no deleted row
 class PackingTrigger(StrEnum):
     """Why files are joined."""
 
-    FULL = "Full"
     SMALL_FILES = "SmallFiles"
     LEFTOVERS = "OldSmallFiles"
     DELETED_ROWS = "DeletedRows"
-
-
-@dataclass(frozen=True, slots=True)
-class PackingVerdict:
-    """Whether a trigger fired, and the numbers behind the answer as a sentence for people."""
-
-    trigger: PackingTrigger
-    fired: bool
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +49,12 @@ class PackedUnit(BucketWork):
 
     bucket: BucketId
     bins: tuple[Bin, ...]
-    verdict: PackingVerdict
+    verdict: TriggerVerdict
 
     @property
     def merges(self) -> tuple[tuple[DataFile, ...], ...]:
         """The rewritten files, bin by bin."""
         return self.bins
-
-    @property
-    def trigger(self) -> str:
-        """The name of the trigger that fired."""
-        return self.verdict.trigger.value
-
-    @property
-    def reason(self) -> str:
-        """The numbers behind the trigger, as a sentence for people."""
-        return self.verdict.detail
 
     @property
     def output_level(self) -> int | None:
@@ -95,8 +73,7 @@ def plan_bucket(
     """Plans one bucket. `now` is an aware time in the table's time zone."""
     if strategy is Strategy.FULL:
         bins = _full_bins(bucket, options)
-        verdict = PackingVerdict(PackingTrigger.FULL, fired=True, detail="a full compaction was asked for")
-        return PackedUnit(bucket.id, bins, verdict) if bins else Rest(bucket.id, nothing_to_do(options))
+        return PackedUnit(bucket.id, bins, FULL) if bins else Rest(bucket.id, nothing_to_do(options))
     if options.is_ordered:
         bins = minor_runs(bucket.files, options)
         verdict = _small_files(bins, bucket.files, options)
@@ -108,7 +85,7 @@ def plan_bucket(
     return PackedUnit(bucket.id, packed.bins or (packed.leftovers,), fired)
 
 
-def verdicts(bucket: Bucket, options: PackingOptions, now: datetime) -> list[PackingVerdict]:
+def verdicts(bucket: Bucket, options: PackingOptions, now: datetime) -> list[TriggerVerdict]:
     """What each trigger of a minor compaction says of a bucket."""
     if options.is_ordered:
         return [_small_files(minor_runs(bucket.files, options), bucket.files, options)]
@@ -138,24 +115,24 @@ def _full_bins(bucket: Bucket, options: PackingOptions) -> tuple[Bin, ...]:
 
 def _of_packed(
     bucket: Bucket, packed: Packed, options: PackingOptions, now: datetime
-) -> list[PackingVerdict]:
+) -> list[TriggerVerdict]:
     """What each trigger says of a bucket without order, the most telling first."""
     deleted = [] if options.delete_ratio is None else [_deleted_rows(packed, options)]
     small = _small_files(packed.small_bins, bucket.files, options)
     return [*deleted, small, _leftovers(packed, options, now)]
 
 
-def _deleted_rows(packed: Packed, options: PackingOptions) -> PackingVerdict:
+def _deleted_rows(packed: Packed, options: PackingOptions) -> TriggerVerdict:
     """Small files with any deleted rows are rewritten, and large ones with many."""
     files = [file for one in packed.vector_bins for file in one]
     many, percent = sum(has_many_deleted(file, options) for file in files), 100 * (options.delete_ratio or 0)
     detail = f"{len(files)} files with deleted rows to drop, {many} of them above {percent:g} %"
-    return PackingVerdict(PackingTrigger.DELETED_ROWS, fired=bool(files), detail=detail)
+    return TriggerVerdict(PackingTrigger.DELETED_ROWS, fired=bool(files), detail=detail)
 
 
 def _small_files(
     bins: tuple[Bin, ...], files: tuple[DataFile, ...], options: PackingOptions
-) -> PackingVerdict:
+) -> TriggerVerdict:
     small = sum(file.size < options.small_file_size for file in files)
     joined = sum(map(len, bins))
     detail = f"{small} files below {options.small_file_size} bytes; {joined} files can be joined"
@@ -163,16 +140,16 @@ def _small_files(
         detail = (
             f"{small} files below {options.small_file_size} bytes, joined from {options.min_files} files on"
         )
-    return PackingVerdict(PackingTrigger.SMALL_FILES, fired=bool(bins), detail=detail)
+    return TriggerVerdict(PackingTrigger.SMALL_FILES, fired=bool(bins), detail=detail)
 
 
-def _leftovers(packed: Packed, options: PackingOptions, now: datetime) -> PackingVerdict:
+def _leftovers(packed: Packed, options: PackingOptions, now: datetime) -> TriggerVerdict:
     count, seconds = len(packed.leftovers), options.leftover_millis // 1000
     newest = packed.newest_leftover_millis
     if newest is None:
-        return PackingVerdict(
+        return TriggerVerdict(
             PackingTrigger.LEFTOVERS, fired=False, detail=f"{count} small files wait for others"
         )
     is_old = wall_millis(now) >= newest + options.leftover_millis
     detail = f"{count} small files wait for others, joined when none has come for {seconds} s"
-    return PackingVerdict(PackingTrigger.LEFTOVERS, fired=is_old and not packed.bins, detail=detail)
+    return TriggerVerdict(PackingTrigger.LEFTOVERS, fired=is_old and not packed.bins, detail=detail)

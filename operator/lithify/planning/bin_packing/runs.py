@@ -13,6 +13,7 @@ from itertools import accumulate, pairwise
 
 from lithify.planning.bin_packing.packing import Bin
 from lithify.planning.bin_packing.policy import PackingOptions
+from lithify.planning.files import in_order
 from lithify.tables.model import DataFile
 
 FULL_MIN_FILES = 3
@@ -20,11 +21,6 @@ FULL_MIN_FILES = 3
 
 Span = tuple[int, int]
 """First file of a run, and the file after its last."""
-
-
-def in_order(files: Iterable[DataFile]) -> list[DataFile]:
-    """The files of a bucket in the order of their rows; of equal sequence numbers, as they are listed."""
-    return sorted(files, key=lambda file: file.min_sequence)
 
 
 def minor_runs(files: Iterable[DataFile], options: PackingOptions) -> tuple[Bin, ...]:

@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lithify.clock import wall_millis
-from lithify.planning.bin_packing.runs import in_order
 from lithify.planning.clustering.policy import ClusteringOptions
-from lithify.planning.merge_tree.levels import Levels, SortedRun
-from lithify.planning.merge_tree.plan import ALL_AT_TOP, NO_TRIGGER, Rest
-from lithify.planning.merge_tree.policy import Strategy
-from lithify.planning.merge_tree.triggers import Trigger, TriggerVerdict
-from lithify.planning.merge_tree.universal import explain, pick_universal
-from lithify.planning.work import BucketWork
-from lithify.tables.model import Bucket, BucketId, DataFile
+from lithify.planning.files import in_order
+from lithify.planning.universal.levels import Levels, SortedRun
+from lithify.planning.universal.picks import explain, pick_universal
+from lithify.planning.work import ALL_AT_TOP, FULL, NO_FILES, NO_TRIGGER, BucketWork, Rest, Strategy
+from lithify.tables.model import Bucket, BucketId, DataFile, TriggerVerdict
 
 HISTORY = "HistoryPartition"
 """The trigger of partitions to which nothing is written any more."""
@@ -38,16 +35,14 @@ class ClusteredUnit(BucketWork):
         bucket: the bucket.
         files: the files of whole runs.
         output_level: level of the output.
-        trigger: name of the trigger that fired.
-        reason: the numbers behind the trigger, as a sentence for people.
+        verdict: the trigger that fired.
         levels: all runs of the bucket.
     """
 
     bucket: BucketId
     files: tuple[DataFile, ...]
     output_level: int
-    trigger: str
-    reason: str
+    verdict: TriggerVerdict
     levels: Levels
 
     @property
@@ -69,7 +64,7 @@ def build_runs(files: Iterable[DataFile], options: ClusteringOptions) -> Levels:
     runs = [SortedRun(0, (file,)) for file in by_level.pop(0, [])]
     runs.extend(SortedRun(level, tuple(by_level[level])) for level in sorted(by_level))
     highest = runs[-1].level if options.grows and runs else 0
-    return Levels(tuple(runs), max(options.tree.num_levels, highest + 1))
+    return Levels(tuple(runs), max(options.universal.num_levels, highest + 1))
 
 
 def plan_bucket(
@@ -93,49 +88,39 @@ def plan_bucket(
     """
     levels = build_runs(bucket.files, options)
     if not levels.runs:
-        return Rest(bucket.id, "the bucket is empty")
+        return Rest(bucket.id, NO_FILES)
     if strategy is Strategy.FULL:
         if _is_sorted(levels, has_same_columns):
             return Rest(bucket.id, ALL_AT_TOP)
-        return _full(bucket.id, levels, Trigger.FULL, "a full compaction was asked for")
+        return _full(bucket.id, levels, FULL)
     history = explain_history(bucket, options, now)
     if history is not None and history.fired and takes_history:
-        return _full(bucket.id, levels, history.trigger, history.detail)
-    pick = pick_universal(levels, options.tree, now)
+        return _full(bucket.id, levels, history)
+    pick = pick_universal(levels, options.universal, now)
     if pick is None:
         return Rest(bucket.id, NO_TRIGGER)
     files = tuple(file for run in pick.runs for file in run.files)
-    verdict = pick.verdict
-    return ClusteredUnit(bucket.id, files, pick.output_level, verdict.trigger, verdict.detail, levels)
+    return ClusteredUnit(bucket.id, files, pick.output_level, pick.verdict, levels)
 
 
-def verdicts(bucket: Bucket, options: ClusteringOptions, now: datetime) -> list[ClusteringVerdict]:
+def verdicts(bucket: Bucket, options: ClusteringOptions, now: datetime) -> list[TriggerVerdict]:
     """What each trigger of a minor compaction says of a bucket."""
     history = explain_history(bucket, options, now)
-    found = explain(build_runs(bucket.files, options), options.tree, now)
-    return [*([] if history is None else [history]), *map(_as_verdict, found)]
+    found = explain(build_runs(bucket.files, options), options.universal, now)
+    return [*([] if history is None else [history]), *found]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusteringVerdict:
-    """Whether a trigger fired, and the numbers behind the answer as a sentence for people."""
-
-    trigger: str
-    fired: bool
-    detail: str
-
-
-def explain_history(bucket: Bucket, options: ClusteringOptions, now: datetime) -> ClusteringVerdict | None:
+def explain_history(bucket: Bucket, options: ClusteringOptions, now: datetime) -> TriggerVerdict | None:
     """Whether a bucket is clustered fully because of its age; None if the table does not ask for that."""
     if options.history is None:
         return None
     due, seconds = history_due_millis(bucket.files, options), options.history.idle_millis // 1000
     if due is None:
-        return ClusteringVerdict(HISTORY, fired=False, detail="all files are in the top level")
+        return TriggerVerdict(HISTORY, fired=False, detail="all files are in the top level")
     detail = f"files below the top level, and none has come for {seconds} s"
     if wall_millis(now) > due:
-        return ClusteringVerdict(HISTORY, fired=True, detail=detail)
-    return ClusteringVerdict(
+        return TriggerVerdict(HISTORY, fired=True, detail=detail)
+    return TriggerVerdict(
         HISTORY, fired=False, detail=f"files below the top level, sorted when none has come for {seconds} s"
     )
 
@@ -144,7 +129,7 @@ def history_due_millis(files: Iterable[DataFile], options: ClusteringOptions) ->
     """After which time files count as history, by the writers' wall clock; None if they never do."""
     if options.history is None:
         return None
-    top = options.tree.num_levels - 1
+    top = options.universal.num_levels - 1
     newest = max((file.created_millis for file in files if file.level < top), default=None)
     return None if newest is None else newest + options.history.idle_millis
 
@@ -157,10 +142,6 @@ def _is_sorted(levels: Levels, has_same_columns: SameColumns) -> bool:
     return all(has_same_columns(schema_id) for schema_id in {file.schema_id for file in only.files})
 
 
-def _full(bucket: BucketId, levels: Levels, trigger: str, reason: str) -> ClusteredUnit:
+def _full(bucket: BucketId, levels: Levels, verdict: TriggerVerdict) -> ClusteredUnit:
     files = tuple(file for run in levels.runs for file in run.files)
-    return ClusteredUnit(bucket, files, levels.max_level, trigger, reason, levels)
-
-
-def _as_verdict(verdict: TriggerVerdict) -> ClusteringVerdict:
-    return ClusteringVerdict(verdict.trigger.value, verdict.fired, verdict.detail)
+    return ClusteredUnit(bucket, files, levels.max_level, verdict, levels)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.policy import UniversalOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class ClusteringOptions:
 
     Attributes:
         columns: the columns by which rows are sorted.
-        tree: levels, and the triggers of universal compaction.
+        universal: levels, and the triggers of universal compaction.
         grows: whether the number of levels grows with existing files, as in Paimon's buckets.
         history: which partitions are clustered fully because nothing is written to them any more; None if
             that depends on the triggers alone.
     """
 
     columns: tuple[str, ...]
-    tree: MergeTreeOptions = field(default_factory=MergeTreeOptions)
+    universal: UniversalOptions = field(default_factory=UniversalOptions)
     grows: bool = False
     history: HistoryOptions | None = None

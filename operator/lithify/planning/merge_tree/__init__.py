@@ -1,1 +1,1 @@
-"""Universal compaction of one merge tree: levels, triggers, picks, sections, rewrites and tasks."""
+"""Planning of one merge tree: its files as sorted runs, sections, rewrites and upgrades, and tasks."""

@@ -8,18 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from lithify.planning.merge_tree.levels import Levels, build_levels
-from lithify.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.levels import build_levels
+from lithify.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
 from lithify.planning.merge_tree.rewrites import UnitWork, drops_deletes, work_of_top_files, work_of_unit
-from lithify.planning.merge_tree.triggers import Trigger, TriggerVerdict
-from lithify.planning.merge_tree.universal import Pick, pick_level0, pick_universal
-from lithify.planning.work import BucketWork
-from lithify.tables.model import Bucket, BucketId, DataFile
-
-NO_TRIGGER = "no trigger fired"
-"""Why a bucket has no work under `Strategy.MINOR`."""
-ALL_AT_TOP = "all files are in the top level already"
-"""Why a bucket has no work under `Strategy.FULL`."""
+from lithify.planning.universal.levels import Levels
+from lithify.planning.universal.picks import Pick, pick_level0, pick_universal
+from lithify.planning.work import ALL_AT_TOP, FULL, NO_FILES, NO_TRIGGER, BucketWork, Rest, Strategy
+from lithify.tables.model import Bucket, BucketId, DataFile, TriggerVerdict
 
 LEFT_TO_WRITERS = "writers compact it, too, so that it is only compacted as a whole, with files of level 0"
 """Why a bucket is left alone where writers compact, too, and keep deletion vectors in memory.
@@ -71,27 +66,9 @@ class Unit(BucketWork):
         return self.work.upgrades
 
     @property
-    def trigger(self) -> str:
-        """The name of the trigger that fired."""
-        return self.verdict.trigger.value
-
-    @property
-    def reason(self) -> str:
-        """The numbers behind the trigger, as a sentence for people."""
-        return self.verdict.detail
-
-    @property
     def read_bytes(self) -> int:
         """Bytes of the files that are rewritten, or read for the changelog."""
         return sum(rewrite.size for rewrite in self.work.rewrites) + sum(file.size for file in self.logged)
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """A bucket without work, and the reason."""
-
-    bucket: BucketId
-    reason: str
 
 
 def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, now: datetime) -> Unit | Rest:
@@ -102,7 +79,7 @@ def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, no
     """
     levels = build_levels(bucket.files, policy.num_levels)
     if not levels.runs:
-        return Rest(bucket.id, "the bucket is empty")
+        return Rest(bucket.id, NO_FILES)
     if policy.writers_compact and not levels.level0:
         return Rest(bucket.id, LEFT_TO_WRITERS)
     if strategy is Strategy.FULL:
@@ -122,8 +99,7 @@ def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions, now: da
     In a bucket whose files are all at the top level already, only files with expired or deleted rows are
     rewritten, or all files if the table requires that.
     """
-    verdict = TriggerVerdict(Trigger.FULL, fired=True, detail="a full compaction was asked for")
-    everything = Pick(levels.runs, levels.max_level, verdict)
+    everything = Pick(levels.runs, levels.max_level, FULL)
     before = policy.expired_before(now)
     (only, *others) = levels.runs
     if others or only.level != levels.max_level:

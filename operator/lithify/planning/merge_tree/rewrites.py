@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lithify.planning.merge_tree.levels import Levels
 from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.merge_tree.sections import Section, partition_sections
+from lithify.planning.universal.levels import Levels
 from lithify.tables.model import DataFile
 
 

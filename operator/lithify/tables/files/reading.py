@@ -14,7 +14,14 @@ from lithify.rewriting.offsets import MOST_BYTES
 
 @contextmanager
 def reading(path: str, kind: str) -> Iterator[None]:
-    """Turns errors into ones that name the file and its expected format, for example `Parquet`."""
+    """Turns errors into ones that name the file and its expected format, for example `Parquet`.
+
+    Raises:
+        MissingFile: the file does not exist.
+        OutOfMemory: reading takes more memory than there is.
+        StorageError: the file system refuses.
+        CorruptTable: the file is not of the format, or is damaged.
+    """
     try:
         yield
     except FileNotFoundError as error:

@@ -314,6 +314,9 @@ def reporting(path: str) -> Iterator[None]:
     """Turns errors of the file system into a `StorageError` that names the file and the remedy.
 
     FileNotFoundError is passed on: only the caller knows what a missing file means.
+
+    Raises:
+        StorageError: the file system refuses, or is full.
     """
     try:
         yield

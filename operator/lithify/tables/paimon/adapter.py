@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from lithify.tables.address import TableAddress
 from lithify.tables.format import OpenTable
-from lithify.tables.paimon.append.clustering.compacting import ClusteredTable
-from lithify.tables.paimon.append.compacting import PackedTable
+from lithify.tables.paimon.append.clustering.compacting import CLUSTERED
+from lithify.tables.paimon.append.compacting import PACKED
 from lithify.tables.paimon.catalog import opening
+from lithify.tables.paimon.compaction.opened_table import OpenedTable
 from lithify.tables.paimon.primary_key.compacting import CompactedTable
 
 
@@ -15,4 +16,6 @@ def open_table(address: TableAddress) -> OpenTable:
     table = opening.open_table(address)
     if table.schema.primary_key:
         return CompactedTable(table)
-    return PackedTable(table) if table.options.clustering is None else ClusteredTable(table)
+    if table.options.clustering is None:
+        return OpenedTable(table, PACKED)
+    return OpenedTable(table, CLUSTERED)

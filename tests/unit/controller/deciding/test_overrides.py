@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.overrides import LARGEST_SIZE, table_overrides
-from lithify.planning.merge_tree.policy import EarlyFull, MergeTreeOptions, OffPeak
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.policy import EarlyFull, OffPeak
 from lithify.resources.quantities import quantity_bytes
 from lithify.tables.paimon.options.table_options import read_options
 from support.cases import case

@@ -18,7 +18,7 @@ from lithify.controller.observing.replies import read_reply, write_reply
 from lithify.controller.observing.request import PlanRequest, TableList
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.model import SnapshotId

@@ -12,7 +12,7 @@ from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.ordering import instructions_of
 from lithify.controller.observing.request import PlanRequest
 from lithify.controller.reconciling.addressing import address_of, request_of, selection_of
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import Compaction, CompactionSpec, RunStrategy
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,7 +19,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregation import Aggreg
 from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
 from lithify.tables.paimon.schema.schema import Column, Schema, merge_spec
 from support.properties import examples
-from support.rewriting.model import ListRun
+from support.rewriting.model import ListRun, SchemaRows
 from unit.tables.merging.row_by_row import fold, function_of
 
 PROPERTY = settings(
@@ -51,11 +50,8 @@ def merged(
     """What a merge of runs, the newest first, leaves."""
     spec = merge_spec(schema, (), merge_function(schema, ignore_deletes=False), drop_deletes=False)
 
-    class Rows:
-        def batch(self, rows: Sequence[dict[str, Any]]) -> pa.RecordBatch:
-            return pa.RecordBatch.from_pylist(list(rows), schema=schema.rows_schema())
-
-    sources = [ListRun(Rows(), rows, number, [2]) for number, rows in enumerate(runs)]  # type: ignore[arg-type]
+    made = SchemaRows(schema.rows_schema())
+    sources = [ListRun(made, rows, number, [2]) for number, rows in enumerate(runs)]
     batches = list(merge_section(sources, spec, budget, folder))
     return [row for batch in batches for row in batch.to_pylist()]
 

@@ -87,7 +87,11 @@ class Spans:
         return Spans(self.gathered(), np.cumsum(self.sizes) - self.sizes, self.sizes)
 
     def to_arrow(self, kind: pa.DataType, nulls: Mask | None = None) -> pa.Array:
-        """A column of binaries or strings; null where missing, or where `nulls` is true."""
+        """A column of binaries or strings; null where missing, or where `nulls` is true.
+
+        Raises:
+            pa.ArrowInvalid: the strings have more than 2 GiB.
+        """
         offsets = np.zeros(len(self) + 1, np.int64)
         np.cumsum(self.sizes, out=offsets[1:])
         if offsets[-1] > np.iinfo(np.int32).max:

@@ -10,16 +10,18 @@ from datetime import datetime
 
 from lithify.planning.bin_packing.plan import PackedUnit, plan_bucket, verdicts
 from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.inspection import GroupInspection, TriggerState
+from lithify.planning.work import Strategy
+from lithify.tables.inspection import GroupInspection
 from lithify.tables.model import Bucket
 from lithify.tables.paimon.append.levels import check_levels
 from lithify.tables.paimon.append.planning import packing_of
+from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.table import PaimonTable
 
 
-def inspector(table: PaimonTable, now: datetime) -> Callable[[Bucket], GroupInspection]:
+def inspector(table: PaimonTable, view: View, now: datetime) -> Callable[[Bucket], GroupInspection]:
     """Returns a function that inspects one bucket; it raises UnsupportedTable if files have levels."""
+    del view
     options = packing_of(table)
 
     def inspect(bucket: Bucket) -> GroupInspection:
@@ -38,10 +40,7 @@ def _inspection(bucket: Bucket, options: PackingOptions, now: datetime) -> Group
         rows=sum(file.rows for file in bucket.files),
         small_files=sum(file.size < options.small_file_size for file in bucket.files),
         delete_ratio=_delete_ratio(bucket),
-        triggers=tuple(
-            TriggerState(each.trigger.value, each.fired, each.detail)
-            for each in verdicts(bucket, options, now)
-        ),
+        triggers=tuple(verdicts(bucket, options, now)),
         due=planned.trigger if isinstance(planned, PackedUnit) else None,
     )
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.bin_packing.runs import FULL_MIN_FILES
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Strategy
 from lithify.tables.paimon.metadata.column_groups import Flags, Numbers, integers, is_null
 from lithify.tables.paimon.metadata.vector_columns import has_vectors
 

@@ -16,9 +16,9 @@ from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.planning.bin_packing.packing import Bin
 from lithify.planning.bin_packing.plan import PackedUnit, nothing_to_do, plan_bucket
 from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.bin_packing.runs import chunks, in_order
-from lithify.planning.merge_tree.plan import NO_TRIGGER, Rest
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.bin_packing.runs import chunks
+from lithify.planning.files import in_order
+from lithify.planning.work import NO_TRIGGER, Rest, Strategy
 from lithify.tables.files.model import InputFile, VectorLocation
 from lithify.tables.format import Sizing
 from lithify.tables.model import BucketId, DataFile
@@ -27,13 +27,19 @@ from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.append.packable import packable, rests
 from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unordered
 from lithify.tables.paimon.compaction.blocking import Blocks
-from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held, plan_of
-from lithify.tables.paimon.data_files.writer import FileTarget
+from lithify.tables.paimon.compaction.plan import (
+    NOTHING_HELD,
+    BucketPlan,
+    held_buckets,
+    plan_buckets,
+    plan_of,
+    units_of,
+)
+from lithify.tables.paimon.compaction.targets import target_of
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, locations
-from lithify.tables.paimon.metadata.column_groups import flagged, listed
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
+from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
 from lithify.tables.paimon.table import PaimonTable
 
 PackingPlan = BucketPlan[PackedUnit]
@@ -73,20 +79,15 @@ def plan_run(
     """
     table.check_view(view)
     now, options, blocks = clock.now(), packing_of(table), Blocks(table, view)
-    waiting = {bucket: None for bucket in view.bucket_ids if is_held(view, bucket, held)}
-    planned: dict[BucketId, PackedUnit | Rest] = {}
-    resting = _resting(view, options, strategy)
-    for bucket in view.bucket_ids:
-        if bucket in waiting:
-            continue
-        if bucket in resting:
-            reason = nothing_to_do(options) if strategy is Strategy.FULL else NO_TRIGGER
-            planned[bucket] = Rest(bucket, reason)
-            continue
-        with blocks.isolate(bucket):
-            found = view.bucket(bucket, lambda files: packable(files, options, strategy))
-            planned[bucket] = plan_bucket(found, options, strategy, now)
-    for unit in _units(planned.values()):
+    waiting = held_buckets(view, held)
+    chosen = [bucket for bucket in view.bucket_ids if bucket not in waiting]
+
+    def plan(bucket: BucketId) -> PackedUnit | Rest:
+        files = view.bucket(bucket, lambda files: packable(files, options, strategy))
+        return plan_bucket(files, options, strategy, now)
+
+    planned = plan_buckets(chosen, _resting(view, options, strategy), blocks, plan)
+    for unit in units_of(planned):
         with blocks.isolate(unit.bucket):
             check_levels(table.name, unit.inputs)
             unusual, vectors = view.unusual(unit.bucket, unit.inputs), view.vectors(unit.bucket)
@@ -95,12 +96,11 @@ def plan_run(
     return plan_of(view, planned, waiting, blocks, strategy)
 
 
-def _resting(view: View, options: PackingOptions, strategy: Strategy) -> frozenset[BucketId]:
-    """The buckets that certainly have no work."""
+def _resting(view: View, options: PackingOptions, strategy: Strategy) -> dict[BucketId, str]:
+    """The buckets that certainly have no work, and why."""
     statistics = bucket_statistics(view.files, options.small_file_size)
-    places = flagged(statistics, rests(statistics, options, strategy)).select(PLACE)
-    found = set(zip(*map(listed, places.columns), strict=True))
-    return frozenset(bucket for bucket in view.spans if (bucket.partition, bucket.bucket) in found)
+    buckets = view.buckets_of(statistics, rests(statistics, options, strategy))
+    return dict.fromkeys(buckets, nothing_to_do(options) if strategy is Strategy.FULL else NO_TRIGGER)
 
 
 def _check_vectors(indexes: Iterable[VectorIndex]) -> None:
@@ -114,10 +114,6 @@ def _check_vectors(indexes: Iterable[VectorIndex]) -> None:
         if twice := found.intersection(index.ranges):
             raise CorruptTable(index.name, f"another index file has a deletion vector of {min(twice)}, too")
         found.update(index.ranges)
-
-
-def _units(planned: Iterable[PackedUnit | Rest]) -> list[PackedUnit]:
-    return [each for each in planned if isinstance(each, PackedUnit)]
 
 
 def tasks_of(table: PaimonTable, plan: PackingPlan, sizing: Sizing) -> Iterator[tuple[PackedUnit, PackTask]]:
@@ -171,15 +167,7 @@ def _task(
         files=tuple(_input_file(table, entry, vectors.get(entry.file.name)) for entry in entries),
         numbers=numbers,
         schemas={file.schema_id: table.schema_of(file.schema_id) for file in files},
-        target=FileTarget(
-            folder=table.folder(unit.bucket),
-            writer_id="",
-            level=0,
-            schema=table.schema,
-            options=table.options.files,
-            external_paths=table.locations.external_paths(unit.bucket),
-            indexes=table.options.indexes,
-        ),
+        target=target_of(table, unit.bucket, table.options.files),
         storage=table.storage,
         budget=sizing.budget,
     )

@@ -1,6 +1,6 @@
 """Data files of tables without a primary key: what their metadata says of the rows.
 
-Called by `pack_task`. The files have the value columns only; `data_files.writer` writes them.
+Used by `new_files`. The files have the value columns only; `data_files.writer` writes them.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class RowNumbers:
     last: int | None = None
 
     def of(self, start: int, end: int) -> tuple[int, int]:
-        """Smallest and largest number of a file with the rows from `start` up to `end`, which is not one.
+        """Smallest and largest number of a file with the rows from `start` up to but not including `end`.
 
         Where concurrent writers have given numbers twice, there are fewer numbers than rows. Then rows share
         numbers, so that the files of the bucket stay in order.
@@ -45,7 +45,7 @@ class RowNumbers:
 
 
 def unordered(files: Sequence[DataFile]) -> RowNumbers:
-    """The numbers for the files of a bin of a table without buckets."""
+    """The numbers for files whose rows have no order: those of a table without buckets, or clustered ones."""
     return RowNumbers(min(file.min_sequence for file in files), sum(file.rows for file in files))
 
 

@@ -9,7 +9,8 @@ from lithify.tables.format import GroupReport, TaskOutputs, TaskResult
 from lithify.tables.paimon.append.outputs import PackingOutputs
 from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.compaction.outputs import Outputs
-from lithify.tables.paimon.compaction.step import CompactionStep, totals
+from lithify.tables.paimon.compaction.reporting import bucket_report
+from lithify.tables.paimon.compaction.step import CompactionStep
 
 
 class PackingStep(CompactionStep[PackedUnit, PackTask]):
@@ -19,13 +20,4 @@ class PackingStep(CompactionStep[PackedUnit, PackTask]):
         return PackingOutputs(self._table, self._plan, done, self._attempt.prefix)
 
     def _report(self, unit: PackedUnit, outputs: TaskOutputs) -> GroupReport:
-        return GroupReport(
-            group=unit.bucket.path,
-            trigger=unit.trigger,
-            reason=unit.reason,
-            output_level=None,
-            upgraded=0,
-            before=totals(unit.inputs),
-            after=totals(outputs.data),
-            copied_bytes=outputs.copied_bytes,
-        )
+        return bucket_report(unit, outputs.data, copied_bytes=outputs.copied_bytes)

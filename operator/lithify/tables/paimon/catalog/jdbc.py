@@ -79,7 +79,11 @@ def driver_settings(database: JdbcUri) -> dict[str, Any]:
 
 @contextmanager
 def database_answering(uri: str) -> Iterator[None]:
-    """Turns driver errors into ours: drivers have their own exception classes, with the server's messages."""
+    """Turns driver errors into ours: drivers have their own exception classes, with the server's messages.
+
+    Raises:
+        CatalogUnavailable: the database gives no answer.
+    """
     try:
         yield
     except (LithifyError, CatalogException, RESTException, OSError):

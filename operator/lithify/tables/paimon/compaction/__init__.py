@@ -1,1 +1,1 @@
-"""What a run does alike for every kind of table: plans, tasks, steps, inspection; kinds derive from it."""
+"""What a run does alike for every kind of table: plans, tasks, steps, reports and inspections."""

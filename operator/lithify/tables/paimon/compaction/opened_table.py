@@ -1,17 +1,17 @@
-"""What every kind of Paimon table does alike for a run: identity, checks, clean-up, snapshots, inspection.
+"""Paimon's `OpenTable`: what a run asks of a table, whatever its kind. Made by `adapter`.
 
-Base of the `OpenTable` implementations of `primary_key` and `append`, which plan, make tasks and begin steps.
+`primary_key` and `append` say what their kinds of tables plan and do by themselves (`TableKind`).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic
 
 from lithify.clock import Clock
+from lithify.planning.work import Strategy
 from lithify.tables.address import Selection
 from lithify.tables.format import CommittedRun, Recovered, Sizing
 from lithify.tables.inspection import GroupInspection, TableInspection
@@ -30,15 +30,35 @@ from lithify.tables.paimon.schema.evolution import schema_conflict
 from lithify.tables.paimon.table import PaimonTable
 
 
-class OpenedTable(ABC, Generic[AnyUnit, AnyTask]):
+@dataclass(frozen=True, slots=True)
+class TableKind(Generic[AnyUnit, AnyTask]):
+    """What a kind of tables plans and does by itself.
+
+    Attributes:
+        plan: plans every bucket of a view, except those that are held: fingerprints by bucket path.
+        tasks: the tasks of a plan, each with its unit; not assigned to an attempt yet.
+        step: the class of its steps.
+        inspector: makes a function that describes one bucket of a view, and may raise an error about the
+            bucket's files.
+    """
+
+    plan: Callable[[PaimonTable, View, Strategy, Clock, Mapping[str, str]], BucketPlan[AnyUnit]]
+    tasks: Callable[[PaimonTable, BucketPlan[AnyUnit], Sizing], Iterator[tuple[AnyUnit, AnyTask]]]
+    step: type[CompactionStep[AnyUnit, AnyTask]]
+    inspector: Callable[[PaimonTable, View, datetime], Callable[[Bucket], GroupInspection]]
+
+
+class OpenedTable(Generic[AnyUnit, AnyTask]):
     """An open table.
 
     Args:
         table: the table.
+        kind: what is particular to its kind.
     """
 
-    def __init__(self, table: PaimonTable) -> None:
+    def __init__(self, table: PaimonTable, kind: TableKind[AnyUnit, AnyTask]) -> None:
         self.table = table
+        self._kind = kind
 
     @property
     def name(self) -> str:
@@ -120,25 +140,16 @@ class OpenedTable(ABC, Generic[AnyUnit, AnyTask]):
     def _inspect_buckets(
         self, view: View, now: datetime
     ) -> tuple[tuple[GroupInspection, ...], tuple[BlockedBucket, ...]]:
-        inspect, blocks, found = self._inspector(view, now), Blocks(self.table, view), []
+        inspect, blocks, found = self._kind.inspector(self.table, view, now), Blocks(self.table, view), []
         for bucket in view.bucket_ids:
             with blocks.isolate(bucket):
                 found.append(inspect(view.bucket(bucket)))
         return tuple(found), tuple(block.told for block in blocks.sorted_out()[0])
 
-    @abstractmethod
-    def _inspector(self, view: View, now: datetime) -> Callable[[Bucket], GroupInspection]:
-        """A function that describes one bucket of a view; it may raise an error about the bucket's files."""
-
-    @abstractmethod
     def plan(self, view: View, selection: Selection, clock: Clock) -> BucketPlan[AnyUnit]:
         """Plans every bucket of a view; see `planning.plan_run`."""
+        return self._kind.plan(self.table, view, selection.strategy, clock, selection.held)
 
-    @abstractmethod
-    def _work(self, plan: BucketPlan[AnyUnit], sizing: Sizing) -> Iterator[tuple[AnyUnit, AnyTask]]:
-        """The tasks of each unit; see `planning.tasks_of`."""
-
-    @abstractmethod
     def begin(
         self,
         plan: BucketPlan[AnyUnit],
@@ -148,17 +159,18 @@ class OpenedTable(ABC, Generic[AnyUnit, AnyTask]):
         clock: Clock,
     ) -> CompactionStep[AnyUnit, AnyTask]:
         """Begins a step with all units of a plan by writing its journal entry."""
+        return self._kind.step.begin(self.table, plan, tasks, run, after, clock)
 
     def tasks_of(self, plan: BucketPlan[AnyUnit], sizing: Sizing) -> dict[BucketId, list[AnyTask]]:
         """The tasks of each unit, by bucket."""
         tasks: dict[BucketId, list[AnyTask]] = {unit.bucket: [] for unit in plan.units}
-        for unit, task in self._work(plan, sizing):
+        for unit, task in self._kind.tasks(self.table, plan, sizing):
             tasks[unit.bucket].append(task)
         return tasks
 
     def count_tasks(self, plan: BucketPlan[AnyUnit], sizing: Sizing) -> int:
         """Number of tasks of a plan, without keeping the tasks."""
-        return sum(1 for _ in self._work(plan, sizing))
+        return sum(1 for _ in self._kind.tasks(self.table, plan, sizing))
 
     def part_of(self, plan: BucketPlan[AnyUnit], units: Sequence[AnyUnit]) -> BucketPlan[AnyUnit]:
         """The plan restricted to some of its units."""

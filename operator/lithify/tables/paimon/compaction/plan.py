@@ -6,13 +6,12 @@ Made by the planners of `primary_key` and `append`, used by their steps and by c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
-from lithify.planning.merge_tree.plan import Rest
-from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.work import Rest, Strategy
 from lithify.tables.format import Block
 from lithify.tables.model import BucketId, DataFile, SnapshotId
 from lithify.tables.paimon.compaction.blocking import Blocks
@@ -45,6 +44,16 @@ class BucketUnit(Protocol):
     @property
     def output_level(self) -> int | None:
         """New level of upgraded files; None where files have no levels."""
+        ...
+
+    @property
+    def trigger(self) -> str:
+        """The trigger that fired, for example `SortedRuns`."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """The numbers behind the trigger, as a sentence for people."""
         ...
 
     @property
@@ -122,7 +131,41 @@ def plan_of(
     )
 
 
-def is_held(view: View, bucket: BucketId, held: Mapping[str, str]) -> bool:
-    """Whether a bucket still has the files with which it could not be compacted before."""
-    known = held.get(bucket.path)
-    return known is not None and known == view.fingerprint(bucket)
+def held_buckets(view: View, held: Mapping[str, str]) -> dict[BucketId, str]:
+    """The buckets that still have the files with which they could not be compacted, and their fingerprints.
+
+    Args:
+        view: the snapshot.
+        held: fingerprints of such files by bucket path.
+    """
+    known = {bucket: held[bucket.path] for bucket in view.bucket_ids if bucket.path in held}
+    return {bucket: files for bucket, files in known.items() if files == view.fingerprint(bucket)}
+
+
+def plan_buckets(
+    chosen: Iterable[BucketId],
+    resting: Mapping[BucketId, str],
+    blocks: Blocks,
+    plan: Callable[[BucketId], AnyUnit | Rest],
+) -> dict[BucketId, AnyUnit | Rest]:
+    """Plans buckets one by one; an error about the files of a bucket blocks only that bucket.
+
+    Args:
+        chosen: the buckets.
+        resting: why buckets certainly have no work; they are not planned.
+        blocks: records errors.
+        plan: plans one bucket.
+    """
+    planned: dict[BucketId, AnyUnit | Rest] = {}
+    for bucket in chosen:
+        if bucket in resting:
+            planned[bucket] = Rest(bucket, resting[bucket])
+            continue
+        with blocks.isolate(bucket):
+            planned[bucket] = plan(bucket)
+    return planned
+
+
+def units_of(planned: Mapping[BucketId, AnyUnit | Rest]) -> list[AnyUnit]:
+    """The work among what was planned."""
+    return [each for each in planned.values() if not isinstance(each, Rest)]

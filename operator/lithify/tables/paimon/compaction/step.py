@@ -14,9 +14,9 @@ from typing import Generic, Self
 from lithify.clock import Clock
 from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import reach
-from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.format import Block, GroupReport, StepOutcome, TaskOutputs, TaskResult, Totals
-from lithify.tables.model import BucketId, DataFile
+from lithify.planning.work import Strategy
+from lithify.tables.format import Block, GroupReport, StepOutcome, TaskOutputs, TaskResult
+from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer, new_paths
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
 from lithify.tables.paimon.commit.journal_files import Attempt, JournalUnit
@@ -25,7 +25,6 @@ from lithify.tables.paimon.commit.sweeping import sweep
 from lithify.tables.paimon.compaction.outputs import Outputs
 from lithify.tables.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
 from lithify.tables.paimon.compaction.task import AnyTask, numbered
-from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.table import PaimonTable
 
@@ -233,8 +232,3 @@ class CompactionStep(ABC, Generic[AnyUnit, AnyTask]):
             if change.bucket not in outcome.committed:
                 for path in new_paths(self._table, change):
                     self._table.storage.delete(path)
-
-
-def totals(files: Sequence[DataFile | FileMeta]) -> Totals:
-    """Files, bytes and rows of some files."""
-    return sum((Totals(1, file.size, file.rows) for file in files), Totals())

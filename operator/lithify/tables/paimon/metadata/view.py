@@ -15,13 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.work import Strategy
 from lithify.tables.files.names import FORMATS
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId, fingerprint_of
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.tables.paimon.file_indexes.model import SUFFIX
 from lithify.tables.paimon.metadata.column_groups import (
     ColumnGroups,
+    Flags,
     Numbers,
     flagged,
     flags,
@@ -121,6 +123,12 @@ class View:
         """The rows of some files of a bucket; file handles count from the bucket's first row."""
         handles = np.array([file.handle for file in files], np.int64)
         return taken(self.files.slice(*self.spans[bucket]), handles)
+
+    def buckets_of(self, statistics: pa.Table, chosen: Flags) -> frozenset[BucketId]:
+        """The buckets of some rows of `bucket_statistics`."""
+        places = flagged(statistics.select(PLACE), chosen)
+        found = set(zip(*map(listed, places.columns), strict=True))
+        return frozenset(bucket for bucket in self.spans if (bucket.partition, bucket.bucket) in found)
 
     def resting(self, policy: MergeTreeOptions, strategy: Strategy, now: datetime) -> dict[BucketId, str]:
         """The buckets that certainly have no work, with the reason; others have to be planned to know."""

@@ -19,8 +19,10 @@ from lithify import __version__
 from lithify.clock import epoch_millis
 from lithify.errors import CorruptTable
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import MergeTreeOptions, OffPeak, Strategy
-from lithify.planning.merge_tree.triggers import Trigger, last_full_compaction
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.policy import OffPeak
+from lithify.planning.universal.triggers import Trigger, last_full_compaction
+from lithify.planning.work import Strategy
 from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
 from lithify.tables.paimon.layout.file_locations import POSTPONED
 from lithify.tables.paimon.metadata.column_groups import (
@@ -40,7 +42,7 @@ from lithify.tables.paimon.metadata.entry_columns import data_files
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, problem_of
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics, in_order_of_places
 from lithify.tables.paimon.observing.expiring import by_the_hour, expiry_columns
-from lithify.tables.paimon.observing.postponed import TRIGGER, postponed_text
+from lithify.tables.paimon.observing.postponed import postponed_verdict
 from lithify.tables.paimon.observing.resting import interval_fires, resting_reasons
 
 _DAY = 24
@@ -184,35 +186,37 @@ class Judge:
         return rests
 
     def _judge(self, bucket_id: BucketId, files: pa.Table, *, rests_minor: bool) -> Judgement:
-        if bucket_id.bucket == POSTPONED:
-            return _postponed(bucket_id, files)
+        """Plans one bucket, or says why it cannot be planned."""
         try:
-            bucket = Bucket(bucket_id, data_files(files, self.order_keys), UNCOUNTED)
-            policy = by_the_hour(self.policy, self.now)
-            minor = None if rests_minor else plan_bucket(bucket, policy, Strategy.MINOR, self.now)
-            full = plan_bucket(bucket, policy, Strategy.FULL, self.now)
+            return self._planned(bucket_id, files, rests_minor=rests_minor)
         except BUCKET_ERRORS as error:
             return Judgement(
                 problem=problem_of(error, self.table),
                 is_corrupt=isinstance(error, CorruptTable),
                 fingerprint=fingerprint_of(zip(listed(files["name"]), listed(files["level"]), strict=True)),
             )
+
+    def _planned(self, bucket_id: BucketId, files: pa.Table, *, rests_minor: bool) -> Judgement:
+        if bucket_id.bucket == POSTPONED:
+            return _postponed(bucket_id, files)
+        bucket = Bucket(bucket_id, data_files(files, self.order_keys), UNCOUNTED)
+        policy = by_the_hour(self.policy, self.now)
+        minor = None if rests_minor else plan_bucket(bucket, policy, Strategy.MINOR, self.now)
+        full = plan_bucket(bucket, policy, Strategy.FULL, self.now)
         due = minor if isinstance(minor, Unit) and minor.inputs else None
         return Judgement(
-            trigger=None if due is None else due.verdict.trigger.value,
+            trigger=None if due is None else due.trigger,
             detail=None if due is None else self._detail(due),
             is_picked=isinstance(minor, Unit),
             full_bytes=full.read_bytes if isinstance(full, Unit) and full.inputs else None,
         )
 
     def _detail(self, unit: Unit) -> str:
-        partition, _, name = unit.bucket.path.rpartition("/")
-        number = f"bucket {name.rpartition('-')[2]}"
-        where = f"{number} of {partition}" if partition else number
+        place = place_of(unit.bucket)
         trigger, detail = unit.verdict.trigger, unit.verdict.detail
         if trigger is Trigger.INTERVAL:
             detail = self._interval_detail(unit)
-        return f"{where} has {detail}" if trigger in _COUNTED else f"in {where}, {detail}"
+        return f"{place} has {detail}" if trigger in _COUNTED else f"in {place}, {detail}"
 
     def _interval_detail(self, unit: Unit) -> str:
         """States when the top level was written, not how long ago, so that the text does not change."""
@@ -250,12 +254,20 @@ def _earlier(one: Numbers, has_one: Flags, other: Numbers, has_other: Flags) -> 
     return np.where(is_other, other, one)
 
 
+def place_of(bucket: BucketId, *, is_numbered: bool = True) -> str:
+    """A bucket in words; its partition or the table if buckets have no numbers."""
+    partition, _, name = bucket.path.rpartition("/")
+    if not is_numbered:
+        return partition or "the table"
+    number = f"bucket {name.rpartition('-')[2]}"
+    return f"{number} of {partition}" if partition else number
+
+
 def _postponed(bucket: BucketId, files: pa.Table) -> Judgement:
     """Every strategy moves all postponed rows to their buckets."""
     size = int(integers(files["size"]).sum())
-    partition = bucket.path.rpartition("/")[0]
-    detail = f"{partition or 'the table'} has {postponed_text(len(files), size)}"
-    return Judgement(trigger=TRIGGER, detail=detail, is_picked=True, full_bytes=size)
+    verdict = postponed_verdict(len(files), size, place_of(bucket, is_numbered=False))
+    return Judgement(trigger=verdict.trigger, detail=verdict.detail, is_picked=True, full_bytes=size)
 
 
 def ratio_changes(off_peak: OffPeak, now: datetime) -> datetime:

@@ -5,6 +5,7 @@ Used by observations, inspections and plans. Pure.
 
 from __future__ import annotations
 
+from lithify.tables.model import TriggerVerdict
 from lithify.tables.paimon.layout.file_locations import POSTPONED
 
 TRIGGER = "PostponedFiles"
@@ -16,6 +17,7 @@ def is_postponed(bucket: int) -> bool:
     return bucket == POSTPONED
 
 
-def postponed_text(files: int, size: int) -> str:
-    """How much is postponed."""
-    return f"{files} postponed file{'' if files == 1 else 's'} of {size:,} bytes"
+def postponed_verdict(files: int, size: int, place: str = "the partition") -> TriggerVerdict:
+    """How many files of how many bytes are postponed in a place, which always makes it due."""
+    detail = f"{place} has {files} postponed file{'' if files == 1 else 's'} of {size:,} bytes"
+    return TriggerVerdict(TRIGGER, fired=True, detail=detail)

@@ -1,6 +1,6 @@
 """Finds buckets that certainly have no work, from their statistics alone.
 
-Called by the observer and the planner before they create objects for a bucket's files. Conservative:
+Called by the observer and the planners before they create objects for a bucket's files. Conservative:
 `plan_bucket` confirms every bucket reported here, unless its metadata is damaged; other buckets may have no
 work, either. Pure.
 """
@@ -13,15 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.clock import epoch_millis, epoch_of_wall
-from lithify.planning.merge_tree.plan import ALL_AT_TOP, LEFT_TO_WRITERS, NO_TRIGGER
-from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
+from lithify.planning.merge_tree.plan import LEFT_TO_WRITERS
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.policy import UniversalOptions
+from lithify.planning.work import ALL_AT_TOP, NO_TRIGGER, Strategy
 from lithify.tables.paimon.metadata.column_groups import Flags, integers, is_null, nullable
 
 
 def resting_reasons(
     statistics: pa.Table, policy: MergeTreeOptions, strategy: Strategy, now: datetime
 ) -> pa.Array:
-    """Why each bucket has no work, in `plan_bucket`'s words; null if it must be planned to know.
+    """Why each bucket of a primary-key table has no work, in `plan_bucket`'s words.
+
+    Null if it must be planned to know.
 
     Args:
         statistics: one row per bucket, of `bucket_statistics`.
@@ -30,9 +34,9 @@ def resting_reasons(
         now: an aware time in the table's time zone.
     """
     if strategy is Strategy.FULL:
-        rests, reason = _is_all_at_top(statistics, policy, now), ALL_AT_TOP
+        rests, reason = _needs_no_rewrite(statistics, policy, now), ALL_AT_TOP
     else:
-        rests, reason = _triggers_nothing(statistics, policy, now), NO_TRIGGER
+        rests, reason = triggers_nothing(statistics, policy, now), NO_TRIGGER
     is_left = _is_left_to_writers(statistics, policy)
     reasons = np.where(is_left, LEFT_TO_WRITERS, reason)
     return pa.array(reasons, pa.string(), mask=~(rests | is_left))
@@ -44,53 +48,63 @@ def interval_fires(statistics: pa.Table, policy: MergeTreeOptions, now: datetime
     Null if it never does: no interval is set, there is a single sorted run, or writers compact it. 0 if
     the top level has never been written.
     """
-    interval = policy.early_full.interval_millis
+    ends = _interval_ends(statistics, policy, now)
+    return nullable(integers(ends), ~is_null(ends) & ~_is_left_to_writers(statistics, policy))
+
+
+def _interval_ends(statistics: pa.Table, options: UniversalOptions, now: datetime) -> pa.Array:
+    """As `interval_fires`, whoever compacts the bucket."""
+    interval = options.early_full.interval_millis
     if interval is None:
         return pa.nulls(len(statistics), pa.int64())
     walls, places = np.unique(integers(statistics["highest_created_millis"]), return_inverse=True)
     # A call for each time: Arrow and Python may know different time zones.
     moments = [epoch_of_wall(wall, now.tzinfo) for wall in walls.tolist()]
     last = np.array(moments, dtype=np.int64)[places]
-    fires = np.where(_has_top(statistics, policy), last + min(interval, _MOST_MILLIS) + 1, 0)
-    may_fire = (integers(statistics["sorted_runs"]) > 1) & ~_is_left_to_writers(statistics, policy)
-    return nullable(fires, may_fire)
+    fires = np.where(_has_top(statistics, options), last + min(interval, _MOST_MILLIS) + 1, 0)
+    return nullable(fires, integers(statistics["sorted_runs"]) > 1)
 
 
 _MOST_MILLIS = 1 << 61
 """Later than the end of any calendar."""
 
 
-def _is_all_at_top(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> Flags:
-    """Whether a bucket is a single run of the top level that needs no rewrite."""
-    is_alone = (integers(statistics["sorted_runs"]) == 1) & _has_top(statistics, policy)
-    before = policy.expired_before(now)
+def _needs_no_rewrite(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> Flags:
+    """Whether a bucket is a single run of the top level, without expired rows."""
+    rests, before = is_all_at_top(statistics, policy), policy.expired_before(now)
     if before is not None:
-        is_alone &= is_null(statistics["earliest"]) | (integers(statistics["earliest"]) >= before)
-    return np.zeros(len(is_alone), dtype=bool) if policy.force_rewrite else is_alone
+        rests &= is_null(statistics["earliest"]) | (integers(statistics["earliest"]) >= before)
+    return np.zeros(len(rests), dtype=bool) if policy.force_rewrite else rests
 
 
-def _triggers_nothing(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> Flags:
+def is_all_at_top(statistics: pa.Table, options: UniversalOptions) -> Flags:
+    """Whether a bucket is a single run of the top level."""
+    is_alone: Flags = integers(statistics["sorted_runs"]) == 1
+    return is_alone & _has_top(statistics, options)
+
+
+def triggers_nothing(statistics: pa.Table, options: UniversalOptions, now: datetime) -> Flags:
     """Whether no trigger can fire.
 
     Size amplification and size ratio apply from `run_trigger` sorted runs on, and depend on the order of
     runs; so buckets with that many runs are left to the planner.
     """
     runs = integers(statistics["sorted_runs"])
-    is_short = (runs < policy.run_trigger) | ((runs == 1) & (policy.run_trigger == 1))
-    rests: Flags = is_short & ~_early_full(statistics, policy, now)
-    if not policy.force_level0:
+    is_short = (runs < options.run_trigger) | ((runs == 1) & (options.run_trigger == 1))
+    rests: Flags = is_short & ~_early_full(statistics, options, now)
+    if not options.force_level0:
         return rests
-    return rests & (integers(statistics["level0_files"]) < policy.level0_trigger)
+    return rests & (integers(statistics["level0_files"]) < options.level0_trigger)
 
 
-def _early_full(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> Flags:
-    early, size = policy.early_full, integers(statistics["bytes"])
-    ends = interval_fires(statistics, policy, now)
+def _early_full(statistics: pa.Table, options: UniversalOptions, now: datetime) -> Flags:
+    early, size = options.early_full, integers(statistics["bytes"])
+    ends = _interval_ends(statistics, options, now)
     fires = ~is_null(ends) & (integers(ends) <= epoch_millis(now))
     if early.total_size is not None:
         fires |= size < early.total_size
     if early.incremental_size is not None:
-        at_top = np.where(_has_top(statistics, policy), integers(statistics["highest_bytes"]), 0)
+        at_top = np.where(_has_top(statistics, options), integers(statistics["highest_bytes"]), 0)
         fires |= size - at_top > early.incremental_size
     return fires & (integers(statistics["sorted_runs"]) > 1)
 
@@ -101,6 +115,6 @@ def _is_left_to_writers(statistics: pa.Table, policy: MergeTreeOptions) -> Flags
     return is_left & policy.writers_compact
 
 
-def _has_top(statistics: pa.Table, policy: MergeTreeOptions) -> Flags:
+def _has_top(statistics: pa.Table, options: UniversalOptions) -> Flags:
     """Whether the highest level with files is the top one; the number of levels grows with existing files."""
-    return integers(statistics["highest_level"]) >= policy.num_levels - 1
+    return integers(statistics["highest_level"]) >= options.num_levels - 1

@@ -1,6 +1,7 @@
 """Table options of changelogs and lookups.
 
-Called by `table_options`, `opening` and `planning`. Names and defaults are those of Paimon's CoreOptions.
+Called by `table_options` and `opening`; the options are read by `changelogs` and `lookups`. Names and
+defaults are those of Paimon's CoreOptions.
 """
 
 from __future__ import annotations

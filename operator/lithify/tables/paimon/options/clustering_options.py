@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lithify.errors import InvalidOption
 from lithify.planning.clustering.policy import ClusteringOptions, HistoryOptions
-from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.policy import UniversalOptions
 from lithify.rewriting.curves import WORD_BYTES
 from lithify.rewriting.sort_keys import SortStrategy
 from lithify.tables.paimon.options.option_reader import OptionReader, parse_millis
@@ -51,12 +51,12 @@ class ClusteringSettings:
     is_global: bool = True
 
 
-def read_clustering(reader: OptionReader, tree: MergeTreeOptions) -> ClusteringSettings | None:
+def read_clustering(reader: OptionReader, universal: UniversalOptions) -> ClusteringSettings | None:
     """Reads how rows are clustered; None if they are not.
 
     Args:
         reader: the table's options.
-        tree: the levels and triggers of universal compaction; other triggers do not apply.
+        universal: the options of universal compaction; those of early and forced compactions do not apply.
 
     Raises:
         InvalidOption: a value cannot be parsed, or has no meaning in Paimon.
@@ -68,14 +68,14 @@ def read_clustering(reader: OptionReader, tree: MergeTreeOptions) -> ClusteringS
     return ClusteringSettings(
         planning=ClusteringOptions(
             columns=columns,
-            tree=MergeTreeOptions(
-                num_levels=tree.num_levels,
-                run_trigger=tree.run_trigger,
-                size_amplification_percent=tree.size_amplification_percent,
-                size_ratio=tree.size_ratio,
-                target_file_size=tree.target_file_size,
-                small_file_size=tree.small_file_size,
-                rule=tree.rule,
+            universal=UniversalOptions(
+                num_levels=universal.num_levels,
+                run_trigger=universal.run_trigger,
+                size_amplification_percent=universal.size_amplification_percent,
+                size_ratio=universal.size_ratio,
+                target_file_size=universal.target_file_size,
+                small_file_size=universal.small_file_size,
+                rule=universal.rule,
             ),
             grows=bucket > 0,
             history=_history(reader) if bucket < 0 else None,

@@ -102,7 +102,11 @@ def _parsed(key: str, text: str, parse: Callable[[str], T]) -> T:
 
 
 def bounded(number: int, low: int | None, high: int | None) -> int:
-    """Returns a number if it is within bounds."""
+    """Returns a number if it is within bounds; None is no bound.
+
+    Raises:
+        ValueError: it is not.
+    """
     if low is not None and number < low:
         raise ValueError(f"it is at least {low}")
     if high is not None and number > high:
@@ -111,12 +115,20 @@ def bounded(number: int, low: int | None, high: int | None) -> int:
 
 
 def as_positive(text: str) -> int:
-    """A positive number that fits into 32 bits."""
+    """A positive number that fits into 32 bits.
+
+    Raises:
+        ValueError: it is none.
+    """
     return bounded(int(text), 1, _LARGEST_INT)
 
 
 def as_positive_long(text: str) -> int:
-    """A positive number that fits into 64 bits."""
+    """A positive number that fits into 64 bits.
+
+    Raises:
+        ValueError: it is none.
+    """
     return bounded(int(text), 1, _LARGEST_LONG)
 
 
@@ -132,7 +144,11 @@ def _level(text: str) -> int:
 
 
 def as_share(text: str) -> float:
-    """A number between 0 and 1, both excluded."""
+    """A number between 0 and 1, both excluded.
+
+    Raises:
+        ValueError: it is none.
+    """
     share = float(text)
     if not 0 < share < 1:
         raise ValueError("it is between 0 and 1")
@@ -140,7 +156,11 @@ def as_share(text: str) -> float:
 
 
 def as_ratio(text: str) -> float:
-    """A non-negative number."""
+    """A finite number that is not negative.
+
+    Raises:
+        ValueError: it is none.
+    """
     ratio = float(text)
     if not 0 <= ratio < math.inf:
         raise ValueError("it is a number from 0 on")
@@ -148,7 +168,11 @@ def as_ratio(text: str) -> float:
 
 
 def as_boolean(text: str) -> bool:
-    """True or false, case-insensitive."""
+    """True or false, case-insensitive.
+
+    Raises:
+        ValueError: it is neither.
+    """
     if text.lower() not in ("true", "false"):
         raise ValueError("it is true or false")
     return text.lower() == "true"

@@ -14,13 +14,8 @@ from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
 from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.merge_tree.policy import (
-    EarlyFull,
-    LoggedUpgrades,
-    MergeTreeOptions,
-    OffPeak,
-    PickingRule,
-)
+from lithify.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
+from lithify.planning.universal.policy import EarlyFull, OffPeak, PickingRule
 from lithify.rewriting.records import SequenceField
 from lithify.sizes import parse_size
 from lithify.tables.files.options import FileOptions

@@ -1,1 +1,1 @@
-"""Compaction of primary-key tables: planning, tasks, merge functions, and reading and writing data files."""
+"""Compaction of primary-key tables: planning, tasks that merge, merge functions, lookups, postponed rows."""

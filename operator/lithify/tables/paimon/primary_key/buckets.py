@@ -1,6 +1,7 @@
 """Computes the buckets of rows, as Java's writers of fixed buckets do.
 
-Created by `postponed_rows` for rows that have no bucket yet. Pure; see `metadata.row_hashes` for the hash.
+Made by `postponed`, called by `postponed_task` for rows that have no bucket yet. Pure; see
+`metadata.row_hashes` for the hash.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a table's changelog is recorded: from its options, for each rewrite and upgrade.
 
-Called by `planning`, and by `opening`, which refuses tables whose changelog Paimon or this release cannot
-produce.
+Called by `planning` and `tasks`, and by `opening`, which refuses tables whose changelog Paimon or this
+release cannot produce.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Plans which row groups of a section are copied: those of its largest run whose keys no other run has.
 
-Called by `merge_task`. A section is merged in stages: the rows up to a copied row group, that row group, the
-rows up to the next one, and so on. Only row groups of files that `InputFile.is_copyable` allows are copied,
-and only if no row of the file is deleted.
+Called by `section_copier`. A section is merged in stages: the rows up to a copied row group, that row group,
+the rows up to the next one, and so on. Only row groups of files that `InputFile.is_copyable` allows are
+copied, and only if no row of the file is deleted.
 """
 
 from __future__ import annotations

@@ -14,17 +14,17 @@ import pyarrow as pa
 
 from lithify.planning.merge_tree.levels import build_levels
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
-from lithify.planning.merge_tree.universal import explain
+from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.picks import explain
+from lithify.planning.work import Strategy
 from lithify.tables.inspection import (
     GroupInspection,
     LevelSummary,
     MergeTreeShape,
-    TriggerState,
 )
 from lithify.tables.model import Bucket
 from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics, level_statistics
-from lithify.tables.paimon.observing.postponed import TRIGGER, is_postponed, postponed_text
+from lithify.tables.paimon.observing.postponed import is_postponed, postponed_verdict
 
 Place = tuple[bytes, int]
 
@@ -43,10 +43,9 @@ def inspector(
         place = (bucket.id.partition, bucket.id.bucket)
         (of_bucket,) = figures[place]
         if is_postponed(bucket.id.bucket):
-            detail = f"the partition has {postponed_text(of_bucket['files'], of_bucket['bytes'])}"
-            trigger = TriggerState(TRIGGER, fired=True, detail=detail)
+            verdict = postponed_verdict(of_bucket["files"], of_bucket["bytes"])
             return GroupInspection(
-                group=bucket.id.path, **_counts(of_bucket), triggers=(trigger,), due=TRIGGER
+                group=bucket.id.path, **_counts(of_bucket), triggers=(verdict,), due=verdict.trigger
             )
         return _inspection(bucket, of_bucket, levels[place], policy, now)
 
@@ -74,7 +73,7 @@ def _inspection(
     return GroupInspection(
         group=bucket.id.path,
         **_counts(figures),
-        triggers=tuple(TriggerState(each.trigger.value, each.fired, each.detail) for each in verdicts),
+        triggers=tuple(verdicts),
         due=planned.trigger if isinstance(planned, Unit) else None,
         merge_tree=MergeTreeShape(
             levels=tuple(LevelSummary(**each) for each in levels),

@@ -1,15 +1,15 @@
 """Chooses the merge function of a rewrite and the files in which it looks up keys.
 
-Called by `planning`. The latter are the files above the output level (the known runs). They are neither
-inputs nor changed: a task reads them in the same pass as its inputs, only those that overlap its key range,
-and with first-row and some deletion vectors only their keys.
+Called by `planning` and `tasks`. Keys are looked up in the files above the output level (the known runs),
+which are neither inputs nor changed: a task reads them in the same pass as its inputs, only those that
+overlap its key range, and with first-row and some deletion vectors only their keys.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.merge_tree.sections import Section
@@ -60,6 +60,15 @@ def _of_all_records(function: MergeFunction) -> MergeFunction:
 
 def _first_known_run(unit: Unit) -> int:
     return sum(run.level <= unit.output_level for run in unit.levels.runs)
+
+
+def files_of(unit: Unit, options: TableOptions) -> tuple[DataFile, ...]:
+    """The files of a unit that are rewritten, upgraded, or in which keys are looked up."""
+    policy = options.policy
+    if not (policy.looks_up or policy.has_vectors or options.changelog.looks_up):
+        return unit.inputs
+    upper = (run.files for run in unit.levels.runs if run.level > unit.output_level)
+    return (*unit.inputs, *chain.from_iterable(upper))
 
 
 def looks_up(function: MergeFunction) -> bool:

@@ -1,6 +1,6 @@
 """One task: merges a key range of a rewrite and returns the metadata of the files written.
 
-Made by `planning`, shipped to an executor by a runner, run there. The result holds no rows. If the task
+Made by `tasks`, shipped to an executor by a runner, run there. The result holds no rows. If the task
 fails, the files that it has written are deleted; see `task_running`.
 """
 

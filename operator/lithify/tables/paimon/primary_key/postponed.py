@@ -1,28 +1,30 @@
 """Plans the postponed rows of a partition: a unit that moves all of them to their buckets, and its tasks.
 
-Called by `planning` for buckets with the number -2. How rows are distributed follows Paimon's compaction job
-of such tables: a partition keeps its number of buckets, a new one gets `postpone.default-bucket-num`; files
-are read in the order of their creation times, and every row gets the next sequence number of its bucket.
+Called by `planning` and `tasks` for buckets with the number -2. How rows are distributed follows Paimon's
+compaction job of such tables: a partition keeps its number of buckets, a new one gets
+`postpone.default-bucket-num`; files are read in the order of their creation times, and every row gets the
+next sequence number of its bucket.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from lithify.errors import UnsupportedTable
-from lithify.planning.work import BucketWork, parts_of
+from lithify.planning.files import parts_of
+from lithify.planning.work import BucketWork
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import Deduplicate
 from lithify.tables.files.model import InputFile
-from lithify.tables.model import Bucket, BucketId, DataFile
+from lithify.tables.model import Bucket, BucketId, DataFile, TriggerVerdict
 from lithify.tables.paimon.compaction.blocking import Blocks
-from lithify.tables.paimon.data_files.writer import FileTarget
+from lithify.tables.paimon.compaction.targets import target_of
 from lithify.tables.paimon.metadata.entries import APPEND_SOURCE
 from lithify.tables.paimon.metadata.partition_layouts import NO_FILES, PartitionLayout
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.postponed import TRIGGER, is_postponed, postponed_text
+from lithify.tables.paimon.observing.postponed import is_postponed, postponed_verdict
 from lithify.tables.paimon.primary_key.buckets import bucket_key
 from lithify.tables.paimon.primary_key.merge_functions.choosing import has_order_of_its_own, merge_function
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
@@ -45,12 +47,14 @@ class PostponedUnit(BucketWork):
         files: its files, in the order in which their rows were written.
         count: number of real buckets of the partition.
         highest: the highest sequence number in each real bucket that has files.
+        verdict: how much is postponed.
     """
 
     bucket: BucketId
     files: tuple[DataFile, ...]
     count: int
     highest: tuple[tuple[int, int], ...]
+    verdict: TriggerVerdict
 
     @property
     def merges(self) -> tuple[tuple[DataFile, ...], ...]:
@@ -61,16 +65,6 @@ class PostponedUnit(BucketWork):
     def targets(self) -> range:
         """Numbers of the real buckets."""
         return range(self.count)
-
-    @property
-    def trigger(self) -> str:
-        """The name of the trigger."""
-        return TRIGGER
-
-    @property
-    def reason(self) -> str:
-        """How much is postponed, as a sentence for people."""
-        return f"the partition has {postponed_text(len(self.inputs), self.read_bytes)}"
 
     @property
     def output_level(self) -> int:
@@ -122,6 +116,7 @@ def plan_postponed(table: PaimonTable, view: View, bucket: Bucket) -> PostponedU
         files=tuple(sorted(bucket.files, key=lambda file: file.created_millis)),
         count=_count(table, layout, options.first_buckets),
         highest=tuple(sorted(layout.highest.items())),
+        verdict=postponed_verdict(len(bucket.files), bucket.size),
     )
 
 
@@ -149,7 +144,8 @@ def tasks_of_postponed(
     options, highest = table.options.postponed, dict(unit.highest)
     assert options is not None  # noqa: S101  # otherwise there is no such unit
     buckets = [table.bucket_id(unit.bucket.partition, number) for number in range(unit.count)]
-    targets = {bucket: _target(table, bucket) for bucket in buckets}
+    written = table.options.files.at(0)
+    targets = {bucket: replace(target_of(table, bucket, written), source=APPEND_SOURCE) for bucket in buckets}
     parts = [*parts_of(unit.inputs, task_bytes)] if isinstance(function, _PICKING) else [unit.inputs]
     rows_before = accumulate((sum(file.rows for file in part) for part in parts), initial=0)
     for part, before in zip(parts, rows_before, strict=False):
@@ -168,19 +164,6 @@ def tasks_of_postponed(
             storage=table.storage,
             budget=budget,
         )
-
-
-def _target(table: PaimonTable, bucket: BucketId) -> FileTarget:
-    return FileTarget(
-        folder=table.folder(bucket),
-        writer_id="",
-        level=0,
-        schema=table.schema,
-        options=table.options.files.at(0),
-        external_paths=table.locations.external_paths(bucket),
-        source=APPEND_SOURCE,
-        indexes=table.options.indexes,
-    )
 
 
 def _input_files(

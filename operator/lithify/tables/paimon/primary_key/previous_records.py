@@ -1,6 +1,6 @@
 """The records that readers of a changelog already have: Paimon's rules for each changelog producer.
 
-Made by `lookups` for each task that writes a changelog, called by the merge. Follows
+Made by `changelogs` for each task that writes a changelog, called by the merge. Follows
 `FullChangelogMergeFunctionWrapper`, `LookupChangelogMergeFunctionWrapper` and `FirstRowMergeFunctionWrapper`.
 """
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from lithify.planning.merge_tree.plan import Unit
 from lithify.tables.format import GroupReport, TaskOutputs, TaskResult
 from lithify.tables.paimon.compaction.outputs import Outputs
-from lithify.tables.paimon.compaction.step import CompactionStep, totals
-from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.compaction.reporting import bucket_report
+from lithify.tables.paimon.compaction.step import CompactionStep
 from lithify.tables.paimon.primary_key.joining import (
     AnyJoin,
     UnitTask,
@@ -19,27 +18,15 @@ from lithify.tables.paimon.primary_key.joining import (
 )
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.moving import MovingOutputs
-from lithify.tables.paimon.primary_key.planning import PlannedTask, PlannedUnit
+from lithify.tables.paimon.primary_key.planning import PlannedUnit
 from lithify.tables.paimon.primary_key.postponed import PostponedUnit
-from lithify.tables.paimon.primary_key.postponed_task import MovedFile
+from lithify.tables.paimon.primary_key.tasks import PlannedTask
 
 
 def _merges(work: Sequence[tuple[PlannedUnit, PlannedTask]]) -> Iterator[UnitTask]:
     for unit, task in work:
         if isinstance(unit, Unit) and isinstance(task, MergeTask):
             yield unit, task
-
-
-def _moving_report(unit: PostponedUnit, moved: Sequence[MovedFile]) -> GroupReport:
-    return GroupReport(
-        group=unit.bucket.path,
-        trigger=unit.trigger,
-        reason=unit.reason,
-        output_level=unit.output_level,
-        upgraded=0,
-        before=totals(unit.inputs),
-        after=totals([each.file for each in moved]),
-    )
 
 
 class MergeStep(CompactionStep[PlannedUnit, PlannedTask]):
@@ -75,25 +62,5 @@ class MergeStep(CompactionStep[PlannedUnit, PlannedTask]):
 
     def _report(self, unit: PlannedUnit, outputs: TaskOutputs) -> GroupReport:
         if isinstance(unit, PostponedUnit):
-            return _moving_report(unit, outputs.data)
-        return bucket_report(unit, outputs.data, outputs.copied_bytes)
-
-
-def bucket_report(unit: Unit, added: Sequence[FileMeta], copied_bytes: int = 0) -> GroupReport:
-    """The report of one unit; `added` is the new files' metadata, `copied_bytes` counts copied row groups."""
-    rewritten = [file for rewrite in unit.work.rewrites for file in rewrite.files]
-    before = Counter(file.level for run in unit.levels.runs for file in run.files)
-    after = before - Counter(file.level for file in unit.inputs)
-    after[unit.output_level] += len(unit.work.upgrades) + len(added)
-    return GroupReport(
-        group=unit.bucket.path,
-        trigger=unit.verdict.trigger.value,
-        reason=unit.verdict.detail,
-        output_level=unit.output_level,
-        upgraded=len(unit.work.upgrades),
-        before=totals(rewritten),
-        after=totals(added),
-        levels_before=dict(sorted(before.items())),
-        levels_after={level: files for level, files in sorted(after.items()) if files},
-        copied_bytes=copied_bytes,
-    )
+            return bucket_report(unit, [each.file for each in outputs.data])
+        return bucket_report(unit, outputs.data, unit.levels, outputs.copied_bytes)

@@ -1,46 +1,25 @@
-"""Paimon's `OpenTable` of tables whose rows are clustered. Made by `adapter`."""
+"""How tables whose rows are clustered are compacted; `compaction.opened_table` has what all kinds do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from datetime import datetime
 
-from lithify.clock import Clock
-from lithify.planning.clustering.plan import ClusteredUnit
-from lithify.tables.address import Selection
-from lithify.tables.format import Sizing
 from lithify.tables.inspection import GroupInspection
-from lithify.tables.model import Bucket, BucketId
+from lithify.tables.model import Bucket
 from lithify.tables.paimon.append.clustering.inspecting import inspector
-from lithify.tables.paimon.append.clustering.planning import ClusteringPlan, plan_run, tasks_of
+from lithify.tables.paimon.append.clustering.planning import plan_run, tasks_of
 from lithify.tables.paimon.append.clustering.sorting import clustering_of, same_columns
 from lithify.tables.paimon.append.clustering.step import ClusteringStep
-from lithify.tables.paimon.append.clustering.task import ClusterTask
-from lithify.tables.paimon.compaction.opened_table import OpenedTable
+from lithify.tables.paimon.compaction.opened_table import TableKind
 from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.table import PaimonTable
 
 
-class ClusteredTable(OpenedTable[ClusteredUnit, ClusterTask]):
-    """An open table whose rows are clustered."""
+def _inspector(table: PaimonTable, view: View, now: datetime) -> Callable[[Bucket], GroupInspection]:
+    del view
+    return inspector(clustering_of(table).planning, same_columns(table), now)
 
-    def plan(self, view: View, selection: Selection, clock: Clock) -> ClusteringPlan:
-        """Plans every bucket of a view; see `planning.plan_run`."""
-        return plan_run(self.table, view, selection.strategy, clock, selection.held)
 
-    def begin(
-        self,
-        plan: ClusteringPlan,
-        tasks: Mapping[BucketId, Sequence[ClusterTask]],
-        run: str,
-        after: int,
-        clock: Clock,
-    ) -> ClusteringStep:
-        """Begins a step with all units of a plan by writing its journal entry."""
-        return ClusteringStep.begin(self.table, plan, tasks, run, after, clock)
-
-    def _inspector(self, view: View, now: datetime) -> Callable[[Bucket], GroupInspection]:
-        del view
-        return inspector(clustering_of(self.table).planning, same_columns(self.table), now)
-
-    def _work(self, plan: ClusteringPlan, sizing: Sizing) -> Iterator[tuple[ClusteredUnit, ClusterTask]]:
-        return tasks_of(self.table, plan, sizing)
+CLUSTERED = TableKind(plan_run, tasks_of, ClusteringStep, _inspector)
+"""Tables whose files are sorted."""

@@ -17,9 +17,9 @@ from lithify.planning.clustering.plan import (
     verdicts,
 )
 from lithify.planning.clustering.policy import ClusteringOptions
-from lithify.planning.merge_tree.levels import Levels
-from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.inspection import GroupInspection, LevelSummary, MergeTreeShape, TriggerState
+from lithify.planning.universal.levels import Levels
+from lithify.planning.work import Strategy
+from lithify.tables.inspection import GroupInspection, LevelSummary, MergeTreeShape
 from lithify.tables.model import Bucket
 
 
@@ -36,11 +36,9 @@ def inspector(
             files=len(bucket.files),
             bytes=bucket.size,
             rows=sum(file.rows for file in bucket.files),
-            small_files=sum(file.size < options.tree.small_file_size for file in bucket.files),
+            small_files=sum(file.size < options.universal.small_file_size for file in bucket.files),
             delete_ratio=0.0,
-            triggers=tuple(
-                TriggerState(each.trigger, each.fired, each.detail) for each in verdicts(bucket, options, now)
-            ),
+            triggers=tuple(verdicts(bucket, options, now)),
             due=planned.trigger if isinstance(planned, ClusteredUnit) else None,
             merge_tree=MergeTreeShape(levels=tuple(_summaries(levels)), sorted_runs=len(levels.runs)),
         )

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 
 from lithify.clock import Clock
 from lithify.planning.clustering.plan import HISTORY, ClusteredUnit, SameColumns, plan_bucket
 from lithify.planning.clustering.policy import ClusteringOptions
-from lithify.planning.merge_tree.plan import ALL_AT_TOP, NO_TRIGGER, Rest
-from lithify.planning.merge_tree.policy import Strategy
-from lithify.planning.work import parts_of
+from lithify.planning.files import parts_of
+from lithify.planning.work import ALL_AT_TOP, NO_TRIGGER, Rest, Strategy
 from lithify.rewriting.sort_keys import SortKey
 from lithify.tables.files.model import InputFile
 from lithify.tables.format import Sizing
@@ -24,11 +24,17 @@ from lithify.tables.paimon.append.clustering.sorting import clustering_of, same_
 from lithify.tables.paimon.append.clustering.task import ClusterTask
 from lithify.tables.paimon.append.row_numbers import unordered
 from lithify.tables.paimon.compaction.blocking import Blocks
-from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held, plan_of
-from lithify.tables.paimon.data_files.writer import FileTarget
-from lithify.tables.paimon.metadata.column_groups import flagged, listed
+from lithify.tables.paimon.compaction.plan import (
+    NOTHING_HELD,
+    BucketPlan,
+    held_buckets,
+    plan_buckets,
+    plan_of,
+    units_of,
+)
+from lithify.tables.paimon.compaction.targets import target_of
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
+from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
 from lithify.tables.paimon.table import PaimonTable
 
 ClusteringPlan = BucketPlan[ClusteredUnit]
@@ -56,23 +62,18 @@ def plan_run(
     table.check_view(view)
     now, options, blocks = clock.now(), clustering_of(table).planning, Blocks(table, view)
     has_same_columns = same_columns(table)
-    waiting = {bucket: None for bucket in view.bucket_ids if is_held(view, bucket, held)}
-    planned: dict[BucketId, ClusteredUnit | Rest] = {}
+    waiting = held_buckets(view, held)
+    chosen = [bucket for bucket in view.bucket_ids if bucket not in waiting]
+
+    def plan(bucket: BucketId, *, takes_history: bool = True) -> ClusteredUnit | Rest:
+        files = view.bucket(bucket)
+        return plan_bucket(files, options, strategy, now, has_same_columns, takes_history=takes_history)
+
     resting = _resting(view, options, strategy, now, has_same_columns)
-    for bucket in view.bucket_ids:
-        if bucket in waiting:
-            continue
-        if bucket in resting:
-            planned[bucket] = Rest(bucket, ALL_AT_TOP if strategy is Strategy.FULL else NO_TRIGGER)
-            continue
-        with blocks.isolate(bucket):
-            planned[bucket] = plan_bucket(view.bucket(bucket), options, strategy, now, has_same_columns)
-    for unit in _too_much_history(_units(planned.values()), options):
-        with blocks.isolate(unit.bucket):
-            planned[unit.bucket] = plan_bucket(
-                view.bucket(unit.bucket), options, strategy, now, has_same_columns, takes_history=False
-            )
-    for unit in _units(planned.values()):
+    planned = plan_buckets(chosen, resting, blocks, plan)
+    too_much = [unit.bucket for unit in _too_much_history(units_of(planned), options)]
+    planned |= plan_buckets(too_much, {}, blocks, partial(plan, takes_history=False))
+    for unit in units_of(planned):
         with blocks.isolate(unit.bucket):
             table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
     return plan_of(view, planned, waiting, blocks, strategy)
@@ -84,24 +85,19 @@ def _resting(
     strategy: Strategy,
     now: datetime,
     has_same_columns: SameColumns,
-) -> frozenset[BucketId]:
-    """The buckets that certainly have no work."""
-    statistics = bucket_statistics(view.files, options.tree.small_file_size)
+) -> dict[BucketId, str]:
+    """The buckets that certainly have no work, and why."""
+    statistics = bucket_statistics(view.files, options.universal.small_file_size)
     same = strategy is Strategy.MINOR or have_same_columns(view.files, has_same_columns)
-    places = flagged(statistics, rests(statistics, options, strategy, now, same_columns=same)).select(PLACE)
-    found = set(zip(*map(listed, places.columns), strict=True))
-    return frozenset(bucket for bucket in view.spans if (bucket.partition, bucket.bucket) in found)
-
-
-def _units(planned: Iterable[ClusteredUnit | Rest]) -> list[ClusteredUnit]:
-    return [each for each in planned if isinstance(each, ClusteredUnit)]
+    buckets = view.buckets_of(statistics, rests(statistics, options, strategy, now, same_columns=same))
+    return dict.fromkeys(buckets, ALL_AT_TOP if strategy is Strategy.FULL else NO_TRIGGER)
 
 
 def _too_much_history(units: Iterable[ClusteredUnit], options: ClusteringOptions) -> list[ClusteredUnit]:
     """The units of partitions that count as history and exceed the limit; the oldest come first."""
     if options.history is None:
         return []
-    top = options.tree.num_levels - 1
+    top = options.universal.num_levels - 1
     history = [unit for unit in units if unit.trigger == HISTORY]
     history.sort(key=lambda unit: max(file.created_millis for file in unit.inputs if file.level < top))
     return history[max(0, options.history.limit) :]
@@ -115,7 +111,7 @@ def tasks_of(
     A unit is one task, so that its files are one sequence, unless the table asks for less.
     """
     settings, key = clustering_of(table), sort_key(table)
-    share = sizing.task_bytes or int(4 * settings.planning.tree.target_file_size * sizing.share)
+    share = sizing.task_bytes or int(4 * settings.planning.universal.target_file_size * sizing.share)
     for unit in plan.units:
         for files in [unit.inputs] if settings.is_global else parts_of(unit.inputs, share):
             yield unit, _task(table, plan.view, unit, files, key, sizing)
@@ -138,15 +134,7 @@ def _task(
         key=key,
         numbers=unordered(files),
         schemas={file.schema_id: table.schema_of(file.schema_id) for file in files},
-        target=FileTarget(
-            folder=table.folder(unit.bucket),
-            writer_id="",
-            level=unit.output_level,
-            schema=table.schema,
-            options=table.options.files,
-            external_paths=table.locations.external_paths(unit.bucket),
-            indexes=table.options.indexes,
-        ),
+        target=target_of(table, unit.bucket, table.options.files, unit.output_level),
         storage=table.storage,
         budget=sizing.budget,
     )

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from lithify.planning.clustering.plan import SameColumns
 from lithify.planning.clustering.policy import ClusteringOptions
-from lithify.planning.merge_tree.policy import Strategy
-from lithify.tables.paimon.metadata.column_groups import Flags, integers, is_null
+from lithify.planning.work import Strategy
+from lithify.tables.paimon.metadata.column_groups import Flags, integers
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS
-from lithify.tables.paimon.observing.resting import resting_reasons
+from lithify.tables.paimon.observing.resting import is_all_at_top, triggers_nothing
 
 
 def have_same_columns(files: pa.Table, has_same_columns: SameColumns) -> bool:
@@ -47,9 +47,9 @@ def rests(
         now: an aware time in the table's time zone.
         same_columns: what `have_same_columns` says of all files.
     """
-    is_at_top = ~is_null(resting_reasons(statistics, options.tree, Strategy.FULL, now))
+    is_at_top = is_all_at_top(statistics, options.universal)
     if strategy is Strategy.FULL:
         return is_at_top & same_columns
-    triggers_nothing = ~is_null(resting_reasons(statistics, options.tree, Strategy.MINOR, now))
+    has_no_trigger = triggers_nothing(statistics, options.universal, now)
     # Whether a partition counts as history depends on the files below the top level.
-    return triggers_nothing if options.history is None else triggers_nothing & is_at_top
+    return has_no_trigger if options.history is None else has_no_trigger & is_at_top

@@ -1,6 +1,6 @@
 """Chooses a table's merge function from its schema and options.
 
-Called by `opening`, which refuses tables with invalid options, and by `planning` for every task.
+Called by `opening`, which refuses tables with invalid options, and by `tasks` and `postponed` for every task.
 """
 
 from __future__ import annotations

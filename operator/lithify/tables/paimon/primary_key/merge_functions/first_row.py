@@ -1,6 +1,6 @@
 """The merge engine first-row: keeps the oldest record of a key.
 
-Made by `choosing`, given run numbers by `planning`, shipped with tasks, called by the merge. Paimon looks up
+Made by `choosing`, given run numbers by `lookups`, shipped with tasks, called by the merge. Paimon looks up
 each key in the levels above the output and drops new records of keys found there, since readers do not merge
 these levels. Here the keys of those levels take part in the merge as runs.
 """

@@ -1,7 +1,7 @@
 """The merge engine partial-update: takes the last non-null value of each column.
 
-Made by `choosing`, shipped with tasks, called by the merge. The results are those of Paimon 1.4, which
-adds record after record; here each column needs the position of one record of each key.
+Made by `partial_update_options`, shipped with tasks, called by the merge. The results are those of Paimon
+1.4, which adds record after record; here each column needs the position of one record of each key.
 
 The initial values of a key, including nulls, are those of its *base*: the last delete that removed the
 record, or the oldest record if it retracts. Records before the base do not count.

@@ -1,6 +1,6 @@
 """Merges records of level 0 that supersede rows of levels above the output, in tables with deletion vectors.
 
-Made by `planning` for rewrites with such levels, and given a collector by the task. Paimon looks up each key
+Made by `lookups` for rewrites with such levels, and given a collector by the task. Paimon looks up each key
 of level 0 in the levels above the output (`LookupChangelogMergeFunctionWrapper`): a row found there is
 deleted by a deletion vector, and is one of the records that are merged. Here the rows of those levels take
 part in the merge as runs, whose records are dropped where level 0 has no record of their key.

@@ -22,7 +22,11 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.elements impor
     list_column,
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.hashing import java_hashes, table_order
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldAggregate, FieldOptions
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
+    FieldAggregate,
+    FieldOptions,
+    wrong_type,
+)
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     any_of,
     numbers_of,
@@ -40,11 +44,8 @@ def collect_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
     Raises:
         InvalidOption: it is no array, or this release cannot compare its elements.
     """
-    name = f"fields.{options.column}.aggregate-function"
     if column.root != "ARRAY":
-        raise InvalidOption(
-            name, f"Paimon has collect for ARRAY only, and the column's type is {column.root}"
-        )
+        raise wrong_type("collect", column, options, "ARRAY")
     element = column.fields[0].type
     problem = comparison_problem(element)
     if options.distinct and problem is not None:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from lithify.errors import InvalidOption
 from lithify.rewriting.order import IntPart
-from lithify.rewriting.records import Mask
 from lithify.tables.files.types import ColumnType
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
-    cannot_retract,
+    NonRetractableAggregate,
+    wrong_type,
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import any_of, valid_of
 
@@ -26,29 +25,15 @@ def boolean_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAgg
         InvalidOption: the column is not BOOLEAN.
     """
     if column.root != "BOOLEAN":
-        raise InvalidOption(
-            f"fields.{options.column}.aggregate-function",
-            f"Paimon has {name} for BOOLEAN only, and the column's type is {column.root}",
-        )
+        raise wrong_type(name, column, options, "BOOLEAN")
     return Booleans(name, options.column)
 
 
 @dataclass(frozen=True, slots=True)
-class Booleans:
-    """Whether all (bool_and) or any (bool_or) values are true; nulls are ignored.
+class Booleans(NonRetractableAggregate):
+    """Whether all (bool_and) or any (bool_or) values are true; nulls are ignored."""
 
-    Attributes:
-        name: bool_and or bool_or.
-        column: column name for messages.
-    """
-
-    name: str
-    column: str
-
-    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One value per group, null if all values are null."""
-        if retracts.any():
-            raise cannot_retract(self.name, self.column)
+    def _aggregated(self, values: pa.Array, starts: IntPart) -> pa.Array:
         decisive = values.fill_null(False).to_numpy(zero_copy_only=False)
         if self.name == "bool_and":
             decisive = valid_of(values) & ~decisive

@@ -13,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.errors import InvalidOption
 from lithify.rewriting.order import IntPart, parts_of_column, rank_rows
-from lithify.rewriting.records import Mask
 from lithify.tables.files.types import ColumnType
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
-    cannot_retract,
+    NonRetractableAggregate,
+    wrong_type,
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     first_of,
@@ -41,29 +40,18 @@ def extreme_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAgg
         InvalidOption: values of the type have no order.
     """
     if column.is_nested or column.root == "BOOLEAN":
-        raise InvalidOption(
-            f"fields.{options.column}.aggregate-function",
-            f"{name} compares values, but Paimon has no order for values of the type {column.root}",
-        )
+        raise wrong_type(name, column, options, "types with an order")
     return Extreme(name, options.column)
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme:
-    """The largest or smallest value; nulls are ignored.
+class Extreme(NonRetractableAggregate):
+    """The largest (max) or smallest (min) value; nulls are ignored.
 
-    Attributes:
-        name: max or min.
-        column: column name for messages.
+    Of equal values, max takes the first and min the last, as in Paimon.
     """
 
-    name: str
-    column: str
-
-    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One value per group; of equal values, max takes the first and min the last, as in Paimon."""
-        if retracts.any():
-            raise cannot_retract(self.name, self.column)
+    def _aggregated(self, values: pa.Array, starts: IntPart) -> pa.Array:
         if not values.null_count and len(starts) and (numbers := _numbers(values)) is not None:
             most = np.maximum if self.name == "max" else np.minimum
             return pa.array(most.reduceat(numbers, starts)).cast(_stored(values.type)).view(values.type)

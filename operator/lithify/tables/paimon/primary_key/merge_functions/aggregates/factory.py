@@ -82,7 +82,7 @@ def aggregate_of(name: str, column: ColumnType, options: FieldOptions) -> FieldA
     """
     make = _FUNCTIONS.get(name)
     if make is None:
-        raise InvalidOption(f"fields.{options.column}.aggregate-function", _unknown(name))
+        raise InvalidOption(options.function_option, _unknown(name))
     made = make(column, options)
     if not options.ignore_retract:
         return made

@@ -27,6 +27,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
     cannot_retract,
+    wrong_type,
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     any_of,
@@ -57,9 +58,9 @@ def merge_map_with_time_of(column: ColumnType, options: FieldOptions) -> FieldAg
     name = "merge_map_with_keytime"
     _check_map(name, column, options)
     value = column.fields[1].type
-    key = f"fields.{options.column}.aggregate-function"
     if value.root != "ROW" or len(value.fields) < 2:
-        raise InvalidOption(key, f"Paimon has {name} for maps of ROWs of two fields or more only")
+        problem = f"Paimon has {name} for maps of ROWs of two fields or more only"
+        raise InvalidOption(options.function_option, problem)
     names = [part.name for part in value.fields]
     time = names[-1] if options.time_field is None else options.time_field
     if time not in names:
@@ -67,19 +68,19 @@ def merge_map_with_time_of(column: ColumnType, options: FieldOptions) -> FieldAg
     number = names.index(time)
     if not value.fields[number].type.is_string:
         raise InvalidOption(
-            key, f"Paimon compares times as texts, and the field {time} is no CHAR, VARCHAR or STRING"
+            options.function_option,
+            f"Paimon compares times as texts, and the field {time} is no CHAR, VARCHAR or STRING",
         )
     return MergeMapWithTime(options.column, number)
 
 
 def _check_map(name: str, column: ColumnType, options: FieldOptions) -> None:
-    key = f"fields.{options.column}.aggregate-function"
     if column.root != "MAP":
-        raise InvalidOption(key, f"Paimon has {name} for MAP only, and the column's type is {column.root}")
+        raise wrong_type(name, column, options, "MAP")
     part = column.fields[0].type
     problem = comparison_problem(part)
     if problem is not None:
-        raise InvalidOption(key, f"keys of type {part.root}: {problem}")
+        raise InvalidOption(options.function_option, f"keys of type {part.root}: {problem}")
 
 
 @dataclass(frozen=True, slots=True)

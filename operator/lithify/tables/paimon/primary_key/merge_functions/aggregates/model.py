@@ -6,15 +6,17 @@ is stateless and works on the values of one column in the order in which they ar
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from lithify.errors import UnsupportedTable
+from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
+from lithify.tables.files.types import ColumnType
 from lithify.tables.paimon.options.option_reader import OptionReader
 
 NO_LIMIT = (1 << 31) - 1
@@ -82,6 +84,33 @@ class TakesLateValues(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class NonRetractableAggregate(ABC):
+    """A `FieldAggregate` that cannot take a value back.
+
+    Attributes:
+        name: name of the function.
+        column: column name for messages.
+    """
+
+    name: str
+    column: str
+
+    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
+        """One value per group, null if all values are null; see `FieldAggregate.aggregate`.
+
+        Raises:
+            UnsupportedTable: a value retracts, or the function cannot read it.
+        """
+        if retracts.any():
+            raise cannot_retract(self.name, self.column)
+        return self._aggregated(values, starts)
+
+    @abstractmethod
+    def _aggregated(self, values: pa.Array, starts: IntPart) -> pa.Array:
+        """One value per group."""
+
+
+@dataclass(frozen=True, slots=True)
 class FieldOptions:
     """The options `fields.<column>.*` of one column.
 
@@ -103,6 +132,11 @@ class FieldOptions:
     count_limit: int = NO_LIMIT
     time_field: str | None = None
 
+    @property
+    def function_option(self) -> str:
+        """The option that names the column's function, for messages."""
+        return f"fields.{self.column}.aggregate-function"
+
 
 def field_options(options: Mapping[str, str], column: str) -> FieldOptions:
     """Reads a table's options about the aggregation of a column.
@@ -121,6 +155,19 @@ def field_options(options: Mapping[str, str], column: str) -> FieldOptions:
         count_limit=reader.integer(f"{prefix}.count-limit", NO_LIMIT),
         time_field=options.get(f"{prefix}.ts-field"),
     )
+
+
+def wrong_type(function: str, column: ColumnType, options: FieldOptions, types: str) -> InvalidOption:
+    """The error for a column of a type for which Paimon does not have the function.
+
+    Args:
+        function: name of the function.
+        column: the column's type.
+        options: the table's options for the column.
+        types: the types for which Paimon has the function, as words of a message.
+    """
+    problem = f"Paimon has {function} for {types} only, and the column's type is {column.root}"
+    return InvalidOption(options.function_option, problem)
 
 
 def cannot_retract(function: str, column: str) -> UnsupportedTable:

@@ -13,12 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lithify.errors import InvalidOption, UnsupportedTable
+from lithify.errors import UnsupportedTable
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.files.types import ColumnType
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.decimals import DecimalProduct, DecimalSum
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldAggregate, FieldOptions
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
+    FieldAggregate,
+    FieldOptions,
+    wrong_type,
+)
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     any_of,
     later_steps_of,
@@ -60,10 +64,7 @@ def product_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
 
 def _check_numeric(name: str, column: ColumnType, options: FieldOptions) -> None:
     if column.root != "DECIMAL" and column.root not in _INTEGERS and not column.is_float:
-        raise InvalidOption(
-            f"fields.{options.column}.aggregate-function",
-            f"Paimon has {name} for numbers only, and the column's type is {column.root}",
-        )
+        raise wrong_type(name, column, options, "numbers")
 
 
 @dataclass(frozen=True, slots=True)

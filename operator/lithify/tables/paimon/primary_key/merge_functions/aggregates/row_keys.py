@@ -71,9 +71,7 @@ def rows_of(name: str, column: ColumnType, options: FieldOptions) -> ColumnType:
         InvalidOption: it is no array of rows.
     """
     if column.root != "ARRAY" or column.fields[0].type.root != "ROW":
-        raise InvalidOption(
-            f"fields.{options.column}.aggregate-function", f"Paimon has {name} for arrays of ROWs only"
-        )
+        raise InvalidOption(options.function_option, f"Paimon has {name} for arrays of ROWs only")
     return column.fields[0].type
 
 

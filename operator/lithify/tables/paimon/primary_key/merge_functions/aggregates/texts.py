@@ -21,6 +21,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
     cannot_retract,
+    wrong_type,
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     any_of,
@@ -38,10 +39,7 @@ def listagg_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
         InvalidOption: the column is not STRING, or the delimiter does not separate parts unambiguously.
     """
     if column.root != "VARCHAR" or column.precision != UNBOUNDED:
-        raise InvalidOption(
-            f"fields.{options.column}.aggregate-function",
-            f"Paimon has listagg for STRING only, and the column's type is {column.root}",
-        )
+        raise wrong_type("listagg", column, options, "STRING")
     if options.distinct and _overlaps_itself(options.delimiter):
         raise InvalidOption(
             f"fields.{options.column}.list-agg-delimiter",

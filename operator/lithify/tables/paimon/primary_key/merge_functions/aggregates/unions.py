@@ -15,10 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.errors import InvalidOption, UnsupportedTable
+from lithify.errors import UnsupportedTable
 from lithify.rewriting.nulls import take_or_null
 from lithify.rewriting.order import IntPart
-from lithify.rewriting.records import Mask
 from lithify.tables.files.types import ColumnType
 from lithify.tables.paimon.primary_key.merge_functions.aggregates import (
     hll_sketches,
@@ -29,7 +28,8 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates import (
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
-    cannot_retract,
+    NonRetractableAggregate,
+    wrong_type,
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     last_of,
@@ -59,33 +59,15 @@ def union_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAggre
         InvalidOption: the column is not VARBINARY.
     """
     if column.root != "VARBINARY":
-        raise InvalidOption(
-            f"fields.{options.column}.aggregate-function",
-            f"Paimon has {name} for VARBINARY and BYTES only, and the column's type is {column.root}",
-        )
+        raise wrong_type(name, column, options, "VARBINARY and BYTES")
     return UnionOf(name, options.column)
 
 
 @dataclass(frozen=True, slots=True)
-class UnionOf:
-    """The union of all values; nulls are ignored.
+class UnionOf(NonRetractableAggregate):
+    """The union of all values; nulls are ignored."""
 
-    Attributes:
-        name: the name of the function.
-        column: column name for messages.
-    """
-
-    name: str
-    column: str
-
-    def aggregate(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
-        """One value per group, null if all values are null.
-
-        Raises:
-            UnsupportedTable: a value retracts, or is none that the function can read.
-        """
-        if retracts.any():
-            raise cannot_retract(self.name, self.column)
+    def _aggregated(self, values: pa.Array, starts: IntPart) -> pa.Array:
         valid = valid_of(values)
         left, some = starts_of(valid, starts)
         result = take_or_null(values, last_of(valid, starts))

@@ -1,6 +1,6 @@
 """The verdict of each trigger of universal compaction on a bucket, in numbers and in words.
 
-`universal` evaluates them in Paimon's order and stops at the first that fires; `lithify inspect` and table
+`picks` evaluates them in Paimon's order and stops at the first that fires; `lithify inspect` and table
 conditions show them all. Pure; `now` is an aware time in the table's time zone.
 
 The rules are those of Paimon's `UniversalCompaction` and `EarlyFullCompaction`, with one difference: the
@@ -11,19 +11,18 @@ is the highest that the bucket has, also where `num-levels` was lowered since.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from lithify.clock import epoch_millis, epoch_of_wall
-from lithify.planning.merge_tree.levels import Levels
-from lithify.planning.merge_tree.policy import MergeTreeOptions
+from lithify.planning.universal.levels import Levels
+from lithify.planning.universal.policy import UniversalOptions
+from lithify.tables.model import TriggerVerdict
 
 
 class Trigger(StrEnum):
-    """Why a unit was picked."""
+    """Why runs are picked, other than that a full compaction was asked for."""
 
-    FULL = "Full"
     INTERVAL = "OptimizationInterval"
     TOTAL_SIZE = "TotalSize"
     INCREMENTAL_SIZE = "IncrementalSize"
@@ -33,16 +32,7 @@ class Trigger(StrEnum):
     FORCED_LEVEL0 = "ForcedLevel0"
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerVerdict:
-    """Whether a trigger fired, and the numbers behind the answer as a sentence for people."""
-
-    trigger: Trigger
-    fired: bool
-    detail: str
-
-
-def early_full_verdicts(levels: Levels, policy: MergeTreeOptions, now: datetime) -> list[TriggerVerdict]:
+def early_full_verdicts(levels: Levels, policy: UniversalOptions, now: datetime) -> list[TriggerVerdict]:
     """The early-full conditions that are switched on, in order of evaluation."""
     early = policy.early_full
     verdicts = []
@@ -62,7 +52,7 @@ def early_full_verdicts(levels: Levels, policy: MergeTreeOptions, now: datetime)
     return verdicts
 
 
-def size_amplification(levels: Levels, policy: MergeTreeOptions) -> TriggerVerdict:
+def size_amplification(levels: Levels, policy: UniversalOptions) -> TriggerVerdict:
     """Whether the newer runs are too large relative to the oldest one."""
     too_few = _too_few_runs(levels, policy)
     if too_few is not None:
@@ -73,7 +63,7 @@ def size_amplification(levels: Levels, policy: MergeTreeOptions) -> TriggerVerdi
     return TriggerVerdict(Trigger.SIZE_AMPLIFICATION, newer * 100 > limit * oldest, detail)
 
 
-def size_ratio(levels: Levels, policy: MergeTreeOptions, taken: int, hour: int) -> TriggerVerdict:
+def size_ratio(levels: Levels, policy: UniversalOptions, taken: int, hour: int) -> TriggerVerdict:
     """Whether the newest runs are of similar size; `taken` is the number of runs in such a pick."""
     too_few = _too_few_runs(levels, policy)
     if too_few is not None:
@@ -83,7 +73,7 @@ def size_ratio(levels: Levels, policy: MergeTreeOptions, taken: int, hour: int) 
     return TriggerVerdict(Trigger.SIZE_RATIO, taken > 1, detail)
 
 
-def sorted_runs(levels: Levels, policy: MergeTreeOptions) -> TriggerVerdict:
+def sorted_runs(levels: Levels, policy: UniversalOptions) -> TriggerVerdict:
     """Whether there are more sorted runs than the table allows."""
     detail = f"{len(levels.runs)} sorted runs, the trigger is {policy.run_trigger}"
     return TriggerVerdict(Trigger.SORTED_RUNS, len(levels.runs) > policy.run_trigger, detail)
@@ -101,7 +91,7 @@ def last_full_compaction(levels: Levels, now: datetime) -> int | None:
     return epoch_of_wall(max(created), now.tzinfo)
 
 
-def size_limit(taken_size: int, policy: MergeTreeOptions, hour: int) -> float:
+def size_limit(taken_size: int, policy: UniversalOptions, hour: int) -> float:
     """The largest next run (bytes) that the size ratio allows; in floating point, as Paimon computes it."""
     extra = policy.off_peak.ratio_at(hour) if policy.off_peak else 0
     return taken_size * (100.0 + policy.size_ratio + extra) / 100.0
@@ -117,7 +107,7 @@ def _interval(levels: Levels, interval: int, now: datetime) -> TriggerVerdict:
     return TriggerVerdict(Trigger.INTERVAL, age > interval, detail)
 
 
-def _too_few_runs(levels: Levels, policy: MergeTreeOptions) -> str | None:
+def _too_few_runs(levels: Levels, policy: UniversalOptions) -> str | None:
     count = len(levels.runs)
     if count >= policy.run_trigger:
         return None

@@ -1,7 +1,8 @@
 """Picks the runs of a bucket for a minor compaction: universal compaction and forced level 0.
 
-Called by `plan`. Follows Paimon's `UniversalCompaction` and `ForceUpLevel0Compaction` (themselves after
-RocksDB's universal style) in the order of evaluation and the arithmetic, so that picks agree.
+Called by the plans of `merge_tree` and `clustering`. Follows Paimon's `UniversalCompaction` and
+`ForceUpLevel0Compaction` (themselves after RocksDB's universal style) in the order of evaluation and the
+arithmetic, so that picks agree.
 """
 
 from __future__ import annotations
@@ -9,29 +10,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from lithify.planning.merge_tree.levels import Levels, SortedRun
-from lithify.planning.merge_tree.policy import MergeTreeOptions, PickingRule
-from lithify.planning.merge_tree.triggers import (
+from lithify.planning.universal.levels import Levels, SortedRun
+from lithify.planning.universal.policy import PickingRule, UniversalOptions
+from lithify.planning.universal.triggers import (
     Trigger,
-    TriggerVerdict,
     early_full_verdicts,
     size_amplification,
     size_limit,
     size_ratio,
     sorted_runs,
 )
+from lithify.tables.model import TriggerVerdict
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """Whole runs from the top of the tree, their output level, and the reason."""
+    """The newest whole runs, their output level, and the reason."""
 
     runs: tuple[SortedRun, ...]
     output_level: int
     verdict: TriggerVerdict
 
 
-def pick_universal(levels: Levels, policy: MergeTreeOptions, now: datetime) -> Pick | None:
+def pick_universal(levels: Levels, policy: UniversalOptions, now: datetime) -> Pick | None:
     """The pick of a minor compaction, None if no trigger fires. `now` is in the table's time zone."""
     if not levels.runs:
         return None
@@ -49,7 +50,7 @@ def pick_universal(levels: Levels, policy: MergeTreeOptions, now: datetime) -> P
     return _unit(levels, _grow(levels, policy, start, now.hour), count)
 
 
-def pick_level0(levels: Levels, policy: MergeTreeOptions, now: datetime) -> Pick | None:
+def pick_level0(levels: Levels, policy: UniversalOptions, now: datetime) -> Pick | None:
     """The universal pick, else all of level 0, if it has enough files, plus runs that the size ratio adds."""
     pick = pick_universal(levels, policy, now)
     taken = len(levels.level0)
@@ -63,7 +64,7 @@ def pick_level0(levels: Levels, policy: MergeTreeOptions, now: datetime) -> Pick
     return _unit(levels, _grow(levels, policy, taken, now.hour, forced=True), forced)
 
 
-def explain(levels: Levels, policy: MergeTreeOptions, now: datetime) -> list[TriggerVerdict]:
+def explain(levels: Levels, policy: UniversalOptions, now: datetime) -> list[TriggerVerdict]:
     """The verdict of every trigger, fired or not, in the order in which a minor compaction evaluates them."""
     if not levels.runs:
         return []
@@ -79,7 +80,7 @@ def explain(levels: Levels, policy: MergeTreeOptions, now: datetime) -> list[Tri
     return verdicts
 
 
-def _grow(levels: Levels, policy: MergeTreeOptions, taken: int, hour: int, *, forced: bool = False) -> int:
+def _grow(levels: Levels, policy: UniversalOptions, taken: int, hour: int, *, forced: bool = False) -> int:
     """The final number of runs of a pick starting with `taken`: it grows until the next run is too large."""
     triggered = forced or taken > 1
     size = sum(run.size for run in levels.runs[:taken])
