@@ -59,11 +59,15 @@ _MANY = NewRows("a tenth as many rows, keys all over the table")
 _FEW = NewRows("a 5000th as many rows, keys in a fiftieth of the table", share=5_000, within=50)
 _NEW = NewRows("a tenth as many rows, keys that are not there, between those that are", are_known=False)
 
+_NONE: Mapping[str, str] = {"changelog-producer": "none"}
+_INPUT: Mapping[str, str] = {"changelog-producer": "input"}
 _FULL: Mapping[str, str] = {"changelog-producer": "full-compaction"}
 _LOOKUP: Mapping[str, str] = {"changelog-producer": "lookup"}
 _VECTORS: Mapping[str, str] = {"deletion-vectors.enabled": "true"}
 
 CASES: tuple[tuple[str, Mapping[str, str], bool, NewRows], ...] = (
+    ("`none`", _NONE, True, _MANY),
+    ("`input`", _INPUT, True, _MANY),
     ("`full-compaction`", _FULL, True, _MANY),
     ("`lookup`", _LOOKUP, True, _MANY),
     ("`lookup`", _LOOKUP, False, _MANY),
