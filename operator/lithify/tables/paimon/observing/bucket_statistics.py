@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.tables.paimon.metadata.column_groups import (
+    PLACE,
     ColumnGroups,
     Numbers,
     integers,
@@ -24,8 +25,6 @@ from lithify.tables.paimon.metadata.column_groups import (
 from lithify.tables.paimon.metadata.vector_columns import has_vectors
 
 _NEVER = np.iinfo(np.int64).max
-PLACE = ("partition", "bucket")
-"""The columns that identify a row's bucket: BinaryRow bytes and a number."""
 
 
 def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:

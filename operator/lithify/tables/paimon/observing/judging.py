@@ -26,6 +26,7 @@ from lithify.planning.work import Strategy
 from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
 from lithify.tables.paimon.layout.file_locations import POSTPONED
 from lithify.tables.paimon.metadata.column_groups import (
+    PLACE,
     ColumnGroups,
     Flags,
     Numbers,
@@ -40,7 +41,7 @@ from lithify.tables.paimon.metadata.column_groups import (
 )
 from lithify.tables.paimon.metadata.entry_columns import data_files
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, problem_of
-from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics, in_order_of_places
+from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics, in_order_of_places
 from lithify.tables.paimon.observing.expiring import by_the_hour, expiry_columns
 from lithify.tables.paimon.observing.postponed import postponed_verdict
 from lithify.tables.paimon.observing.resting import interval_fires, resting_reasons
