@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bench.coding import coding_seconds
 from bench.page import ON_ONE_CORE, markdown
 from bench.race import best_line, head, output_lines, race, rounds_line, scan
 from bench.table import LAYOUTS, RUNS, make
@@ -32,6 +33,7 @@ def _measure(oracle: Oracle, original: Table, folder: Path, warmups: int, repeat
     done = race(oracle, original, folder, full=True, repeats=repeats, warmups=warmups)
     java, ours, size, rows = done.java, done.ours, done.report.before.bytes, done.result.input.rows
     scan(oracle, java, ours)
+    coding = coding_seconds(oracle.files(original), oracle.files(ours.table), repeats)
     least = min(java.core_seconds), min(ours.core_seconds)
     lines = [
         head(java, ours),
@@ -41,6 +43,12 @@ def _measure(oracle: Oracle, original: Table, folder: Path, warmups: int, repeat
             "processor time of its thread, best",
             *(f"{seconds:.2f} s" for seconds in least),
             f"{least[0] / least[1]:.1f}",
+        ),
+        (
+            "PyArrow alone reads the same files and writes the same rows in",
+            "",
+            f"{coding:.2f} s",
+            f"{least[0] / coding:.1f} at most",
         ),
         ("rows a second", f"{rows / java.best:,.0f}", f"{rows / ours.best:,.0f}", ""),
         (
