@@ -92,6 +92,7 @@ class MergeTreeOptions:
         writers_compact: writers of a table with deletion vectors compact, too, so that a bucket is only
             compacted as a whole (see `plan.LEFT_TO_WRITERS`).
         level0_trigger: number of level-0 files from which it does.
+        level0_millis: age of the oldest level-0 file from which it takes fewer, too; None for never.
         reformatted: levels to which a level-0 file is always rewritten, because files there have another
             format and rows are looked up.
         logged_upgrades: which upgraded files are read for the changelog.
@@ -114,6 +115,7 @@ class MergeTreeOptions:
     has_vectors: bool = False
     writers_compact: bool = False
     level0_trigger: int = 1
+    level0_millis: int | None = None
     reformatted: frozenset[int] = frozenset()
     logged_upgrades: LoggedUpgrades = LoggedUpgrades.NONE
     target_file_size: int = 128 << 20

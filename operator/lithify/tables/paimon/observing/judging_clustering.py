@@ -15,12 +15,16 @@ from lithify.errors import CorruptTable
 from lithify.planning.clustering.plan import HISTORY, ClusteredUnit, history_due_millis, plan_bucket
 from lithify.planning.clustering.policy import ClusteringOptions
 from lithify.planning.merge_tree.policy import Strategy
+from lithify.planning.merge_tree.triggers import Trigger
 from lithify.tables.model import Bucket, BucketId, fingerprint_of
 from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests
 from lithify.tables.paimon.metadata.column_groups import Flags, listed, with_columns
 from lithify.tables.paimon.metadata.entry_columns import data_files
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, problem_of
 from lithify.tables.paimon.observing.judging import UNCOUNTED, Judge, Judgement
+
+_COUNTED = frozenset({Trigger.SORTED_RUNS.value, HISTORY})
+"""Triggers whose reason begins with the bucket's own figures."""
 
 
 def _always(schema_id: int) -> bool:
@@ -72,7 +76,7 @@ class ClusteringJudge(Judge):
         due = minor if isinstance(minor, ClusteredUnit) else None
         return Judgement(
             trigger=None if due is None else due.trigger,
-            detail=None if due is None else f"{self._place(bucket_id)} has {due.reason}",
+            detail=None if due is None else self._told(due),
             is_picked=due is not None,
             full_bytes=full.read_bytes if isinstance(full, ClusteredUnit) else None,
             due_at=self._due_at(bucket, due),
@@ -84,6 +88,10 @@ class ClusteringJudge(Judge):
         if later is None or wall_millis(self.now) > later or (due is not None and due.trigger == HISTORY):
             return None
         return epoch_of_wall(later, self.now.tzinfo) + 1
+
+    def _told(self, due: ClusteredUnit) -> str:
+        place = self._place(due.bucket)
+        return f"{place} has {due.reason}" if due.trigger in _COUNTED else f"in {place}, {due.reason}"
 
     def _place(self, bucket: BucketId) -> str:
         partition, _, name = bucket.path.rpartition("/")

@@ -15,7 +15,7 @@ import pyarrow as pa
 from lithify.clock import epoch_millis, epoch_of_wall
 from lithify.planning.merge_tree.plan import ALL_AT_TOP, LEFT_TO_WRITERS, NO_TRIGGER
 from lithify.planning.merge_tree.policy import MergeTreeOptions, Strategy
-from lithify.tables.paimon.metadata.column_groups import Flags, integers, is_null, nullable
+from lithify.tables.paimon.metadata.column_groups import Flags, Numbers, integers, is_null, nullable
 
 
 def resting_reasons(
@@ -47,13 +47,30 @@ def interval_fires(statistics: pa.Table, policy: MergeTreeOptions, now: datetime
     interval = policy.early_full.interval_millis
     if interval is None:
         return pa.nulls(len(statistics), pa.int64())
-    walls, places = np.unique(integers(statistics["highest_created_millis"]), return_inverse=True)
-    # A call for each time: Arrow and Python may know different time zones.
-    moments = [epoch_of_wall(wall, now.tzinfo) for wall in walls.tolist()]
-    last = np.array(moments, dtype=np.int64)[places]
+    last = _moments(integers(statistics["highest_created_millis"]), now)
     fires = np.where(_has_top(statistics, policy), last + min(interval, _MOST_MILLIS) + 1, 0)
     may_fire = (integers(statistics["sorted_runs"]) > 1) & ~_is_left_to_writers(statistics, policy)
     return nullable(fires, may_fire)
+
+
+def level0_fires(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> pa.Array:
+    """When the age of the oldest level-0 file makes each bucket due, as milliseconds since the epoch.
+
+    Null if it never does: level 0 has no files, or their age does not matter.
+    """
+    oldest = statistics["level0_created_millis"]
+    if policy.level0_millis is None or not policy.force_level0:
+        return pa.nulls(len(statistics), pa.int64())
+    return nullable(_moments(integers(oldest), now) + policy.level0_millis, ~is_null(oldest))
+
+
+def _moments(walls: Numbers, now: datetime) -> Numbers:
+    """Wall-clock times as milliseconds since the epoch."""
+    distinct, places = np.unique(walls, return_inverse=True)
+    # A call for each time: Arrow and Python may know different time zones.
+    moments = [epoch_of_wall(wall, now.tzinfo) for wall in distinct.tolist()]
+    found: Numbers = np.array(moments, dtype=np.int64)[places]
+    return found
 
 
 _MOST_MILLIS = 1 << 61
@@ -80,7 +97,9 @@ def _triggers_nothing(statistics: pa.Table, policy: MergeTreeOptions, now: datet
     rests: Flags = is_short & ~_early_full(statistics, policy, now)
     if not policy.force_level0:
         return rests
-    return rests & (integers(statistics["level0_files"]) < policy.level0_trigger)
+    ages = level0_fires(statistics, policy, now)
+    is_old = ~is_null(ages) & (integers(ages) <= epoch_millis(now))
+    return rests & (integers(statistics["level0_files"]) < policy.level0_trigger) & ~is_old
 
 
 def _early_full(statistics: pa.Table, policy: MergeTreeOptions, now: datetime) -> Flags:
