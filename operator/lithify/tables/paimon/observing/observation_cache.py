@@ -54,7 +54,7 @@ FILES = pa.schema(
 )
 """The cached columns of each file: what planning needs."""
 
-_FORMAT = 5
+_FORMAT = 6
 _CHECKSUM = 4
 """Bytes of the checksum before compressed content."""
 _NOT_KEPT = (OSError, ValueError, LookupError, TypeError, AttributeError)
