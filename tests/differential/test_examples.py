@@ -84,6 +84,15 @@ def test_an_append_table_has_the_files_that_its_example_says(
     assert cardinality(oracle, table) == example.get("deletedRows", 0)
 
 
+@of("expiring-rows")
+def test_rows_are_dropped_when_the_example_says(oracle: Oracle, path: Path, tmp_path: Path) -> None:
+    example = read(path)
+    table = written(oracle, example, tmp_path)
+    assert run_inline(table).status == "Compacted"
+    assert sorted(oracle.read(table)) == example["rows"]
+    assert sum(file.rows for file in oracle.files(table)) == len(example["rows"])
+
+
 @of("changelogs")
 def test_streams_get_the_changelog_that_the_example_says(oracle: Oracle, path: Path, tmp_path: Path) -> None:
     example = read(path)
