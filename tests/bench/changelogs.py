@@ -107,7 +107,6 @@ def compare(rows: int | None, repeats: int) -> str:
 def _measured(oracle: Oracle, table: Table, folder: Path, repeats: int, *, full: bool) -> tuple[float, float]:
     """Seconds of processor time of either side, the best of several after one to warm up."""
     done = race(oracle, table, folder, full=full, repeats=repeats)
-    assert done.report.status == "Compacted"
     sides = done.java, done.ours
     changes = [oracle.snapshots(each.table)[-1].get("changelogRecordCount") for each in sides]
     assert changes[0] == changes[1], "the changelogs differ"

@@ -90,6 +90,7 @@ def race(
         result = oracle.bench_compact(java.table, full=full)
         ours.table = _copy_of(original, folder / "ours")
         report = run_inline(ours.table, full=full, **how)
+        assert report.status == "Compacted"
         _note(java, result.rewrite_nanos / 1e9, result.rewrite_cpu_nanos / 1e9)
         _note(ours, report.seconds["rewrite"], report.core_seconds)
         times = ", ".join(f"{each.name}: {each.seconds[-1]:.2f} s" for each in (java, ours))

@@ -31,8 +31,8 @@ def table(oracle: Oracle, tmp_path: Path) -> Table:
     return table
 
 
-def seen(table: Table, folder: Path, shift: timedelta) -> Observation:
-    address = request(table).table
+def seen(table: Table, folder: Path, shift: timedelta, **options: str) -> Observation:
+    address = request(table, options=options).table
     watch = open_watch("paimon", folder, 1 << 20, ShiftedClock(shift), 8)
     found = watch.observe(ObservationRequest(address, "table"))
     assert found is not None
@@ -60,6 +60,19 @@ def test_they_are_joined_when_the_newest_is_old(oracle: Oracle, table: Table, tm
     assert oracle.read(table) == rows
     assert run_inline(table, full=False, shift=2 * HOURS).status == "NothingToDo"
     assert stray_files(oracle, table) == set()
+
+
+@pytest.mark.parametrize("is_stored", [True, False], ids=["the table says so", "the policy says so"])
+def test_the_age_can_be_another(oracle: Oracle, table: Table, tmp_path: Path, *, is_stored: bool) -> None:
+    age = {"lithify.small-file-age": "3 h"}
+    if is_stored:
+        oracle.alter_table(table, *({"set_option": [name, value]} for name, value in age.items()))
+    given = {} if is_stored else age
+    assert run_inline(table, full=False, shift=HOURS, options=given).status == "NothingToDo"
+    assert seen(table, tmp_path / "young", HOURS, **given).findings == ()
+    (finding,) = seen(table, tmp_path / "old", 2 * HOURS, **given).findings
+    assert "none has come for 10800 s" in finding.detail
+    assert run_inline(table, full=False, shift=2 * HOURS, options=given).status == "Compacted"
 
 
 def test_a_full_compaction_takes_them_at_once(oracle: Oracle, table: Table) -> None:

@@ -23,7 +23,10 @@ pytestmark = pytest.mark.cluster
 each_kind = pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda each: each.kind.name)
 FULL_POLICY: dict[str, Any] = {
     "timeZone": "Europe/Berlin",
-    "triggers": {"primaryKey": {"sortedRuns": 5, "totalSizeBelow": "64Mi"}},
+    "triggers": {
+        "primaryKey": {"sortedRuns": 5, "totalSizeBelow": "64Mi"},
+        "append": {"smallFiles": 6, "deleteRatioPercent": 10, "smallFileAgeSeconds": 7200},
+    },
     "full": {"schedule": "30 2 * * Sun", "startingDeadlineSeconds": 3600},
     "windows": [{"start": "22:00", "end": "06:00", "days": ["Mon", "Tue"]}],
     "offPeak": {"startHour": 22, "endHour": 6, "sizeRatioPercent": 20},

@@ -146,7 +146,12 @@ DISCOVERY = Page.read(DOCS / "discovery.md")
 
 PAGES = tuple(
     Page.read(path)
-    for path in (*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md")), ROOT / "spark-images" / "README.md")
+    for path in (
+        *sorted(ROOT.glob("*.md")),
+        *sorted(DOCS.rglob("*.md")),
+        ROOT / "examples" / "README.md",
+        ROOT / "spark-images" / "README.md",
+    )
 )
 """Everything that people read, decisions and changes of the past among it."""
 CURRENT = tuple(

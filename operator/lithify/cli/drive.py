@@ -7,7 +7,6 @@ The order comes through the environment or stdin, progress and outcome go where 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,11 +37,11 @@ _DEFAULT_OUTCOME = "/dev/termination-log"
 def drive(context: click.Context) -> None:
     """Run one attempt at a Compaction, as the operator has ordered it."""
     stop = StopSignal()
-    signal.signal(signal.SIGTERM, stop.handle)
     try:
-        text = os.environ.pop(VARIABLE, None)
-        told = read_instructions(sys.stdin.read() if text is None else text)
-        code = run_driver(told, driver_environment(os.environ), stop, verbose=bool(context.obj))
+        with stop.listening():
+            text = os.environ.pop(VARIABLE, None)
+            told = read_instructions(sys.stdin.read() if text is None else text)
+            code = run_driver(told, driver_environment(os.environ), stop, verbose=bool(context.obj))
     except Stopped:
         code = STOPPED
     context.exit(code)

@@ -110,8 +110,8 @@ class SparkRunner:
             raise
         work = context.parallelize(largest_first, len(largest_first)).map(_Execute(self._settings.zone))
         with ThreadPoolExecutor(1) as waiting:
-            results = waiting.submit(work.collect)
             try:
+                results = waiting.submit(work.collect)
                 _watch(results, context, progress, self._settings)
                 return _results(results)
             except BaseException as error:  # the pool waits for the job, so it has to end

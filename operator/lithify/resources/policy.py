@@ -59,6 +59,8 @@ class Approval(StrEnum):
 
 CHECK_SECONDS = 60
 """Default seconds between two observations of a table."""
+SMALL_FILE_AGE_SECONDS = 3600
+"""Default age of the newest of a few small files from which they are joined."""
 
 
 @part()
@@ -121,6 +123,13 @@ class AppendTriggers:
         ge=0,
         le=100,
     )
+    small_file_age_seconds: int | None = Field(
+        default=None,
+        description="Fewer small files of a partition without buckets are joined when the newest is this old "
+        f"(lithify.small-file-age). Default: the table's option, else {SMALL_FILE_AGE_SECONDS}.",
+        ge=1,
+        le=31536000,
+    )
 
 
 @part()
@@ -128,7 +137,9 @@ class Triggers:
     """When a minor compaction is due, by kind of table."""
 
     primary_key: PrimaryKeyTriggers = Field(
-        default=PrimaryKeyTriggers(), description="Tables with a primary key."
+        default=PrimaryKeyTriggers(),
+        description="Tables with a primary key. Clustered append tables have levels, too: sortedRuns, "
+        "sizeAmplificationPercent and sizeRatioPercent apply to them.",
     )
     append: AppendTriggers = Field(
         default=AppendTriggers(), description="Tables without a primary key, to which rows are only added."

@@ -168,6 +168,16 @@ class TestLeftovers:
         if isinstance(planned, PackedUnit):
             assert (planned.trigger, planned.rewritten_files) == ("OldSmallFiles", count)
 
+    def test_are_told_with_their_numbers(self) -> None:
+        """Nothing in the text changes while the files stay: a status would be written again and again."""
+        bucket = bucket_of(files(10, 10))
+        told = {
+            verdicts(bucket, self.AGED, NOW + timedelta(seconds=later))[-1].detail for later in (0, 60, 3600)
+        }
+        (detail,) = told
+        assert detail.startswith("2 small files, joined from 3 on, or when none has come for 60 s")
+        assert detail.endswith("2026-03-01T00:00:00")
+
     def test_become_due_at_a_known_time(self) -> None:
         due = leftovers_due_millis(bucket_of(files(10, 10)), self.AGED)
         assert due == MIDNIGHT_MILLIS + 60_000

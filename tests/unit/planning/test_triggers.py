@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
@@ -261,6 +262,22 @@ class TestExplain:
         verdicts = explain(levels_of((0, 1), (5, 1)), policy, MIDNIGHT)
         assert [verdict.trigger for verdict in verdicts] == asked
         assert all(verdict.detail for verdict in verdicts)
+
+    @pytest.mark.parametrize(
+        ("changes", "detail"),
+        [
+            case({}, "2 level-0 files, none may be left", id="radical"),
+            case(
+                {"level0_trigger": 9, "level0_millis": 90_000},
+                "2 level-0 files, all are taken from 9 on, or when the oldest is 90 s old",
+                id="gentle",
+            ),
+        ],
+    )
+    def test_tells_when_level_0_is_taken(self, changes: dict[str, int], detail: str) -> None:
+        policy = replace(MergeTreeOptions(force_level0=True), **changes)
+        told = explain(levels_of((0, 1), (0, 1), (5, 9)), policy, MIDNIGHT)[-1]
+        assert (told.trigger, told.fired, told.detail) == (Trigger.FORCED_LEVEL0, not changes, detail)
 
     @given(files=trees(), policy=policies(), now=moments())
     @repeatable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -150,6 +150,20 @@ class TestForcedLevel0:
     def test_a_gentle_pick_waits_for_files(self, files: int, *, is_picked: bool) -> None:
         gentle = replace(FORCED, level0_trigger=3)
         assert (pick_level0(levels_of(*[(0, 1)] * files), gentle, MIDNIGHT) is not None) is is_picked
+
+    @pytest.mark.parametrize(
+        ("seconds", "runs", "is_picked"),
+        [
+            case(3599, [(0, 1), (5, 9)], False, id="young"),
+            case(3600, [(0, 1), (5, 9)], True, id="old"),
+            case(3600, [(5, 9)], False, id="no level 0"),
+        ],
+    )
+    def test_a_gentle_pick_takes_what_is_old(self, seconds: int, runs: Runs, *, is_picked: bool) -> None:
+        """Readers of first-row and of tables with deletion vectors would never see it otherwise."""
+        gentle = replace(FORCED, level0_trigger=3, level0_millis=3_600_000)
+        pick = pick_level0(levels_of(*runs), gentle, MIDNIGHT + timedelta(seconds=seconds))
+        assert (pick is not None) is is_picked
 
     def test_the_universal_pick_comes_first(self) -> None:
         pick = pick_level0(levels_of(*[(0, 1)] * 5), FORCED, MIDNIGHT)

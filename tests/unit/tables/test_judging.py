@@ -22,7 +22,7 @@ from lithify.planning.merge_tree.levels import build_levels
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.universal.policy import EarlyFull, OffPeak
-from lithify.planning.universal.triggers import last_full_compaction
+from lithify.planning.universal.triggers import last_full_compaction, level0_fires
 from lithify.planning.work import Strategy
 from lithify.tables.files.types import ColumnType, parse_type
 from lithify.tables.model import Bucket, DataFile, OrderKey, fingerprint_of
@@ -75,7 +75,13 @@ def random_timed_policy(rng: Random) -> MergeTreeOptions:
     policy = random_policy(rng)
     interval = rng.choice((None, 0, HOUR_MILLIS, 30 * HOUR_MILLIS))
     early_full = replace(policy.early_full, interval_millis=interval)
-    return replace(policy, early_full=early_full, expire_seconds=rng.choice((None, 0, 3600, 100_000)))
+    return replace(
+        policy,
+        early_full=early_full,
+        expire_seconds=rng.choice((None, 0, 3600, 100_000)),
+        level0_trigger=rng.choice((1, 1, 4)),
+        level0_millis=rng.choice((None, HOUR_MILLIS)),
+    )
 
 
 @pytest.mark.thorough
@@ -104,10 +110,13 @@ def planned(bucket: Bucket, policy: MergeTreeOptions, now: datetime) -> dict[str
     is_due = isinstance(minor, Unit) and bool(minor.inputs)
     interval, last = policy.early_full.interval_millis, last_full_compaction(levels, now)
     is_waiting = not isinstance(minor, Unit) and interval is not None and last is not None
+    waits = [(last or 0) + (interval or 0) + 1] if is_waiting and len(levels.runs) > 1 else []
+    age = level0_fires(levels, policy, now) if policy.force_level0 and not isinstance(minor, Unit) else None
+    waits += [age] if age is not None and age > epoch_millis(now) else []
     return {
         "trigger": minor.trigger if isinstance(minor, Unit) and is_due else None,
         "full_bytes": full.read_bytes if isinstance(full, Unit) and full.inputs else None,
-        "next_trigger": (last or 0) + (interval or 0) + 1 if is_waiting and len(levels.runs) > 1 else None,
+        "next_trigger": min(waits, default=None),
         "sorted_runs": len(levels.runs),
         "bytes": bucket.size,
         "files": len(bucket.files),
@@ -179,6 +188,13 @@ def test_figures_hold_until_they_say(rng: Random) -> None:
             4,
             MIDNIGHT_MILLIS + 6 * HOUR_MILLIS,
             id="off-peak, and level 0 is forced whatever the number of runs",
+        ),
+        case(
+            MergeTreeOptions(force_level0=True, level0_trigger=3, level0_millis=HOUR_MILLIS),
+            ((0, 1), (5, 9)),
+            0,
+            MIDNIGHT_MILLIS + HOUR_MILLIS,
+            id="level 0 waits for more files, but not for ever",
         ),
         case(
             MergeTreeOptions(expire_seconds=60),

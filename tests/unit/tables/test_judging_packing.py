@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
 from zoneinfo import ZoneInfo
@@ -22,7 +22,9 @@ from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.work import Strategy
 from lithify.tables.model import Bucket, DataFile
 from lithify.tables.paimon.append.packable import packable
+from lithify.tables.paimon.metadata.snapshot_files import LATEST_MILLIS
 from lithify.tables.paimon.observing.judging_packing import PackingJudge
+from lithify.tables.paimon.options.table_options import read_options
 from support.cases import case
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, repeatable
 from support.small_files import (
@@ -92,6 +94,23 @@ def test_leftovers_become_due_by_the_wall_clock_of_the_writers() -> None:
     bucket = Bucket(path_of(b"", 0), tuple(file(name, created=wall) for name in "ab"), 0)
     (row,) = judge(options, now).figures(live_files([bucket])).to_pylist()
     assert row["next_trigger"] == epoch_millis(MIDNIGHT) + HOUR_MILLIS
+
+
+def test_the_latest_files_and_the_longest_age_are_within_the_calendar() -> None:
+    """Metadata may state any creation time that is read, and the table any age."""
+    options = read_options({"lithify.small-file-age": "1000000000 d"}, has_primary_key=False).packing
+    assert options is not None
+    files = tuple(file(name, created=LATEST_MILLIS) for name in "ab")
+    (row,) = judge(options, MIDNIGHT).figures(live_files([Bucket(path_of(b"", 0), files, 0)])).to_pylist()
+    assert row["trigger"] is None
+    assert row["next_trigger"] == LATEST_MILLIS + options.leftover_millis
+    young = replace(options, leftover_millis=1)
+    (row,) = (
+        judge(young, datetime.max.replace(tzinfo=UTC))
+        .figures(live_files([Bucket(path_of(b"", 0), files, 0)]))
+        .to_pylist()
+    )
+    assert row["trigger"] == "OldSmallFiles"
 
 
 def test_clustered_files_block_their_bucket() -> None:

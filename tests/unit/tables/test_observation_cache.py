@@ -16,8 +16,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from lithify.tables.paimon.metadata.column_groups import ColumnGroups, taken, with_columns
-from lithify.tables.paimon.observing.bucket_statistics import PLACE
+from lithify.tables.paimon.metadata.column_groups import PLACE, ColumnGroups, taken, with_columns
 from lithify.tables.paimon.observing.observation_cache import (
     FILES,
     Damaged,

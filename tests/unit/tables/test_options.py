@@ -435,6 +435,7 @@ def test_a_wrong_off_peak_ratio_is_named() -> None:
         case({"compaction.min.file-num": "9"}, {"min_files": 9}, id="number of files"),
         case({"compaction.file-num-limit": "1"}, {"max_files": 2}, id="files of a plan, at least two"),
         case({"compaction.force-rewrite-all-files": "true"}, {"force_rewrite": True}, id="all files"),
+        case({"lithify.small-file-age": "90 s"}, {"leftover_millis": 90_000}, id="an age of small files"),
         case({"compaction.delete-ratio-threshold": "0.5"}, {}, id="a ratio without deletion vectors"),
         case({"deletion-vectors.enabled": "true"}, {"delete_ratio": 0.2}, id="deletion vectors"),
         case(
@@ -474,6 +475,7 @@ class TestChangelogs:
     def test_lookups_leave_nothing_in_level_0(self, options: dict[str, str], *, must_rewrite: bool) -> None:
         policy = read_options({"changelog-producer": "lookup", **options}).policy
         assert (policy.force_level0, policy.level0_trigger, policy.looks_up) == (True, 1, must_rewrite)
+        assert policy.level0_millis is None
         assert policy.logged_upgrades is LoggedUpgrades.OF_LEVEL0
 
     def test_forced_lookups_log_nothing(self) -> None:
@@ -492,7 +494,8 @@ class TestChangelogs:
     )
     def test_gentle_lookups_wait_for_files(self, options: dict[str, str], trigger: int) -> None:
         gentle = {"changelog-producer": "lookup", "lookup-compact": "gentle", **options}
-        assert read_options(gentle).policy.level0_trigger == trigger
+        policy = read_options(gentle).policy
+        assert (policy.level0_trigger, policy.level0_millis) == (trigger, 3_600_000)
 
     def test_levels_of_another_format_are_known(self) -> None:
         options = {"force-lookup": "true", "file.format.per.level": "0:avro,3:avro,5:orc"}

@@ -36,6 +36,7 @@ from unit.tables.live_files import files_of_one, live_files
 
 ZONES = (UTC, timezone(timedelta(hours=5, minutes=30)), ZoneInfo("Europe/Berlin"))
 POLICY = MergeTreeOptions(run_trigger=3, small_file_size=SMALL_FILE)
+GENTLE = replace(POLICY, force_level0=True, level0_trigger=3, level0_millis=HOUR_MILLIS)
 
 
 def random_bucket(rng: Random, number: int, policy: MergeTreeOptions) -> Bucket:
@@ -55,7 +56,12 @@ def runs_of(bucket: Bucket, policy: MergeTreeOptions) -> int:
 @repeatable
 @given(st.randoms(use_true_random=False))
 def test_a_bucket_that_is_said_to_rest_rests_for_that_reason(strategy: Strategy, rng: Random) -> None:
-    policy = replace(random_policy(rng), writers_compact=rng.random() < 0.3)
+    policy = replace(
+        random_policy(rng),
+        writers_compact=rng.random() < 0.3,
+        level0_trigger=rng.choice((1, 3)),
+        level0_millis=rng.choice((None, HOUR_MILLIS)),
+    )
     zone = rng.choice(ZONES)
     now = (MIDNIGHT + timedelta(hours=rng.randrange(24), milliseconds=rng.choice((0, 1, 2)))).replace(
         tzinfo=zone
@@ -98,6 +104,20 @@ def test_a_bucket_that_is_said_to_rest_rests_for_that_reason(strategy: Strategy,
             Strategy.MINOR,
             "no trigger fired",
             id="no level 0 to force",
+        ),
+        case(
+            stack((0, 1), (5, 9), created=MIDNIGHT_MILLIS - HOUR_MILLIS + 1),
+            GENTLE,
+            Strategy.MINOR,
+            "no trigger fired",
+            id="level 0 is young, and gently forced",
+        ),
+        case(
+            stack((0, 1), (5, 9), created=MIDNIGHT_MILLIS - HOUR_MILLIS),
+            GENTLE,
+            Strategy.MINOR,
+            None,
+            id="level 0 is old",
         ),
         case(
             stack((0, 1), (4, 9)),
@@ -200,6 +220,7 @@ def test_statistics_of_a_bucket() -> None:
         "level0_files": 2,
         "sorted_runs": 3,
         "created_millis": MIDNIGHT_MILLIS + 5,
+        "level0_created_millis": MIDNIGHT_MILLIS + 5,
         "highest_level": 3,
         "highest_bytes": 2 * SMALL_FILE - 1,
         "highest_created_millis": MIDNIGHT_MILLIS + 1,

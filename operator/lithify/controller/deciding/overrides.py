@@ -60,6 +60,8 @@ def _append_triggers(triggers: AppendTriggers) -> dict[str, str]:
         options["compaction.min.file-num"] = str(triggers.small_files)
     if triggers.delete_ratio_percent is not None:
         options["compaction.delete-ratio-threshold"] = str(triggers.delete_ratio_percent / 100)
+    if triggers.small_file_age_seconds is not None:
+        options["lithify.small-file-age"] = f"{triggers.small_file_age_seconds} s"
     return options
 
 

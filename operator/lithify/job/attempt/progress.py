@@ -63,11 +63,13 @@ class DriveObserver:
         self._show(replace(self._progress, executors_ready=ready, executors_wanted=wanted))
 
     def progressed(self, done: int) -> None:
-        """Some tasks are done."""
+        """Some tasks are done, or time has passed."""
+        self._stop.check()
         self._show(replace(self._progress, done=done))
 
     def committing(self) -> None:
         """From here on, a stop request is deferred until the commit ends."""
+        self._stop.check()
         self._stop.shield()
         self._show(replace(self._progress, stage=Stage.COMMITTING))
 

@@ -12,7 +12,7 @@ compaction also drops all deleted rows, while Paimon's coordinator leaves large 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from lithify.clock import wall_millis
@@ -144,12 +144,19 @@ def _small_files(
 
 
 def _leftovers(packed: Packed, options: PackingOptions, now: datetime) -> TriggerVerdict:
-    count, seconds = len(packed.leftovers), options.leftover_millis // 1000
-    newest = packed.newest_leftover_millis
+    """States when the newest came, not how long ago, so that the text does not change."""
+    count, newest = len(packed.leftovers), packed.newest_leftover_millis
     if newest is None:
-        return TriggerVerdict(
-            PackingTrigger.LEFTOVERS, fired=False, detail=f"{count} small files wait for others"
-        )
+        detail = f"{count} small files that wait for others"
+        return TriggerVerdict(PackingTrigger.LEFTOVERS, fired=False, detail=detail)
     is_old = wall_millis(now) >= newest + options.leftover_millis
-    detail = f"{count} small files wait for others, joined when none has come for {seconds} s"
+    detail = (
+        f"{count} small files, joined from {options.min_files} on, or when none has come for "
+        f"{options.leftover_millis / 1000:g} s; the newest came at {_local_time(newest)}"
+    )
     return TriggerVerdict(PackingTrigger.LEFTOVERS, fired=is_old and not packed.bins, detail=detail)
+
+
+def _local_time(wall: int) -> str:
+    """A creation time of a file, by the writers' wall clock."""
+    return (datetime(1970, 1, 1) + timedelta(milliseconds=wall)).isoformat(timespec="seconds")

@@ -13,8 +13,8 @@ from datetime import datetime
 from lithify.planning.universal.levels import Levels, SortedRun
 from lithify.planning.universal.policy import PickingRule, UniversalOptions
 from lithify.planning.universal.triggers import (
-    Trigger,
     early_full_verdicts,
+    forced_level0,
     size_amplification,
     size_limit,
     size_ratio,
@@ -51,14 +51,12 @@ def pick_universal(levels: Levels, policy: UniversalOptions, now: datetime) -> P
 
 
 def pick_level0(levels: Levels, policy: UniversalOptions, now: datetime) -> Pick | None:
-    """The universal pick, else all of level 0, if it has enough files, plus runs that the size ratio adds."""
+    """The universal pick, else all of level 0, if it is due, plus runs that the size ratio adds."""
     pick = pick_universal(levels, policy, now)
-    taken = len(levels.level0)
-    if pick is not None or taken < policy.level0_trigger:
+    forced = forced_level0(levels, policy, now)
+    if pick is not None or not forced.fired:
         return pick
-    forced = TriggerVerdict(
-        Trigger.FORCED_LEVEL0, fired=True, detail=f"{taken} level-0 files, none may be left"
-    )
+    taken = len(levels.level0)
     if policy.rule is PickingRule.V2_0 and taken < len(levels.runs) and levels.runs[taken].level == 1:
         taken += 1
     return _unit(levels, _grow(levels, policy, taken, now.hour, forced=True), forced)
@@ -75,8 +73,7 @@ def explain(levels: Levels, policy: UniversalOptions, now: datetime) -> list[Tri
         sorted_runs(levels, policy),
     ]
     if policy.force_level0:
-        fired = len(levels.level0) >= policy.level0_trigger
-        verdicts.append(TriggerVerdict(Trigger.FORCED_LEVEL0, fired, f"{len(levels.level0)} level-0 files"))
+        verdicts.append(forced_level0(levels, policy, now))
     return verdicts
 
 

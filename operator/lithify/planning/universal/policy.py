@@ -68,6 +68,7 @@ class UniversalOptions:
         off_peak: hours with a relaxed size ratio.
         force_level0: a minor pick always takes all of level 0 (`compaction.force-up-level-0`).
         level0_trigger: number of level-0 files from which it does.
+        level0_millis: age of the oldest level-0 file from which it takes fewer, too; None for never.
         target_file_size: size at which output files roll.
         small_file_size: files below this are small.
         rule: the Paimon version whose picking rule applies.
@@ -81,6 +82,7 @@ class UniversalOptions:
     off_peak: OffPeak | None = None
     force_level0: bool = False
     level0_trigger: int = 1
+    level0_millis: int | None = None
     target_file_size: int = 128 << 20
     small_file_size: int = (128 << 20) // 10 * 7
     rule: PickingRule = PickingRule.V1_4

@@ -79,6 +79,27 @@ def sorted_runs(levels: Levels, policy: UniversalOptions) -> TriggerVerdict:
     return TriggerVerdict(Trigger.SORTED_RUNS, len(levels.runs) > policy.run_trigger, detail)
 
 
+def forced_level0(levels: Levels, policy: UniversalOptions, now: datetime) -> TriggerVerdict:
+    """Whether level 0 has enough files, or old ones, where none may stay there for ever."""
+    count = len(levels.level0)
+    if policy.level0_trigger == 1:
+        return TriggerVerdict(Trigger.FORCED_LEVEL0, count > 0, f"{count} level-0 files, none may be left")
+    fires = level0_fires(levels, policy, now)
+    is_old = fires is not None and epoch_millis(now) >= fires
+    detail = f"{count} level-0 files, all are taken from {policy.level0_trigger} on"
+    if policy.level0_millis is not None:
+        detail += f", or when the oldest is {policy.level0_millis // 1000} s old"
+    return TriggerVerdict(Trigger.FORCED_LEVEL0, count >= policy.level0_trigger or is_old, detail)
+
+
+def level0_fires(levels: Levels, policy: UniversalOptions, now: datetime) -> int | None:
+    """When the age of the oldest level-0 file makes level 0 due (epoch milliseconds), None for never."""
+    created = [file.created_millis for run in levels.level0 for file in run.files]
+    if policy.level0_millis is None or not created:
+        return None
+    return epoch_of_wall(min(created), now.tzinfo) + policy.level0_millis
+
+
 def last_full_compaction(levels: Levels, now: datetime) -> int | None:
     """When the top level was last written (epoch milliseconds), None if it is empty.
 

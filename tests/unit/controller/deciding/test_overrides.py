@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.overrides import LARGEST_SIZE, table_overrides
+from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.universal.policy import EarlyFull, OffPeak
 from lithify.resources.quantities import quantity_bytes
@@ -81,6 +82,15 @@ class TestPlanner:
         found = read_options(options, has_primary_key=False).packing
         assert found is not None
         assert (found.delete_ratio, found.min_files) == (percent / 100, 5)
+
+    def test_gets_the_age_of_small_files_of_append_tables(self) -> None:
+        fields = policy(triggers={"append": {"smallFileAgeSeconds": 90}})
+        found = read_options(table_overrides(fields, table()), has_primary_key=False).packing
+        assert found == replace(PackingOptions(), leftover_millis=90_000)
+        own = table(tableOptions={"lithify.small-file-age": "2 h"})
+        found = read_options(table_overrides(fields, own), has_primary_key=False).packing
+        assert found is not None
+        assert found.leftover_millis == 7_200_000
 
     @example(8388608, "Ti")
     @given(st.integers(1, 1 << 40), st.sampled_from(["", "Ki", "Mi", "Gi", "Ti"]))

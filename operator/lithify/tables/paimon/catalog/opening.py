@@ -31,6 +31,7 @@ from lithify.tables.paimon.options.clustering_options import INCREMENTAL
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.tables.paimon.options.record_expiry import TIME_FIELD
 from lithify.tables.paimon.options.table_options import (
+    SMALL_FILE_AGE,
     VECTORS,
     LocationOptions,
     TableOptions,
@@ -59,6 +60,7 @@ _TUNING = (
     "commit.",
     "write-only",
     "parquet.",
+    SMALL_FILE_AGE,
 )
 """Prefixes of options that may be overridden: other options determine the table's rows."""
 

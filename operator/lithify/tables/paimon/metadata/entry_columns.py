@@ -28,6 +28,7 @@ from lithify.tables.model import DataFile, OrderKey
 from lithify.tables.paimon.layout.file_names import FORBIDDEN, MOST_BYTES, shown
 from lithify.tables.paimon.metadata.avro_columns import Unsure, rows_as_columns
 from lithify.tables.paimon.metadata.column_groups import (
+    PLACE,
     ColumnGroups,
     flagged,
     flags,
@@ -51,7 +52,6 @@ from lithify.tables.paimon.metadata.entry_selection import EntrySelection
 from lithify.tables.paimon.metadata.metadata_files import Unpacked, check_version, unpack
 from lithify.tables.paimon.metadata.snapshot_files import LATEST_MILLIS
 from lithify.tables.paimon.metadata.vector_columns import VECTOR_COLUMNS, has_vectors
-from lithify.tables.paimon.observing.bucket_statistics import PLACE
 
 _AT_A_TIME = 2 << 20
 """Bytes of uncompressed entries that are decoded at a time: decoded entries take many times as much memory.

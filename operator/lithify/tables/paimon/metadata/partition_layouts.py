@@ -13,8 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.tables.paimon.layout.file_locations import POSTPONED
-from lithify.tables.paimon.metadata.column_groups import ColumnGroups, flagged, integers, is_among, listed
-from lithify.tables.paimon.observing.bucket_statistics import PLACE
+from lithify.tables.paimon.metadata.column_groups import (
+    PLACE,
+    ColumnGroups,
+    flagged,
+    integers,
+    is_among,
+    listed,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,19 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.work import Strategy
 from lithify.tables.files.names import FORMATS
 from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey, SnapshotId, fingerprint_of
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.tables.paimon.file_indexes.model import SUFFIX
 from lithify.tables.paimon.metadata.column_groups import (
+    PLACE,
     ColumnGroups,
     Flags,
     Numbers,
@@ -39,8 +37,6 @@ from lithify.tables.paimon.metadata.entry_columns import data_files, entries_of
 from lithify.tables.paimon.metadata.index_manifests import Indexes
 from lithify.tables.paimon.metadata.partition_layouts import PartitionLayout
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
-from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics
-from lithify.tables.paimon.observing.resting import resting_reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,19 +125,6 @@ class View:
         places = flagged(statistics.select(PLACE), chosen)
         found = set(zip(*map(listed, places.columns), strict=True))
         return frozenset(bucket for bucket in self.spans if (bucket.partition, bucket.bucket) in found)
-
-    def resting(self, policy: MergeTreeOptions, strategy: Strategy, now: datetime) -> dict[BucketId, str]:
-        """The buckets that certainly have no work, with the reason; others have to be planned to know."""
-        statistics = bucket_statistics(self.files, policy.small_file_size)
-        reasons = resting_reasons(statistics, policy, strategy, now)
-        known = with_columns(statistics.select(PLACE), reason=reasons).filter(reasons.is_valid())
-        ids = {(bucket.partition, bucket.bucket): bucket for bucket in self.spans}
-        if strategy is Strategy.FULL:  # files with deleted rows are rewritten at the top level, too
-            for place in self.indexes.vectors:
-                ids.pop(place, None)
-        rows = zip(*map(listed, known.columns), strict=True)
-        found = (((partition, bucket), reason) for partition, bucket, reason in rows)
-        return {ids[place]: reason for place, reason in found if place in ids}
 
 
 _USUAL = "is_usual"

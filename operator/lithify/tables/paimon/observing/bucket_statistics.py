@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.tables.paimon.metadata.column_groups import (
+    PLACE,
     ColumnGroups,
     Numbers,
     integers,
@@ -24,8 +25,6 @@ from lithify.tables.paimon.metadata.column_groups import (
 from lithify.tables.paimon.metadata.vector_columns import has_vectors
 
 _NEVER = np.iinfo(np.int64).max
-PLACE = ("partition", "bucket")
-"""The columns that identify a row's bucket: BinaryRow bytes and a number."""
 
 
 def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
@@ -43,6 +42,7 @@ def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
         - `small_files`, `level0_files`: numbers of such files;
         - `sorted_runs`: the files of level 0 and the levels above that have files;
         - `created_millis`: creation time of the newest file, by its writer's wall clock;
+        - `level0_created_millis`: creation time of the oldest file of level 0, null if there is none;
         - `highest_level`: the highest level that has files;
         - `highest_bytes`, `highest_created_millis`: `bytes` and `created_millis` of that level alone;
         - `earliest`: the earliest time in the rows of all files, null if unknown for all;
@@ -63,6 +63,9 @@ def bucket_statistics(files: pa.Table, small_file_size: int) -> pa.Table:
         "level0_files": level0_files,
         "sorted_runs": level0_files + _levels_above(groups, level),
         "created_millis": groups.max(created),
+        "level0_created_millis": nullable(
+            -groups.max(np.where(level == 0, -created, -_NEVER)), level0_files > 0
+        ),
         "highest_level": highest,
         "highest_bytes": groups.sum(np.where(is_highest, size, 0)),
         "highest_created_millis": groups.max(np.where(is_highest, created, np.iinfo(np.int64).min)),

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from lithify.clock import epoch_millis
 from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.tables.paimon.metadata.column_groups import ColumnGroups, integers, is_null, nullable
-from lithify.tables.paimon.observing.bucket_statistics import PLACE
+from lithify.tables.paimon.metadata.column_groups import PLACE, ColumnGroups, integers, is_null, nullable
 
 _HOUR_MILLIS = 3_600_000
 _LATEST_SECONDS = 1 << 50

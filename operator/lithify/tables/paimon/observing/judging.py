@@ -26,6 +26,7 @@ from lithify.planning.work import Strategy
 from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
 from lithify.tables.paimon.layout.file_locations import POSTPONED
 from lithify.tables.paimon.metadata.column_groups import (
+    PLACE,
     ColumnGroups,
     Flags,
     Numbers,
@@ -40,10 +41,10 @@ from lithify.tables.paimon.metadata.column_groups import (
 )
 from lithify.tables.paimon.metadata.entry_columns import data_files
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, problem_of
-from lithify.tables.paimon.observing.bucket_statistics import PLACE, bucket_statistics, in_order_of_places
+from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics, in_order_of_places
 from lithify.tables.paimon.observing.expiring import by_the_hour, expiry_columns
 from lithify.tables.paimon.observing.postponed import postponed_verdict
-from lithify.tables.paimon.observing.resting import interval_fires, resting_reasons
+from lithify.tables.paimon.observing.resting import interval_fires, level0_fires, resting_reasons
 
 _DAY = 24
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -126,7 +127,8 @@ class Judge:
             `Judgement` except `is_picked`; and, in milliseconds since the epoch:
 
             - `expired_bytes`, `expires_at`: see `expiry_columns`;
-            - `next_trigger`: when the interval between full compactions makes a bucket due that is not yet;
+            - `next_trigger`: when the interval between full compactions, or the age of level 0, makes a
+              bucket due that is not yet;
             - `valid_until`: when the bucket has to be judged again. Null for never, as above.
 
         Raises:
@@ -230,9 +232,11 @@ class Judge:
     def _timed(self, figures: pa.Table) -> pa.Table:
         """Adds the times at which figures change without a commit."""
         policy, off_peak = self.policy, self.policy.off_peak
-        ends = interval_fires(figures, policy, self.now)
+        ends, ages = (fires(figures, policy, self.now) for fires in (interval_fires, level0_fires))
         fires, runs = integers(ends), integers(figures["sorted_runs"])
-        is_waiting = (fires > 0) & ~flags(figures["is_picked"]) & is_null(figures["problem"])
+        is_quiet = ~flags(figures["is_picked"]) & is_null(figures["problem"])
+        is_waiting = (fires > 0) & is_quiet
+        is_young = ~is_null(ages) & (integers(ages) > epoch_millis(self.now))
         # The ratio applies from that many runs on, and to whatever is forced out of level 0.
         is_forced = policy.force_level0 & (integers(figures["level0_files"]) > 0)
         grows = ((runs >= policy.run_trigger) | is_forced) & (off_peak is not None)
@@ -241,10 +245,12 @@ class Judge:
         first = np.where(grows & ~(is_ahead & (fires <= hour)), hour, fires)
         changes, expires = grows | is_ahead, ~is_null(figures["expires_at"])
         first = _earlier(first, changes, integers(figures["expires_at"]), expires)
+        first = _earlier(first, changes | expires, integers(ages), is_young)
+        is_next = _earlier(fires, is_waiting, integers(ages), is_young & is_quiet)
         return with_columns(
             figures,
-            next_trigger=nullable(fires, is_waiting),
-            valid_until=nullable(first, changes | expires),
+            next_trigger=nullable(is_next, is_waiting | (is_young & is_quiet)),
+            valid_until=nullable(first, changes | expires | is_young),
         )
 
 

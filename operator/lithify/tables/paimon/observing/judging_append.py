@@ -40,11 +40,15 @@ class AppendJudge(Judge, ABC):
         place = place_of(bucket, is_numbered=self.has_buckets)
         return Judgement(
             trigger=None if due is None else due.trigger,
-            detail=None if due is None else f"{place} has {due.reason}",
+            detail=None if due is None else self._told(place, due),
             is_picked=due is not None,
             full_bytes=full.read_bytes if isinstance(full, BucketWork) else None,
             due_at=due_at,
         )
+
+    def _told(self, place: str, due: BucketWork) -> str:
+        """The numbers behind due work, as a sentence that names the place."""
+        return f"{place} has {due.reason}"
 
     def _timed(self, figures: pa.Table) -> pa.Table:
         """Adds the times at which figures change without a commit: when files are old enough."""

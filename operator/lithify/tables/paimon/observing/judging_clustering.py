@@ -14,13 +14,17 @@ import pyarrow as pa
 from lithify.clock import epoch_of_wall, wall_millis
 from lithify.planning.clustering.plan import HISTORY, ClusteredUnit, history_due_millis, plan_bucket
 from lithify.planning.clustering.policy import ClusteringOptions
-from lithify.planning.work import Rest, Strategy
+from lithify.planning.universal.triggers import Trigger
+from lithify.planning.work import BucketWork, Rest, Strategy
 from lithify.tables.model import Bucket, BucketId
 from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests
 from lithify.tables.paimon.metadata.column_groups import Flags
 from lithify.tables.paimon.metadata.entry_columns import data_files
 from lithify.tables.paimon.observing.judging import UNCOUNTED, Judgement
 from lithify.tables.paimon.observing.judging_append import AppendJudge
+
+_COUNTED = frozenset({Trigger.SORTED_RUNS.value, HISTORY})
+"""Triggers whose reason begins with the bucket's own figures."""
 
 
 def _always(schema_id: int) -> bool:
@@ -75,3 +79,10 @@ class ClusteringJudge(AppendJudge):
         if later is None or wall_millis(self.now) > later or is_due:
             return None
         return epoch_of_wall(later, self.now.tzinfo) + 1
+
+    def _told(self, place: str, due: BucketWork) -> str:
+        return (
+            super(ClusteringJudge, self)._told(place, due)
+            if due.trigger in _COUNTED
+            else f"in {place}, {due.reason}"
+        )

@@ -20,6 +20,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from lithify.clock import epoch_millis
 from lithify.errors import MissingFile
 from lithify.tables.paimon.metadata.column_groups import (
+    PLACE,
     ColumnGroups,
     flagged,
     integers,
@@ -35,7 +36,6 @@ from lithify.tables.paimon.metadata.entry_selection import EVERYTHING, Place
 from lithify.tables.paimon.metadata.index_manifests import Indexes
 from lithify.tables.paimon.metadata.vector_columns import NOTHING_MARKED, marked_files, with_vectors
 from lithify.tables.paimon.observing.appended import read_appended, update_appended
-from lithify.tables.paimon.observing.bucket_statistics import PLACE
 from lithify.tables.paimon.observing.history import read_history, removed_bytes, update_history
 from lithify.tables.paimon.observing.judging import Judge
 from lithify.tables.paimon.observing.observation_cache import (

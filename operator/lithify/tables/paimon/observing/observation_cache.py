@@ -21,6 +21,7 @@ import cramjam
 import pyarrow as pa
 
 from lithify.tables.paimon.metadata.column_groups import (
+    PLACE,
     ColumnGroups,
     flagged,
     integers,
@@ -30,7 +31,7 @@ from lithify.tables.paimon.metadata.column_groups import (
 )
 from lithify.tables.paimon.metadata.entry_selection import Place
 from lithify.tables.paimon.metadata.vector_columns import VECTOR_COLUMNS
-from lithify.tables.paimon.observing.bucket_statistics import PLACE, in_order_of_places
+from lithify.tables.paimon.observing.bucket_statistics import in_order_of_places
 
 FILES = pa.schema(
     {
@@ -53,7 +54,7 @@ FILES = pa.schema(
 )
 """The cached columns of each file: what planning needs."""
 
-_FORMAT = 5
+_FORMAT = 6
 _CHECKSUM = 4
 """Bytes of the checksum before compressed content."""
 _NOT_KEPT = (OSError, ValueError, LookupError, TypeError, AttributeError)

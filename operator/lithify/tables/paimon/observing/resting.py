@@ -17,7 +17,7 @@ from lithify.planning.merge_tree.plan import LEFT_TO_WRITERS
 from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.universal.policy import UniversalOptions
 from lithify.planning.work import ALL_AT_TOP, NO_TRIGGER, Strategy
-from lithify.tables.paimon.metadata.column_groups import Flags, integers, is_null, nullable
+from lithify.tables.paimon.metadata.column_groups import Flags, Numbers, integers, is_null, nullable
 
 
 def resting_reasons(
@@ -57,12 +57,29 @@ def _interval_ends(statistics: pa.Table, options: UniversalOptions, now: datetim
     interval = options.early_full.interval_millis
     if interval is None:
         return pa.nulls(len(statistics), pa.int64())
-    walls, places = np.unique(integers(statistics["highest_created_millis"]), return_inverse=True)
-    # A call for each time: Arrow and Python may know different time zones.
-    moments = [epoch_of_wall(wall, now.tzinfo) for wall in walls.tolist()]
-    last = np.array(moments, dtype=np.int64)[places]
+    last = _moments(integers(statistics["highest_created_millis"]), now)
     fires = np.where(_has_top(statistics, options), last + min(interval, _MOST_MILLIS) + 1, 0)
     return nullable(fires, integers(statistics["sorted_runs"]) > 1)
+
+
+def level0_fires(statistics: pa.Table, options: UniversalOptions, now: datetime) -> pa.Array:
+    """When the age of the oldest level-0 file makes each bucket due, as milliseconds since the epoch.
+
+    Null if it never does: level 0 has no files, or their age does not matter.
+    """
+    oldest = statistics["level0_created_millis"]
+    if options.level0_millis is None or not options.force_level0:
+        return pa.nulls(len(statistics), pa.int64())
+    return nullable(_moments(integers(oldest), now) + options.level0_millis, ~is_null(oldest))
+
+
+def _moments(walls: Numbers, now: datetime) -> Numbers:
+    """Wall-clock times as milliseconds since the epoch."""
+    distinct, places = np.unique(walls, return_inverse=True)
+    # A call for each time: Arrow and Python may know different time zones.
+    moments = [epoch_of_wall(wall, now.tzinfo) for wall in distinct.tolist()]
+    found: Numbers = np.array(moments, dtype=np.int64)[places]
+    return found
 
 
 _MOST_MILLIS = 1 << 61
@@ -94,7 +111,9 @@ def triggers_nothing(statistics: pa.Table, options: UniversalOptions, now: datet
     rests: Flags = is_short & ~_early_full(statistics, options, now)
     if not options.force_level0:
         return rests
-    return rests & (integers(statistics["level0_files"]) < options.level0_trigger)
+    ages = level0_fires(statistics, options, now)
+    is_old = ~is_null(ages) & (integers(ages) <= epoch_millis(now))
+    return rests & (integers(statistics["level0_files"]) < options.level0_trigger) & ~is_old
 
 
 def _early_full(statistics: pa.Table, options: UniversalOptions, now: datetime) -> Flags:

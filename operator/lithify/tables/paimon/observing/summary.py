@@ -23,6 +23,7 @@ from lithify.tables.observation import (
 )
 from lithify.tables.paimon.layout.file_locations import POSTPONED, bucket_folder
 from lithify.tables.paimon.metadata.column_groups import (
+    PLACE,
     ColumnGroups,
     flagged,
     integers,
@@ -32,7 +33,7 @@ from lithify.tables.paimon.metadata.column_groups import (
     taken,
 )
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
-from lithify.tables.paimon.observing.bucket_statistics import PLACE, in_order_of_places
+from lithify.tables.paimon.observing.bucket_statistics import in_order_of_places
 from lithify.tables.paimon.observing.observation_cache import ObservationCache, TableState
 from lithify.tables.paimon.observing.table_statistics import (
     blocked_buckets,

@@ -16,6 +16,12 @@ PRODUCER = "changelog-producer"
 DEDUPLICATE = "changelog-producer.row-deduplicate"
 IGNORED = "changelog-producer.row-deduplicate-ignore-fields"
 _GENTLE = "gentle"
+GENTLE_MILLIS = 3_600_000
+"""Age of a level-0 file after which a gentle compaction takes all of level 0.
+
+Java's writers count an attempt at every checkpoint, also without new files while level 0 has some, so that it
+is emptied in the end.
+"""
 
 
 class ChangelogProducer(StrEnum):
@@ -78,11 +84,16 @@ def read_changelog_options(reader: OptionReader, options: Mapping[str, str]) -> 
     )
 
 
+def is_gentle(reader: OptionReader) -> bool:
+    """Whether compactions with lookups may leave files in level 0."""
+    return reader.text("lookup-compact", "radical").lower() == _GENTLE
+
+
 def level0_trigger(reader: OptionReader, run_trigger: int) -> int:
     """Number of level-0 files from which a compaction with lookups takes all of them.
 
-    Java counts attempts of one writer; each of them follows a new file of level 0.
+    Java counts attempts of one writer; most of them follow a new file of level 0.
     """
-    if reader.text("lookup-compact", "radical").lower() != _GENTLE:
+    if not is_gentle(reader):
         return 1
     return max(run_trigger, reader.integer("lookup-compact.max-interval", 2 * run_trigger))

@@ -22,9 +22,11 @@ from lithify.tables.files.options import FileOptions
 from lithify.tables.paimon.file_indexes.model import NO_INDEXES, FileIndexOptions
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
 from lithify.tables.paimon.options.changelog_options import (
+    GENTLE_MILLIS,
     NO_CHANGELOG,
     ChangelogOptions,
     ChangelogProducer,
+    is_gentle,
     level0_trigger,
     read_changelog_options,
 )
@@ -42,6 +44,8 @@ from lithify.tables.paimon.options.record_expiry import RecordExpiry, read_recor
 
 VECTORS = "deletion-vectors.enabled"
 DELTA_COMMITS = "full-compaction.delta-commits"
+SMALL_FILE_AGE = "lithify.small-file-age"
+"""Lithify's own: Paimon's coordinator counts its plans instead, and has no option."""
 _EXTERNAL = "data-file.external-paths"
 
 _POSTPONED = -2
@@ -302,6 +306,7 @@ def _packing(reader: OptionReader, target: int, *, has_vectors: bool) -> Packing
         min_files=reader.integer("compaction.min.file-num", default.min_files),
         max_files=max(2, reader.integer("compaction.file-num-limit", default.max_files)),
         force_rewrite=reader.boolean("compaction.force-rewrite-all-files", default=False),
+        leftover_millis=reader.duration(SMALL_FILE_AGE, default.leftover_millis),
         delete_ratio=_delete_ratio(reader) if has_vectors else None,
     )
 
@@ -344,6 +349,7 @@ def _with_lookups(
         policy,
         force_level0=True,
         level0_trigger=level0_trigger(reader, policy.run_trigger),
+        level0_millis=GENTLE_MILLIS if is_gentle(reader) else None,
         looks_up=not is_newest,
         reformatted=frozenset(level for level, kind in formats.items() if kind != formats[0]),
         logged_upgrades=logged,

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 from lithify.clock import Clock
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.work import Rest, Strategy
 from lithify.tables.files.registry import Readers
 from lithify.tables.model import Bucket, BucketId, DataFile
@@ -25,9 +27,12 @@ from lithify.tables.paimon.compaction.plan import (
     plan_of,
     units_of,
 )
+from lithify.tables.paimon.metadata.column_groups import PLACE, listed, with_columns
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
+from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
 from lithify.tables.paimon.observing.postponed import is_postponed
+from lithify.tables.paimon.observing.resting import resting_reasons
 from lithify.tables.paimon.primary_key.changelogs import check_levels
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.lookups import files_of
@@ -96,7 +101,7 @@ def _plan_buckets(
     """Plans real buckets none of whose rows are about to be moved."""
     now, policy = clock.now(), table.options.policy
     stuck = stuck_partitions(table, view)
-    resting = view.resting(policy, strategy, now)
+    resting = _resting(view, policy, strategy, now)
     resting |= {bucket: STUCK for bucket in chosen if bucket.partition in stuck}
 
     def plan(doubted: Mapping[BucketId, frozenset[int]], bucket: BucketId) -> Unit | Rest:
@@ -113,6 +118,20 @@ def _plan_buckets(
             vectors = view.vectors(unit.bucket)
             table.check_files(unit.bucket, files, view.unusual(unit.bucket, files), vectors)
     return planned
+
+
+def _resting(view: View, policy: MergeTreeOptions, strategy: Strategy, now: datetime) -> dict[BucketId, str]:
+    """The buckets that certainly have no work, and why."""
+    statistics = bucket_statistics(view.files, policy.small_file_size)
+    reasons = resting_reasons(statistics, policy, strategy, now)
+    known = with_columns(statistics.select(PLACE), reason=reasons).filter(reasons.is_valid())
+    *places, why = map(listed, known.columns)
+    found = dict(zip(zip(*places, strict=True), why, strict=True))
+    if strategy is Strategy.FULL:  # files with deleted rows are rewritten at the top level, too
+        for place in view.indexes.vectors:
+            found.pop(place, None)
+    ids = {(bucket.partition, bucket.bucket): bucket for bucket in view.spans}
+    return {ids[place]: reason for place, reason in found.items() if place in ids}
 
 
 def _files_hiding_deletes(
