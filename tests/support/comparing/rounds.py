@@ -96,11 +96,7 @@ def assert_rounds_agree(oracle: Oracle, ours: Round, java: Round) -> None:
 
 def contents(oracle: Oracle, round_: Round) -> list[KeyValue]:
     """Every key-value of the new files with sequence and kind, in the order of the files."""
-    return [
-        row
-        for file in round_.added
-        for row in oracle.kv_rows(round_.table, file.name, file.partition, file.bucket)
-    ]
+    return [row for rows in oracle.kv_rows_of(round_.table, round_.added) for row in rows]
 
 
 def stored_columns(round_: Round) -> set[str]:
@@ -150,7 +146,9 @@ def is_small(file: DataFile, target: int) -> bool:
 
 
 def metadata(file: DataFile, like: DataFile | None = None) -> DataFile:
-    """All metadata but for what has to differ: name, place, size and time, and bounds of floats.
+    """All metadata but for what has to differ: name, place, size and time, bounds of floats, and indexes.
+
+    Of indexes it says where they are; `file_indexes` compares what is in them.
 
     Where there are NaNs Lithify states no bounds, for the reason that `FloatStats` tells. Java takes NaN for
     the largest value in Parquet and Avro. In ORC it passes over it, mostly: there bounds of numbers are left
@@ -164,6 +162,8 @@ def metadata(file: DataFile, like: DataFile | None = None) -> DataFile:
         size=0,
         creation_time=0,
         external_path=None if file.external_path is None else "",
+        extra_files=[name.removeprefix(file.name) for name in file.extra_files],
+        embedded_index=None if file.embedded_index is None else "",
         key_stats=bounds(file.key_stats),
         value_stats=bounds(file.value_stats, has_none),
     )
