@@ -15,6 +15,8 @@ from infrastructure.oracle.model import DataFile, KeyValue, Stats
 
 TARGET = 128 << 20
 SMALL = 0.7
+UNKNOWN = -1
+"""The null count of a Parquet column of long values, as Java states it where it infers shredded variants."""
 FLOATS = {text: float(text) for text in ("-Infinity", "Infinity", "-0.0")}
 """Numbers that JSON has as texts."""
 
@@ -155,6 +157,9 @@ def metadata(file: DataFile, like: DataFile | None = None) -> DataFile:
     out where the file that this one should be `like` has none.
     """
     has_none = [low is None for low in like.value_stats.min] if like and like.name.endswith(".orc") else ()
+    values = bounds(file.value_stats, has_none)
+    if like is not None and file.name.endswith(".parquet"):
+        values = replace(values, null_counts=counts(file.value_stats, like.value_stats))
     return replace(
         file,
         name="",
@@ -165,8 +170,14 @@ def metadata(file: DataFile, like: DataFile | None = None) -> DataFile:
         extra_files=[name.removeprefix(file.name) for name in file.extra_files],
         embedded_index=None if file.embedded_index is None else "",
         key_stats=bounds(file.key_stats),
-        value_stats=bounds(file.value_stats, has_none),
+        value_stats=values,
     )
+
+
+def counts(stats: Stats, like: Stats) -> list[int | None]:
+    """Null counts; where Java has none because values are long, those of the file that must be alike."""
+    pairs = zip_longest(stats.null_counts, like.null_counts)
+    return [other if count == UNKNOWN else count for count, other in pairs]
 
 
 def bounds(stats: Stats, has_none: Sequence[bool] = ()) -> Stats:
