@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -31,6 +32,7 @@ from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
 from support.comparing.filter_columns import BEFORE_SURROGATES, COLUMNS, INEQUALITIES, LONG_KEYS
 from support.runs import run_inline
+from support.tables import copy_of
 
 pytestmark = pytest.mark.oracle
 
@@ -263,3 +265,26 @@ def test_filters_find_every_row_of_long_files(
         asked.append({"column": name, "op": "greater_or_equal", "literal": literals[-2]})
         asked.append({"column": name, "op": "in", "literals": literals[::4]})
         assert expected.misled(ours, name, asked) == []
+
+
+def test_nulls_are_found_beside_values_of_thousands_of_bytes(oracle: Oracle, tmp_path: Path) -> None:
+    """Java leaves statistics of so long values out of Parquet files.
+
+    Where it infers how to shred variants, it takes null counts from there: -1, which is unknown. Ours are known.
+    """
+    table = Table(tmp_path / "ours", "db.t")
+    columns = {"id": "INT NOT NULL", "v": "BYTES", "shredded": "VARIANT"}
+    options = {"bucket": "1", "variant.inferShreddingSchema": "true"}
+    oracle.create_table(table, columns, ["id"], options=options)
+    oracle.write(table, [["+I", 1, b64encode(bytes(5000)).decode(), 7], ["+I", 2, None, 8]])
+    java = copy_of(table, tmp_path / "java")
+    oracle.compact(java, options={"compaction.force-rewrite-all-files": "true"})
+    ask: list[Filter] = [{"column": "v", "op": "is_null"}]
+    expected = oracle.filtered_digests(table, ask, skipping=False)
+    assert [found.rows for found in expected] == [1]
+
+    run_inline(table, options={"compaction.force-rewrite-all-files": "true"})
+
+    assert oracle.filtered_digests(table, ask) == expected
+    assert [file.value_stats.null_counts[1] for file in oracle.files(table)] == [1]
+    assert [file.value_stats.null_counts[1] for file in oracle.files(java)] == [-1]

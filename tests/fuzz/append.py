@@ -9,7 +9,7 @@ those of a few rows are large enough there.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,16 +17,22 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from fuzz.changes import Columns
-from fuzz.options import FORMATS, draw_options
+from fuzz.append_tables import AppendTable
+from fuzz.index_reads import (
+    IndexedTable,
+    asks_of_indexes,
+    assert_all_indexed,
+    assert_skipped_alike,
+)
+from fuzz.metadata import misled
 from infrastructure.oracle.arguments import Filter
 from infrastructure.oracle.client import Oracle, OracleError
 from infrastructure.oracle.model import DataFile, Row, Table
 from lithify.rewriting.budget import Budget
 from lithify.tables.format import Sizing
-from support.comparing.append_shapes import without_levels
+from support.comparing.file_indexes import assert_same_indexes
 from support.comparing.rounds import metadata
-from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, values_of
+from support.comparing.rows import values_of
 from support.comparing.vectors import unpaired
 from support.copying import copying_from
 from support.races import Meanwhile
@@ -60,54 +66,18 @@ class AppendHistory:
         self._random = random = Random(seed)
         self._oracle, self._folder = oracle, folder
         self._table = Table(folder / "table", "db.t")
-        formats, weights = zip(*FORMATS, strict=True)
-        self._formats = random.choices(formats, weights)[0][:1]
-        held = {"parquet": EVERY_VALUE, "orc": ORC_VALUES, "avro": AVRO_VALUES}[self._formats[0]]
-        # Java's reader fails where more than 1,024 VARIANTs of lists come at a time, also in its own files.
-        # Tables with nanoseconds are never copied.
-        types = {kind for kind in held if random.random() < 0.2 or "9)" not in kind} - {"VARIANT"}
-        self._columns = Columns(random, sorted(types), self._formats)
-        self._columns.keys, self._columns.pinned = ["id"], {"id"}
-        self._is_ordered = random.random() < 0.4
-        self._partition = [*"ab"][: random.randint(1, 2)] if random.random() < 0.5 else []
-        self._is_clustered = not self._is_ordered and random.random() < 0.4
+        self._drawn = drawn = AppendTable(seed, random)
+        self._partition = drawn.partition
+        self._is_ordered, self._is_clustered = drawn.kind == "ordered", drawn.kind == "clustered"
+        self._has_vectors = drawn.kind == "vectors"
         self._left: set[str] = set()
-        self._smallest = random.choice([None, 1, 1, 1, 3_000])
         self.compactions = 0
         self.copied_bytes = 0
-        self._create()
-
-    def _create(self) -> None:
-        random = self._random
-        for _ in range(random.choice([1, 2, 3, 5])):
-            self._columns.add()
-        options = without_levels(draw_options(random, self._formats))
-        options |= {"file.format": self._formats[0], "compaction.min.file-num": str(random.randint(2, 6))}
-        options.pop("data-file.path-directory", None)
-        if random.random() < 0.3:
-            options["target-file-size"] = random.choice(["20 kb", "200 kb"])
-        if self._is_ordered:
-            options |= {"bucket": "1", "bucket-key": "id"}
-        if self._is_clustered:
-            options |= {
-                "clustering.incremental": "true",
-                "clustering.columns": random.choice(["id", "id,p"]) if self._partition else "id",
-                "clustering.strategy": random.choice(["order", "zorder"]),
-                "num-sorted-run.compaction-trigger": str(random.randint(2, 5)),
-            }
-        self._has_vectors = not (self._is_ordered or self._is_clustered) and random.random() < 0.6
-        if self._has_vectors:
-            options |= {
-                "deletion-vectors.enabled": "true",
-                "deletion-vectors.bitmap64": random.choice(["true", "false"]),
-                "compaction.delete-ratio-threshold": random.choice(["0.0", "0.1", "0.2", "0.9"]),
-                "deletion-vector.index-file.target-size": random.choice(["30 b", "100 b", "2 mb"]),
-            }
-        columns = {"id": "INT", **({"p": "STRING"} if self._partition else {})}
-        columns |= {name: str(kind) for name, kind in self._columns.now.items()}
-        self._options = options
         self._oracle.create_table(
-            self._table, columns, partition_keys=["p"] if self._partition else [], options=options
+            self._table,
+            drawn.all_columns,
+            partition_keys=["p"] if drawn.partition else [],
+            options=drawn.options,
         )
 
     def play(self, steps: int) -> None:
@@ -141,7 +111,8 @@ class AppendHistory:
             self._oracle.write(self._table, self._rows(self._random.choice([1, 5, 40, 300])))
 
     def _alter(self) -> None:
-        self._oracle.alter_table(self._table, self._columns.change())
+        change = self._drawn.columns.change()
+        self._oracle.alter_table(self._table, change, *self._drawn.indexes.follow([change]))
 
     def _overwrite(self) -> None:
         where = {"p": self._random.choice(self._partition)} if self._partition else {}
@@ -166,8 +137,9 @@ class AppendHistory:
             self._left |= stray_files(self._oracle, self._table)
 
     def _run(self, **how: Any) -> str:
+        smallest = self._drawn.smallest
         sizing = Sizing(self._random.choice([None, 1]), Budget(self._random.choice([1 << 20, 384 << 20])))
-        with nullcontext() if self._smallest is None else copying_from(self._smallest):
+        with nullcontext() if smallest is None else copying_from(smallest):
             report = run_inline(self._table, sizing=sizing, **how)
         self.copied_bytes += report.copied_bytes
         return report.status
@@ -178,24 +150,57 @@ class AppendHistory:
         aged = self._random.choice([timedelta(), AGED])
         # In a bucket Java compacts twice, and cannot commit what it has compacted in between.
         alike = self._is_clustered or not (self._is_ordered or full or aged)
-        java = copy_of(self._table, self._folder / "java") if alike else None
+        indexed = IndexedTable.of(oracle.schema(self._table))
+        java = copy_of(self._table, self._folder / "java") if alike or indexed.asked_for else None
         status = self._run(full=full, shift=aged)
         self.compactions += status == "Compacted"
         assert self._read() == rows
+        ours = oracle.files(self._table)
+        fresh = [file for file in ours if file.name not in {each.name for each in before}]
+        assert_all_indexed(fresh, indexed.asked_for)
         if java is not None:
-            oracle.compact(java, full=full or not self._is_clustered)
-            self._compare(before, oracle.files(self._table), oracle.files(java))
+            pairs = []
+            if alike:
+                oracle.compact(java, full=full or not self._is_clustered)
+                pairs = self._compare(before, ours, oracle.files(java))
+            self._compare_indexes(indexed, java, pairs)
             shutil.rmtree(str(java.warehouse))
 
-    def _compare(self, before: list[DataFile], ours: list[DataFile], java: list[DataFile]) -> None:
-        """Without buckets the same files are rewritten, and files alone in their partition are the same."""
+    def _compare(
+        self, before: list[DataFile], ours: list[DataFile], java: list[DataFile]
+    ) -> list[tuple[DataFile, DataFile]]:
+        """Without buckets the same files are rewritten, and files alone in their partition are the same.
+
+        Returns:
+            These files, ours and Java's.
+        """
         known = {file.name for file in before}
         assert known - {file.name for file in ours} == known - {file.name for file in java}
         mine, theirs = ([each for each in files if each.name not in known] for files in (ours, java))
-        if len({str(each.partition) for each in mine}) == len(mine) == len(theirs):
-            for one in mine:
-                (other,) = [each for each in theirs if each.partition == one.partition]
-                assert metadata(one) == metadata(other, like=one)
+        if not len({str(each.partition) for each in mine}) == len(mine) == len(theirs):
+            return []
+        pairs = []
+        for one in mine:
+            (other,) = [each for each in theirs if each.partition == one.partition]
+            assert metadata(one) == metadata(other, like=one)
+            pairs.append((one, other))
+        return pairs
+
+    def _compare_indexes(
+        self, indexed: IndexedTable, java: Table, pairs: Sequence[tuple[DataFile, DataFile]]
+    ) -> None:
+        """Java finds all rows in our files, and skips as much of them as of its own."""
+        assert_same_indexes(pairs, indexed.types)
+        rows = self._oracle.read(self._table)
+        filters = asks_of_indexes(Random(len(rows)), indexed, rows)
+        assert_skipped_alike(self._oracle, (self._table, java), pairs, filters)
+        self._ask(filters, java)
+
+    def _ask(self, filters: Sequence[Filter], java: Table) -> None:
+        """Java finds no less in our files than in its own."""
+        missed = misled(self._oracle, self._table, [ask for ask in filters if "[" not in ask["column"]])
+        if missed:
+            assert missed == misled(self._oracle, java, missed)
 
     def _compact_beside(self) -> None:
         twin = copy_of(self._table, self._folder / "twin")
@@ -212,6 +217,8 @@ class AppendHistory:
         self._run(full=full, runner=Meanwhile(**{when: act}))
         act()  # nothing was planned, so no moment came
         assert self._read() == self._read(twin)
+        indexed = IndexedTable.of(self._oracle.schema(twin))
+        self._ask(asks_of_indexes(Random(full), indexed, self._oracle.read(twin)), twin)
         shutil.rmtree(str(twin.warehouse))
 
     def _change(self) -> Callable[[Table], object]:

@@ -10,6 +10,7 @@ from fuzz.changes import Columns
 from fuzz.engines import DEDUPLICATE, FIRST_ROW, IGNORE, PARTIAL_UPDATE, draw_engine, draw_engine_options
 from fuzz.expiring import draw_expiry, expires
 from fuzz.history import History, Step
+from fuzz.indexes import INDEXED, Indexes
 from fuzz.merging import REMOVE, draw_aggregation, draw_late_functions
 from fuzz.options import FORMATS, VECTORS, draw_of_columns, draw_options, draw_shredded
 from fuzz.postponing import draw_postponed
@@ -19,10 +20,10 @@ from fuzz.streaming import draw_readers
 from fuzz.types import Atom
 from support.comparing.rows import AVRO_VALUES, EVERY_VALUE, ORC_VALUES, without_nan
 
-_AGGREGATING = 0.3
+_AGGREGATING = 0.45
 _EXPIRING = 0.15
 _SKETCHING = 0.5
-_MARKED = 0.2
+_MARKED = 0.25
 _POSTPONED = 0.08
 _NO_PARTITION = ("BYTES", "BINARY(3)", "VARBINARY", "VARIANT")
 _OF_OTHER_LENGTHS = (
@@ -99,7 +100,8 @@ class _Draw:
             values["kind"] = "STRING"
         is_postponed = self._postpone(moving)
         rescales = not (partition or is_postponed or self._options["bucket"] == "-1")
-        steps = Steps(random, self._options, self._columns, self._formats, rescales=rescales)
+        indexes = self._indexes({**{name: kind for name, (kind, _) in partition.items()}, **key})
+        steps = Steps(random, self._options, self._columns, self._formats, indexes, rescales=rescales)
         key_values = random.choice([2, 10, 40, 150])
         taken: Sequence[Step] = steps.draw()
         # Drawn apart, too: there were histories before there were changelogs.
@@ -115,6 +117,14 @@ class _Draw:
             key_values=key_values,
             steps=tuple(taken),
         )
+
+    def _indexes(self, fixed: Mapping[str, str]) -> Indexes:
+        """The file indexes of the table, which it has or not; drawn apart, too."""
+        random = Random(f"file indexes of {self._seed}")
+        indexes = Indexes(random, self._columns, fixed)
+        if random.random() < INDEXED:
+            self._options.update(indexes.draw())
+        return indexes
 
     def _log_changes(self, key: Mapping[str, str], values: Mapping[str, str], steps: Sequence[Step]) -> None:
         """Options of a changelog and of lookups, which are not supported with postponed buckets."""

@@ -21,7 +21,7 @@ _NO_ORDER = ("BOOLEAN", "VARIANT", "MULTISET", "VECTOR", "BYTES", "BINARY", "VAR
 
 def draw_engine(random: Random) -> str:
     """A merge engine."""
-    return random.choices([DEDUPLICATE, PARTIAL_UPDATE, FIRST_ROW], [3, 5, 2])[0]
+    return random.choices([DEDUPLICATE, PARTIAL_UPDATE, FIRST_ROW], [5, 5, 2])[0]
 
 
 def draw_engine_options(random: Random, engine: str, columns: Mapping[str, str]) -> dict[str, str]:

@@ -42,4 +42,5 @@ class Outside:
         numbers = [snapshot["id"] for snapshot in oracle.snapshots(table)]
         live = [file for number in numbers for file in oracle.files(table, snapshot_id=number)]
         live += [entry.file for number in numbers for entry in oracle.files_of_changelog(table, number)]
-        return fresh - {Path(file.path.removeprefix("file:")) for file in live}
+        data = {Path(file.path.removeprefix("file:")): file.extra_files for file in live}
+        return fresh - {*data, *(path.with_name(name) for path, extra in data.items() for name in extra)}

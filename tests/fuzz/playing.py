@@ -16,6 +16,12 @@ from typing import Any
 
 from fuzz.engines import is_stable
 from fuzz.history import Branch, Compact, Consume, FastForward, History, Step, Tag
+from fuzz.index_reads import (
+    IndexedTable,
+    asks_of_indexes,
+    assert_indexed_alike,
+    assert_skipped_alike,
+)
 from fuzz.java import Java
 from fuzz.memory import Memory
 from fuzz.metadata import asks, misled, standing
@@ -23,6 +29,7 @@ from fuzz.outside import Outside
 from fuzz.postponing import assert_moved_as_by_java
 from fuzz.producers import assert_changelog_files_agree, written_changes
 from fuzz.streaming import CONSUMER, assert_streams_agree, is_replayable
+from infrastructure.oracle.arguments import Filter
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.job.steps import Commits
@@ -97,7 +104,8 @@ class _Play:
 
     def _compact_alone(self, step: Compact) -> None:
         oracle, table, outside = self._oracle, self._table, self._outside.files
-        target = parse_size(self._java.now(table).options.get("target-file-size", "128 mb"))
+        schema = oracle.schema(table)
+        target = parse_size(schema["options"].get("target-file-size", "128 mb"))
         if self._history.is_postponed:
             assert_moved_as_by_java(oracle, table, self._folder, target, self._outside.of_copy)
         rows, before = oracle.read(table), oracle.files(table)
@@ -114,24 +122,34 @@ class _Play:
         key = [*self._history.key.values()]
         of_ours, of_java = (Round(each, before, oracle.files(each), target, key) for each in (table, java))
         assert_rounds_agree(oracle, of_ours, of_java)
+        indexed = IndexedTable.of(schema)
+        self._compare_indexes(indexed, rows, of_ours, of_java)
         is_whole = step.step_bytes is None and target >= TARGET
         ours, theirs = (standing(oracle, each, with_manifests=is_whole) for each in (table, java))
         assert ours == theirs
         assert written_changes(oracle, table, newest) == written_changes(oracle, java, newest)
         if is_whole and step.task_bytes is None:
-            assert_changelog_files_agree(oracle, table, java, newest)
+            assert_changelog_files_agree(oracle, table, java, newest, indexed.types)
         assert_streams_agree(oracle, table, java, newest)
         assert deleted(oracle, table) == deleted(oracle, java)
         assert len(unpaired(oracle, table)) <= len(unpaired(oracle, java))
         if step.full:
-            self._ask(rows, java)
+            columns = {each["name"]: each["type"] for each in schema["fields"]}
+            self._ask(asks(Random(len(rows)), columns, rows), java)
         self._leave(java, outside)
 
-    def _ask(self, rows: Sequence[Row], java: Table) -> None:
+    def _compare_indexes(self, table: IndexedTable, rows: Sequence[Row], ours: Round, java: Round) -> None:
+        """New files of both have the same indexes, and Java skips as much by ours as by its own."""
+        mine, theirs = ours.added, java.added
+        assert_indexed_alike(mine, theirs, table.types)
+        filters = asks_of_indexes(Random(len(rows)), table, rows)
+        pairs = [*zip(mine, theirs, strict=True)] if len(mine) == len(theirs) else []
+        assert_skipped_alike(self._oracle, (ours.table, java.table), pairs, filters)
+        self._ask(filters, java.table)
+
+    def _ask(self, filters: Sequence[Filter], java: Table) -> None:
         """Java finds no less in our files than in its own."""
-        columns = {each["name"]: each["type"] for each in self._oracle.schema(java)["fields"]}
-        filters = asks(Random(len(rows)), columns, rows)
-        missed = misled(self._oracle, self._table, filters)
+        missed = misled(self._oracle, self._table, [ask for ask in filters if "[" not in ask["column"]])
         if missed:
             assert missed == misled(self._oracle, java, missed)
 
@@ -150,7 +168,10 @@ class _Play:
         moment = {"before" if step.early else "after": java_commits}
         self._run(step, runner=Meanwhile(**moment))
         java_commits()
-        assert self._oracle.read(self._table) == self._oracle.read(twin)
+        rows = self._oracle.read(self._table)
+        assert rows == self._oracle.read(twin)
+        indexed = IndexedTable.of(self._oracle.schema(self._table))
+        self._ask(asks_of_indexes(Random(len(rows)), indexed, rows), twin)
         self._leave(twin, outside)
 
     def _run(self, step: Compact, **how: Any) -> None:

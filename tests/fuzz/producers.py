@@ -11,6 +11,7 @@ from fuzz.options import VECTORS
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import KeyValue
 from support.comparing.changelogs import changelog_files, outline
+from support.comparing.file_indexes import assert_same_indexes
 
 _OWN: Mapping[str, Sequence[str]] = {
     "changelog-file.prefix": ["changes-", "data-"],
@@ -27,7 +28,8 @@ _WHENEVER: Mapping[str, Sequence[str]] = {
 PRODUCERS_WITH_VECTORS: Sequence[str] = ("input", "lookup")
 """Those that Lithify supports in tables with deletion vectors."""
 _NOT_COMPARED = ("MAP", "MULTISET", "VARIANT")
-_NOT_LOOKED_UP = ("BYTES", "BINARY", "VARBINARY", "VARIANT", "VECTOR", "MULTISET")
+_NO_KEYS = ("BYTES", "BINARY", "VARBINARY")
+_NOT_LOOKED_UP = ("VARIANT", "VECTOR", "MULTISET")
 """Types that Java's lookups do not take, in keys or at all."""
 
 
@@ -50,9 +52,12 @@ def draw_producer(
         return {}
     same_columns = _keeps_columns(steps)
     kinds = [*key.values(), *values.values(), *_later_kinds(changes)]
-    has_lookups = not any(kind.startswith(_NOT_LOOKED_UP) for kind in kinds)
+    has_lookups = not any(
+        [kind.startswith(_NOT_LOOKED_UP) for kind in kinds]
+        + [kind.startswith(_NO_KEYS) for kind in key.values()]
+    )
     engine = options.get("merge-engine")
-    producers = [] if engine == FIRST_ROW else ["input", *["full-compaction"] * 4]
+    producers = [] if engine == FIRST_ROW else ["input"] * 2 + ["full-compaction"] * 4
     producers += ["lookup"] * 4 if has_lookups else []
     if VECTORS in options:
         producers = [producer for producer in producers if producer in PRODUCERS_WITH_VECTORS]
@@ -95,8 +100,9 @@ def draw_details(
         held = _formats_too(formats, kinds, keeps_columns=_keeps_columns(steps))
         if len(held) > 1 and random.random() < 0.4:
             drawn["changelog-file.format"] = random.choice(held)
-        # A codec of the data files may be none of the changelog's format.
-        if random.random() < 0.3 or {"changelog-file.format", "file.compression"} <= {*drawn, *options}:
+        # A codec of the data files, of all or of those of a level, may be none of the changelog's format.
+        is_foreign = "changelog-file.format" in drawn and any("file.compression" in name for name in options)
+        if random.random() < 0.3 or is_foreign:
             drawn["changelog-file.compression"] = random.choice(_CODECS)
     return drawn
 
@@ -136,18 +142,26 @@ def written_changes(oracle: Oracle, table: Table, after: int) -> dict[str, list[
     found: dict[str, list[KeyValue]] = {}
     for snapshot in oracle.snapshots(table):
         if int(snapshot["id"]) > after:
-            rows = 0
-            for entry in oracle.files_of_changelog(table, int(snapshot["id"])):
-                file = entry.file
-                changes = oracle.kv_rows(table, file.name, file.partition, file.bucket)
+            rows, files = 0, [entry.file for entry in oracle.files_of_changelog(table, int(snapshot["id"]))]
+            for file, changes in zip(files, oracle.kv_rows_of(table, files), strict=True):
                 found.setdefault(f"{file.partition} {file.bucket}", []).extend(changes)
                 rows += len(changes)
             assert (snapshot.get("changelogRecordCount") or 0) == rows
     return found
 
 
-def assert_changelog_files_agree(oracle: Oracle, ours: Table, java: Table, after: int) -> None:
-    """Our changelog files are Java's if one snapshot after one has as many of both."""
+def assert_changelog_files_agree(
+    oracle: Oracle, ours: Table, java: Table, after: int, types: Mapping[str, str]
+) -> None:
+    """Our changelog files are Java's if one snapshot after one has as many of both.
+
+    Args:
+        oracle: real Java Paimon.
+        ours: the table.
+        java: a copy that Java has compacted.
+        after: the snapshot.
+        types: of the columns that have file indexes.
+    """
     if not all(any(int(each["id"]) > after for each in oracle.snapshots(table)) for table in (ours, java)):
         return
     mine, theirs = (changelog_files(oracle, table, after + 1) for table in (ours, java))
@@ -155,3 +169,4 @@ def assert_changelog_files_agree(oracle: Oracle, ours: Table, java: Table, after
         assert [outline(file) for file in mine] == [
             outline(file, like=like) for file, like in zip(theirs, mine, strict=True)
         ]
+        assert_same_indexes(zip(mine, theirs, strict=True), types)

@@ -25,6 +25,7 @@ from fuzz.history import (
     Tag,
     Write,
 )
+from fuzz.indexes import Indexes
 from fuzz.options import draw_later, draw_outside
 
 _BUDGETS = [4 << 20, 384 << 20]
@@ -39,6 +40,7 @@ class Steps:
         options: of the table when it is made.
         columns: its columns, which change as the steps do.
         formats: of its files.
+        indexes: of its files, which change as the columns do.
         rescales: whether the number of its buckets may change.
     """
 
@@ -48,6 +50,7 @@ class Steps:
         options: Mapping[str, str],
         columns: Columns,
         formats: Sequence[str],
+        indexes: Indexes,
         *,
         rescales: bool,
     ) -> None:
@@ -55,6 +58,7 @@ class Steps:
         self._options = options
         self._columns = columns
         self._formats = formats
+        self._indexes = indexes
         # Whoever drops a delete first lets rows with lower sequences through, Java as well.
         self._deletes = takes_deletes(options) and (
             "sequence.field" not in self._options or random.random() < 0.4
@@ -124,7 +128,7 @@ class Steps:
             changes += self._changes()
             if "rename_column" in changes[-1]:
                 break  # Java mistakes another rename beside it for one of the same column
-        return Alter(tuple(changes))
+        return Alter((*changes, *self._indexes.follow(changes)))
 
     def _changes(self) -> list[Change]:
         random = self._random

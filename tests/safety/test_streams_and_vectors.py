@@ -1,7 +1,8 @@
-"""Kills and other writers around compactions that write a changelog or deletion vectors.
+"""Kills and other writers around compactions that write a changelog, deletion vectors or file indexes.
 
 Whatever happens: no change is lost, none comes twice, no deleted row comes back, no vector is left without
-its file. `test_changelogs` and `test_deletion_vectors` have what concerns one of them only.
+its file, no index is lost or left over. `test_changelogs`, `test_deletion_vectors` and `test_file_indexes`
+have what concerns one of them only.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import Any
 
 import pytest
 
+from infrastructure.oracle.arguments import Filter
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.faults import POINTS
+from support.comparing.file_indexes import columns_and_kinds
 from support.comparing.streams import assert_stream_is_the_table
 from support.comparing.vectors import cardinality, unpaired
 from support.crashes import SETTLED
@@ -25,6 +28,7 @@ from support.races import step_before
 from support.runs import Held, Outcome, run_inline, start
 from support.tables import (
     copy_of,
+    data_files,
     expire,
     journals,
     kept_journals,
@@ -52,17 +56,34 @@ class Kind:
         options: of the table.
         has_stream: whether compactions write a changelog.
         has_vectors: whether they write deletion vectors.
+        has_indexes: whether each file has its indexes in a file beside it.
     """
 
     options: Mapping[str, str]
     has_stream: bool = False
     has_vectors: bool = False
+    has_indexes: bool = False
 
 
 KINDS = {
     "lookup": Kind({"changelog-producer": "lookup"}, has_stream=True),
     "full-compaction": Kind({"changelog-producer": "full-compaction", **DUE}, has_stream=True),
     "vectors": Kind({"deletion-vectors.enabled": "true"}, has_vectors=True),
+    "vectors and lookup": Kind(
+        {"deletion-vectors.enabled": "true", "changelog-producer": "lookup"},
+        has_stream=True,
+        has_vectors=True,
+    ),
+    "file indexes": Kind(
+        {
+            "changelog-producer": "lookup",
+            "file-index.bitmap.columns": "v",
+            "file-index.bsi.columns": "n",
+            "file-index.in-manifest-threshold": "1 b",
+        },
+        has_stream=True,
+        has_indexes=True,
+    ),
 }
 
 
@@ -125,6 +146,26 @@ def assert_nothing_is_lost(oracle: Oracle, table: Table, kind: Kind, end: End) -
     assert oracle.read(table) == end.rows
     assert stray_files(oracle, table) <= end.left
     assert journals(table) | kept_journals(table) == set()
+    if kind.has_indexes:
+        assert_indexed(oracle, table)
+
+
+def assert_indexed(oracle: Oracle, table: Table) -> None:
+    """All files have their indexes, those of changelogs too; no file of indexes is left without its own."""
+    numbers = [int(snapshot["id"]) for snapshot in oracle.snapshots(table)]
+    live = oracle.files(table)
+    files = [*live, *(file for number in numbers for file in oracle.files(table, snapshot_id=number))]
+    files += [entry.file for number in numbers for entry in oracle.files_of_changelog(table, number)]
+    assert all(columns_and_kinds(file) == {("v", "bitmap"), ("n", "bsi")} for file in files)
+    assert all(name.removesuffix(".index") in data_files(table) for name in beside(table))
+    nothing: list[Filter] = [{"column": "v", "op": "equal", "literal": "nothing"}]
+    of_current = {file.name for file in live if file.schema_id == oracle.schema(table)["id"]}
+    assert oracle.file_index_rows(table, nothing) == [dict.fromkeys(of_current, 0)]
+
+
+def beside(table: Table) -> set[str]:
+    """Names of files with indexes."""
+    return {name for name in data_files(table) if name.endswith(".index")}
 
 
 @pytest.mark.sampled(3, each="kind")

@@ -34,7 +34,7 @@ from infrastructure.oracle.process import JavaProcess, OracleError, build
 __all__ = ["Oracle", "OracleError", "Table", "build"]
 
 Case = Mapping[str, Any]
-FOR_TESTS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+FOR_TESTS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dlithify.buffered=true")
 """Tests ask for little of much: compiling it any better takes longer than it saves."""
 FOR_LARGE_TABLES = ("-XX:+UseSerialGC",)
 """What is done millions of times is worth compiling well."""
@@ -236,8 +236,17 @@ class Oracle:
         self, table: Table, file: str, partition: Partition | None = None, bucket: int = 0
     ) -> list[KeyValue]:
         """The key-values of a data file as they stand in it; the file need not be committed."""
-        reply = self.call("kv_rows", **table.args(), partition=partition or {}, bucket=bucket, file=file)
-        return [KeyValue(*row) for row in reply]
+        asked = {"partition": partition or {}, "bucket": bucket, "file": file}
+        (rows,) = self.call("kv_rows", **table.args(), files=[asked])
+        return [KeyValue(*row) for row in rows]
+
+    def kv_rows_of(self, table: Table, files: Iterable[DataFile]) -> list[list[KeyValue]]:
+        """The same of several files in one request."""
+        asked = [{"partition": f.partition, "bucket": f.bucket, "file": f.name} for f in files]
+        if not asked:
+            return []
+        reply = self.call("kv_rows", **table.args(), files=asked)
+        return [[KeyValue(*row) for row in rows] for rows in reply]
 
     # Metadata
 
@@ -273,6 +282,7 @@ class Oracle:
     def file_index_rows(self, table: Table, filters: Iterable[Filter]) -> list[dict[str, int]]:
         """For each filter the number of rows of each file that its file index leaves, 0 if it is skipped.
 
+        Files of older schemas are left out.
         A filter's column may be `m[key]`: the values of one key of a map.
         """
         reply = self.call("file_index_rows", **table.args(), filters=list(filters))

@@ -77,8 +77,8 @@ def contents(oracle: Oracle, table: Table, files: Sequence[DataFile]) -> list[tu
     """Every key-value of the files with sequence and kind, in their order."""
     return [
         (str(file.partition), file.bucket, row)
-        for file in files
-        for row in oracle.kv_rows(table, file.name, file.partition, file.bucket)
+        for file, rows in zip(files, oracle.kv_rows_of(table, files), strict=True)
+        for row in rows
     ]
 
 

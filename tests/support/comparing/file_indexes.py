@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from base64 import b64decode
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,32 @@ def stored_indexes(file: DataFile) -> bytes | None:
     if file.embedded_index is not None:
         return b64decode(file.embedded_index)
     beside = [name for name in file.extra_files if name.endswith(".index")]
-    return (Path(file.path).parent / beside[0]).read_bytes() if beside else None
+    folder = Path(file.path.removeprefix("file:")).parent
+    return (folder / beside[0]).read_bytes() if beside else None
+
+
+def columns_and_kinds(file: DataFile) -> set[tuple[str, str]]:
+    """Which columns of a file have an index of which kind; those of MAP values are `column[key]`."""
+    content = stored_indexes(file)
+    found = {} if content is None else indexes_in(content)
+    return {(name, kind) for name, kinds in found.items() for kind in kinds}
+
+
+def assert_same_indexes(pairs: Iterable[tuple[DataFile, DataFile]], types: Mapping[str, str]) -> None:
+    """The files of each pair have the same indexes or none, both embedded or both beside the file."""
+    for mine, theirs in pairs:
+        own, expected = stored_indexes(mine), stored_indexes(theirs)
+        assert (own is None) == (expected is None)
+        if own is not None and expected is not None:
+            assert indexes_in(own).keys() == indexes_in(expected).keys()
+            assert comparable(own, types) == comparable(expected, types)
+        assert (mine.embedded_index is None) == (theirs.embedded_index is None)
+        assert suffixes(mine) == suffixes(theirs)
+
+
+def suffixes(file: DataFile) -> list[str]:
+    """What the names of the files beside a data file have beyond its own."""
+    return [name.removeprefix(file.name) for name in file.extra_files]
 
 
 def indexes_in(content: bytes) -> dict[str, dict[str, bytes]]:
@@ -70,7 +96,7 @@ def indexes_in(content: bytes) -> dict[str, dict[str, bytes]]:
     return found
 
 
-def comparable(content: bytes, types: dict[str, str]) -> Any:
+def comparable(content: bytes, types: Mapping[str, str]) -> Any:
     """The same for two files if they have the same indexes.
 
     Args:

@@ -11,8 +11,8 @@ from infrastructure.oracle.client import DataFile, KeyValue, Oracle, Table
 def contents(oracle: Oracle, table: Table) -> dict[tuple[Any, int, int], list[list[KeyValue]]]:
     """The records of all files by partition, bucket and level."""
     found: dict[tuple[Any, int, int], list[list[KeyValue]]] = {}
-    for file in sorted(oracle.files(table), key=lambda file: (file.min_sequence, file.max_sequence)):
-        rows = oracle.kv_rows(table, file.name, file.partition, file.bucket)
+    files = sorted(oracle.files(table), key=lambda file: (file.min_sequence, file.max_sequence))
+    for file, rows in zip(files, oracle.kv_rows_of(table, files), strict=True):
         found.setdefault((str(file.partition), file.bucket, file.level), []).append(rows)
     return found
 

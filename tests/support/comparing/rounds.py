@@ -19,6 +19,8 @@ from support.tables import copy_of
 
 TARGET = 128 << 20
 SMALL = 0.7
+UNKNOWN = -1
+"""The null count of a Parquet column of long values, as Java states it where it infers shredded variants."""
 FLOATS = {text: float(text) for text in ("-Infinity", "Infinity", "-0.0")}
 """Numbers that JSON has as texts."""
 
@@ -124,11 +126,7 @@ def assert_rounds_agree(oracle: Oracle, ours: Round, java: Round) -> None:
 
 def contents(oracle: Oracle, round_: Round) -> list[KeyValue]:
     """Every key-value of the new files with sequence and kind, in the order of the files."""
-    return [
-        row
-        for file in round_.added
-        for row in oracle.kv_rows(round_.table, file.name, file.partition, file.bucket)
-    ]
+    return [row for rows in oracle.kv_rows_of(round_.table, round_.added) for row in rows]
 
 
 def stored_columns(round_: Round) -> set[str]:
@@ -178,13 +176,18 @@ def is_small(file: DataFile, target: int) -> bool:
 
 
 def metadata(file: DataFile, like: DataFile | None = None) -> DataFile:
-    """All metadata but for what has to differ: name, place, size and time, and bounds of floats.
+    """All metadata but for what has to differ: name, place, size and time, bounds of floats, and indexes.
+
+    Of indexes it says where they are; `file_indexes` compares what is in them.
 
     Where there are NaNs Lithify states no bounds, for the reason that `FloatStats` tells. Java takes NaN for
     the largest value in Parquet and Avro. In ORC it passes over it, mostly: there bounds of numbers are left
     out where the file that this one should be `like` has none.
     """
     has_none = [low is None for low in like.value_stats.min] if like and like.name.endswith(".orc") else ()
+    values = bounds(file.value_stats, has_none)
+    if like is not None and file.name.endswith(".parquet"):
+        values = replace(values, null_counts=counts(file.value_stats, like.value_stats))
     return replace(
         file,
         name="",
@@ -192,9 +195,17 @@ def metadata(file: DataFile, like: DataFile | None = None) -> DataFile:
         size=0,
         creation_time=0,
         external_path=None if file.external_path is None else "",
+        extra_files=[name.removeprefix(file.name) for name in file.extra_files],
+        embedded_index=None if file.embedded_index is None else "",
         key_stats=bounds(file.key_stats),
-        value_stats=bounds(file.value_stats, has_none),
+        value_stats=values,
     )
+
+
+def counts(stats: Stats, like: Stats) -> list[int | None]:
+    """Null counts; where Java has none because values are long, those of the file that must be alike."""
+    pairs = zip_longest(stats.null_counts, like.null_counts)
+    return [other if count == UNKNOWN else count for count, other in pairs]
 
 
 def bounds(stats: Stats, has_none: Sequence[bool] = ()) -> Stats:

@@ -16,31 +16,48 @@ import org.apache.paimon.table.FileStoreTable;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 
-/** Finds a data file by its name: in the manifests of any snapshot, else, not yet committed, in its folder. */
+/**
+ * Finds data files by their names: in the manifests of any snapshot, the newest first, else, not yet committed, in
+ * their folder. A manifest is read once.
+ */
 final class DataFileFinder {
     private final FileStoreTable table;
+    private final ManifestList lists;
+    private final ManifestFile manifests;
+    private final Iterator<Snapshot> snapshots;
+    private final Set<String> read = new HashSet<>();
+    private final Map<String, DataFileMeta> found = new HashMap<>();
 
-    DataFileFinder(FileStoreTable table) {
+    DataFileFinder(FileStoreTable table) throws IOException {
         this.table = table;
+        this.lists = table.store().manifestListFactory().create();
+        this.manifests = table.store().manifestFileFactory().create();
+        List<Snapshot> newestFirst = new ArrayList<>();
+        table.snapshotManager().snapshots().forEachRemaining(newestFirst::add);
+        newestFirst.sort(Comparator.comparingLong(Snapshot::id).reversed());
+        this.snapshots = newestFirst.iterator();
     }
 
     DataFileMeta find(BinaryRow partition, int bucket, String name) throws IOException {
-        ManifestList lists = table.store().manifestListFactory().create();
-        ManifestFile manifests = table.store().manifestFileFactory().create();
-        Iterator<Snapshot> snapshots = table.snapshotManager().snapshots();
-        while (snapshots.hasNext()) {
+        while (!found.containsKey(name) && snapshots.hasNext()) {
             for (ManifestFileMeta manifest : manifestsOf(lists, snapshots.next())) {
-                for (ManifestEntry entry : manifests.read(manifest.fileName(), manifest.fileSize())) {
-                    if (entry.fileName().equals(name)) {
-                        return entry.file();
+                if (read.add(manifest.fileName())) {
+                    for (ManifestEntry entry : manifests.read(manifest.fileName(), manifest.fileSize())) {
+                        found.put(entry.fileName(), entry.file());
                     }
                 }
             }
         }
-        return inFolder(partition, bucket, name);
+        DataFileMeta file = found.get(name);
+        return file == null ? inFolder(partition, bucket, name) : file;
     }
 
     private static List<ManifestFileMeta> manifestsOf(ManifestList lists, Snapshot snapshot) {

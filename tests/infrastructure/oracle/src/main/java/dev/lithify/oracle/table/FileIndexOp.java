@@ -21,7 +21,7 @@ import java.util.Map;
 
 /**
  * What Paimon's readers take from the file indexes of live data files: for each filter how many rows of each file
- * are still read, 0 if the file is skipped. Files and indexes are those of the newest schema.
+ * are still read, 0 if the file is skipped. Files of older schemas are left out: filters would have to be converted.
  */
 public final class FileIndexOp implements Op {
     private final Tables tables;
@@ -33,7 +33,10 @@ public final class FileIndexOp implements Op {
     @Override
     public Object run(Args args) throws Exception {
         FileStoreTable table = tables.table(args);
-        List<ManifestEntry> entries = table.store().newScan().plan().files();
+        long schema = table.schema().id();
+        List<ManifestEntry> entries = table.store().newScan().plan().files().stream()
+                .filter(entry -> entry.file().schemaId() == schema)
+                .toList();
         List<Object> answers = new ArrayList<>();
         for (Args filter : args.objects("filters")) {
             Predicate predicate = predicate(table.rowType(), filter);

@@ -16,11 +16,13 @@ import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.types.DataField;
 import org.apache.paimon.types.DataType;
 
+import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The key-values of one data file as they stand in it, unmerged, with deletions and without deletion vectors. The
- * file is read the way a merge reads it: with the schema of the table, evolved from the file's own.
+ * The key-values of data files as they stand in them, unmerged, with deletions and without deletion vectors. Files
+ * are read the way a merge reads them: with the schema of the table, evolved from the file's own.
  */
 public final class KeyValueOp implements Op {
     private final Tables tables;
@@ -35,12 +37,21 @@ public final class KeyValueOp implements Op {
         if (!(table.store() instanceof KeyValueFileStore store)) {
             throw new IllegalArgumentException("Only the files of a table with a primary key hold key-values");
         }
-        BinaryRow partition = PartitionParser.parse(table.schema().logicalPartitionType(), args.object("partition"));
-        int bucket = args.integer("bucket");
-        DataFileMeta file = new DataFileFinder(table).find(partition, bucket, args.text("file"));
-        KeyValueFileReaderFactory readers =
-                store.newReaderFactoryBuilder().build(partition, bucket, DeletionVector.emptyFactory());
+        DataFileFinder finder = new DataFileFinder(table);
+        List<Object> rows = new ArrayList<>();
+        for (Args file : args.objects("files")) {
+            BinaryRow partition =
+                    PartitionParser.parse(table.schema().logicalPartitionType(), file.objectOrEmpty("partition"));
+            int bucket = file.integer("bucket");
+            KeyValueFileReaderFactory readers =
+                    store.newReaderFactoryBuilder().build(partition, bucket, DeletionVector.emptyFactory());
+            rows.add(rows(table, readers, finder.find(partition, bucket, file.text("file"))));
+        }
+        return rows;
+    }
 
+    private static Object rows(FileStoreTable table, KeyValueFileReaderFactory readers, DataFileMeta file)
+            throws IOException {
         List<DataType> keyTypes =
                 table.schema().trimmedPrimaryKeysFields().stream().map(DataField::type).toList();
         RowText keyText = new RowText(keyTypes);

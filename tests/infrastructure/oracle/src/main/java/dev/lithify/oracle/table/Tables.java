@@ -4,15 +4,16 @@ import dev.lithify.oracle.protocol.Args;
 
 import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.CatalogContext;
-import org.apache.paimon.catalog.CatalogFactory;
+import org.apache.paimon.catalog.FileSystemCatalog;
 import org.apache.paimon.catalog.Identifier;
-import org.apache.paimon.fs.FileIO;
 import org.apache.paimon.fs.Path;
+import org.apache.paimon.fs.local.LocalFileIO;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.FileStoreTableFactory;
 import org.apache.paimon.table.Table;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -49,13 +50,18 @@ public final class Tables {
                 + ", not a table with data files");
     }
 
-    private static FileStoreTable atPath(Args args) throws IOException {
-        Path path = new Path(args.text("path"));
-        return FileStoreTableFactory.create(FileIO.get(path, CatalogContext.create(path)), path);
+    private static FileStoreTable atPath(Args args) {
+        return FileStoreTableFactory.create(BufferedFiles.orAsPaimon(), new Path(args.text("path")));
     }
 
     private static Catalog open(String warehouse) {
-        return CatalogFactory.createUnwrappedCatalog(
-                CatalogContext.create(new Path(warehouse)), Tables.class.getClassLoader());
+        Path path = new Path(warehouse);
+        LocalFileIO files = BufferedFiles.orAsPaimon();
+        try {
+            files.checkOrMkdirs(path);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return new FileSystemCatalog(files, path, CatalogContext.create(path));
     }
 }
