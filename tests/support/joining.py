@@ -11,18 +11,19 @@ from lithify.tables.paimon.append import file_parts, joined_files
 
 
 @contextmanager
-def joining_from(page: int = 1, group: int = 1, share: float = 0.0) -> Iterator[None]:
-    """Pages are joined from this number of bytes on, in row groups of at least so many, whatever their share.
+def joining_from(page: int = 1, group: int = 1, joined: int = 1) -> Iterator[None]:
+    """Pages are joined from this number of bytes on, in row groups of at least so many.
 
     Args:
         page: uncompressed bytes of a column's average page.
         group: bytes of the files that become one row group.
-        share: share of the bytes that has to be joined.
+        joined: uncompressed bytes of a file that have to be joined.
     """
     with ExitStack() as stack:
         for module in (small_files, joined_files):
             stack.enter_context(patch.object(module, "SMALLEST_PAGE", page))
         for module in (file_parts, joined_files):
             stack.enter_context(patch.object(module, "SMALLEST_COPIED", group))
-        stack.enter_context(patch.object(joined_files, "_LEAST_SHARE", share))
+        stack.enter_context(patch.object(file_parts, "SMALLEST_CHUNK", 1 << 30))  # nothing is copied as it is
+        stack.enter_context(patch.object(joined_files, "LEAST_JOINED", joined))
         yield

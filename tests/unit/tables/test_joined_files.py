@@ -1,4 +1,4 @@
-"""Small files whose pages a task of an append table joins: rows and metadata are those of decoding everything."""
+"""Small files whose pages a task of an append table joins: rows and metadata are those of decoding all."""
 
 from __future__ import annotations
 
@@ -63,12 +63,16 @@ def test_pages_of_columns_without_a_dictionary_are_joined(tmp_path: Path, option
     (file,) = outputs(task, result)
     footer = pq.read_metadata(file.path)
     assert [footer.row_group(n).num_rows for n in range(footer.num_row_groups)] == [sum(SIZES)]
-    assert result.outputs.copied_bytes == bytes_of(task, 0) == footer.row_group(0).column(0).total_compressed_size
+    assert (
+        result.outputs.copied_bytes
+        == bytes_of(task, 0)
+        == footer.row_group(0).column(0).total_compressed_size
+    )
     assert pl.read_parquet(file.path).height == sum(SIZES)
     assert pq.read_table(file.path, filters=[("id", "==", 66)])["id"].to_pylist() == [66]
 
 
-@pytest.mark.parametrize("limits", [{"page": 1 << 20}, {"group": 1 << 20}, {"share": 0.99}], ids=str)
+@pytest.mark.parametrize("limits", [{"page": 1 << 20}, {"group": 1 << 20}, {"joined": 1 << 20}], ids=str)
 def test_what_does_not_pay_is_decoded(tmp_path: Path, limits: dict[str, int]) -> None:
     task = task_of(tmp_path, small_files(*SIZES))
     with joining_from(**limits):
@@ -77,7 +81,8 @@ def test_what_does_not_pay_is_decoded(tmp_path: Path, limits: dict[str, int]) ->
 
 def test_columns_that_are_indexed_are_decoded(tmp_path: Path) -> None:
     task = task_of(tmp_path, small_files(*SIZES))
-    indexes = read_options({"file-index.bloom-filter.columns": "id"}).indexes
+    options = {"file-index.bloom-filter.columns": "id", "file-index.in-manifest-threshold": "1 mb"}
+    indexes = read_options(options).indexes
     task = replace(task, target=replace(task.target, indexes=indexes))
     with joining_from():
         assert assert_same(task).outputs.copied_bytes == 0
@@ -113,17 +118,17 @@ def test_files_of_several_row_groups_and_of_older_columns_are_decoded_in_between
 
 
 def test_row_groups_end_so_that_files_have_the_target_size(tmp_path: Path) -> None:
-    task = task_of(tmp_path, small_files(*[200] * 32))
+    task = task_of(tmp_path, small_files(*[600] * 48))
     with joining_from():
         (whole,) = run(task).outputs.data
         to = target(tmp_path / "out", SCHEMA, {"target-file-size": f"{whole.size // 2} b"})
         task = replace(task, target=to)
         result = run(task, attempt=2)
     first, second = result.outputs.data
-    assert (first.rows, first.min_sequence) == (pytest.approx(3_200, rel=0.2), FIRST)
-    assert (second.rows, second.min_sequence) == (6_400 - first.rows, FIRST + first.rows)
+    assert (first.rows, first.min_sequence) == (pytest.approx(14_400, rel=0.2), FIRST)
+    assert (second.rows, second.min_sequence) == (28_800 - first.rows, FIRST + first.rows)
     groups_of = [pq.read_metadata(file.path).num_row_groups for file in outputs(task, result)]
-    assert all(3 <= count <= 6 for count in groups_of)
+    assert all(count > 1 for count in groups_of)
     assert rows_of(task, result) == rows_of(task, run(without_copies(task), attempt=1))
 
 
@@ -156,7 +161,7 @@ def test_a_missing_file_is_reported_as_missing(tmp_path: Path) -> None:
         {
             "page": st.integers(1, 400),
             "group": st.integers(1, 5_000),
-            "share": st.floats(0, 0.5),
+            "joined": st.integers(1, 800),
         }
     ),
     target_size=st.integers(500, 20_000),

@@ -128,16 +128,14 @@ class Footers:
         return float(total / max(1, footer.num_rows))
 
     def bytes_in_pages(self, path: str, smallest: int) -> int:
-        """Bytes of the column chunks without a dictionary that have at least `smallest` uncompressed ones.
+        """Uncompressed bytes of the column chunks without a dictionary that have at least `smallest` bytes.
 
         0 if the file has not exactly one row group.
         """
         footer = self.of(path)
-        return sum(
-            int(chunk.total_compressed_size)
-            for chunk in (_chunks(footer, 0) if footer.num_row_groups == 1 else [])
-            if not chunk.has_dictionary_page and chunk.total_uncompressed_size >= smallest
-        )
+        chunks = _chunks(footer, 0) if footer.num_row_groups == 1 else []
+        sizes = (int(chunk.total_uncompressed_size) for chunk in chunks if not chunk.has_dictionary_page)
+        return sum(size for size in sizes if size >= smallest)
 
     def bytes_behind_dictionaries(self, path: str, columns: Collection[str]) -> int:
         """Maximum size in any row group of these columns' dictionaries; 0 without any."""

@@ -48,6 +48,11 @@ class SmallFile:
         numbers = {column.number for column in columns}
         self.source = RowGroupSource(pa.BufferReader(data), path, numbers)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return int(self._data.size)
+
     def paged(self, column: PagedColumn) -> PagedChunk | None:
         """The pages of a column, None if they cannot be joined with others."""
         (group,) = self.source.footer.row_groups
@@ -73,7 +78,7 @@ class JoinedGroup:
         joined: the column chunks that were joined page by page, by the paths of their columns.
         others: the rows with the other columns; without any there is a column without a name.
         footers: of the files.
-        bytes: bytes of the files' pages.
+        bytes: bytes of the files.
     """
 
     rows: int
@@ -137,11 +142,10 @@ def joined_group(
     Raises:
         CorruptTable: they cannot be decoded.
     """
-    groups = [file.source.footer.row_groups[0] for file in files]
-    rows = sum(group.rows for group in groups)
+    rows = sum(file.source.footer.row_groups[0].rows for file in files)
     if others.names:
         decoded = pa.concat_tables([file.decoded(others) for file in files]).cast(others)
     else:
         decoded = pa.table([pa.nulls(rows)], [""])
     footers = [file.source.footer for file in files]
-    return JoinedGroup(rows, joined, decoded, footers, sum(group.bytes for group in groups))
+    return JoinedGroup(rows, joined, decoded, footers, sum(file.size for file in files))

@@ -94,8 +94,7 @@ class RowGroups:
 
     @classmethod
     def of(cls, files: Sequence[InputFile], reading: Reading, target: FileTarget) -> RowGroups | None:
-        """The row groups of files; None if none can be copied or joined, as far as is known without reading.
-        """
+        """The row groups of files; None if certainly none can be copied or joined with others."""
         is_possible = target.options.format == "parquet" and may_copy(target.schema)
         if is_possible and sum(file.size for file in files if is_copyable(file)) >= SMALLEST_COPIED:
             return cls(reading, target)

@@ -1,4 +1,4 @@
-"""Small files of a task whose rows become larger row groups without decoding every column.
+"""Small files of a task whose rows become larger row groups, although not every column is decoded.
 
 Called by `pack_task` for files that `file_parts` does not copy. Pages of columns without a dictionary are
 joined where they are large enough; a group of files is decoded as a whole if that would save too little.
@@ -31,8 +31,8 @@ from lithify.tables.paimon.data_files.copied_groups import fits, is_alike, is_co
 from lithify.tables.paimon.data_files.reader import Reading
 from lithify.tables.paimon.data_files.writer import FileTarget
 
-_LEAST_SHARE = 0.4
-"""Share of the bytes that has to be joined: less does not pay for looking at every page."""
+LEAST_JOINED = 256 << 10
+"""Uncompressed bytes of a file that have to be joined: fewer do not pay for looking at its pages."""
 
 _GROUPS_PER_FILE = 8
 """A row group has at most this part of the target size, so that files end near it."""
@@ -64,7 +64,7 @@ class FileJoiner:
     def can_join_any(self, files: Sequence[InputFile]) -> bool:
         """Whether any of the first files may be joined with others."""
         found = (file for file in files[:_PROBED] if self._decoded_bytes(file) is not None)
-        return len([*islice(found, 2)]) == 2  # noqa: PLR2004  # one has no other
+        return len([*islice(found, 2)]) == 2  # one alone has no other
 
     def joined(self, files: Sequence[InputFile]) -> Iterator[JoinedGroup | InputFile]:
         """The files in order: several as a row group, or one that has to be decoded.
@@ -101,8 +101,7 @@ class FileJoiner:
         reader = self._reading.readers.of(file.path)
         if not is_copyable(file) or not isinstance(reader, ParquetReader) or file.size > self._most:
             return None
-        least = max(1, int(file.size * _LEAST_SHARE))
-        is_promising = reader.footers.bytes_in_pages(file.path, SMALLEST_PAGE) >= least
+        is_promising = reader.footers.bytes_in_pages(file.path, SMALLEST_PAGE) >= LEAST_JOINED
         if not is_promising or not self._reading.are_all_stored(file):
             return None
         return reader.footers.bytes_per_row(file.path) * file.rows
@@ -114,9 +113,9 @@ class FileJoiner:
         if len(files) < len(batch):
             return None
         joined = joined_columns(files, self._columns)
-        saved = sum(each.chunk.pages.length or 0 for each in joined.values())
-        others = self._others(files, joined)
-        return None if others is None or saved < size * _LEAST_SHARE else joined_group(files, joined, others)
+        saved = sum(each.uncompressed for each in joined.values())
+        others = self._others(files, joined) if saved >= len(files) * LEAST_JOINED else None
+        return None if others is None else joined_group(files, joined, others)
 
     def _opened(self, batch: Sequence[InputFile]) -> list[SmallFile]:
         """Files in memory, up to the first that has to be decoded."""

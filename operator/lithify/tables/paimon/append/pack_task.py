@@ -88,7 +88,9 @@ class _Packing:
         parts = [*(map(FilePart.whole, files) if row_groups is None else row_groups.parts_of(files))]
         self._to_come = sum(part.bytes for part in parts)
         reading = self._reading([*dict.fromkeys(part.file for part in parts if not part.is_copied)])
-        joiner = None if row_groups is None else FileJoiner(reading, target, row_groups.like, self._task.budget)
+        joiner = (
+            None if row_groups is None else FileJoiner(reading, target, row_groups.like, self._task.budget)
+        )
         whole = [part.file for part in parts if part.is_decoded_whole]
         if joiner is None or not joiner.can_join_any(whole):
             joiner = None

@@ -153,6 +153,11 @@ class JoinedChunk:
         pages = [*chain.from_iterable(part.pages for part in parts)]
         self._index = joined_index([part.index for part in parts], pages)
 
+    @property
+    def uncompressed(self) -> int:
+        """Bytes of the pages before compression."""
+        return integer_of(self.chunk.metadata, UNCOMPRESSED)
+
     def index_of(self, chunk: ColumnChunk) -> PageIndex:
         """The page index of the chunk."""
         del chunk

@@ -1,7 +1,7 @@
-"""Walks from page to page through the bytes of a column chunk: while they are copied, or to join pages.
+"""Walks from page to page through the bytes of a column chunk, which are copied or joined with others.
 
-Called by `source` and `paged_chunks`. Page headers tell how long each page is, so a chunk that is cut off, or whose bytes are
-not those that its footer describes, is found although no value is decoded.
+Called by `source` and `paged_chunks`. Page headers tell how long each page is, so a chunk that is cut off, or
+whose bytes are not those that its footer describes, is found although no value is decoded.
 """
 
 from __future__ import annotations
