@@ -55,7 +55,10 @@ class PageIndex:
     def places(self) -> list[tuple[int, int, int]]:
         """Position, size (header included) and first row of each page."""
         pages = self.locations[_LOCATIONS].structs
-        return [tuple(integer_of(page, number) for number in (_OFFSET, _SIZE, _FIRST_ROW)) for page in pages]
+        return [
+            (integer_of(page, _OFFSET), integer_of(page, _SIZE), integer_of(page, _FIRST_ROW))
+            for page in pages
+        ]
 
 
 def page_index(bounds: bytes, locations: bytes, chunk: ColumnChunk, rows: int) -> PageIndex:
