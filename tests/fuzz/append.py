@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -35,6 +35,7 @@ from support.comparing.rounds import metadata
 from support.comparing.rows import values_of
 from support.comparing.vectors import unpaired
 from support.copying import copying_from
+from support.joining import joining_from
 from support.races import Meanwhile
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
@@ -136,10 +137,14 @@ class AppendHistory:
         except OracleError:  # it cannot always commit its own compactions of a bucket, and leaves their files
             self._left |= stray_files(self._oracle, self._table)
 
+    def _copying(self, smallest: int) -> AbstractContextManager[None]:
+        """In turn row groups are copied, and pages of small files are joined."""
+        return joining_from() if self.compactions % 2 else copying_from(smallest)
+
     def _run(self, **how: Any) -> str:
         smallest = self._drawn.smallest
         sizing = Sizing(self._random.choice([None, 1]), Budget(self._random.choice([1 << 20, 384 << 20])))
-        with nullcontext() if smallest is None else copying_from(smallest):
+        with nullcontext() if smallest is None else self._copying(smallest):
             report = run_inline(self._table, sizing=sizing, **how)
         self.copied_bytes += report.copied_bytes
         return report.status

@@ -127,12 +127,19 @@ class Footers:
         total = sum(_plain_bytes(chunk) for group in groups for chunk in _chunks(footer, group))
         return float(total / max(1, footer.num_rows))
 
+    def bytes_in_pages(self, path: str, smallest: int) -> int:
+        """Uncompressed bytes of the column chunks without a dictionary that have at least `smallest` bytes.
+
+        0 if the file has not exactly one row group.
+        """
+        footer = self.of(path)
+        chunks = _chunks(footer, 0) if footer.num_row_groups == 1 else []
+        sizes = (int(chunk.total_uncompressed_size) for chunk in chunks if not chunk.has_dictionary_page)
+        return sum(size for size in sizes if size >= smallest)
+
     def bytes_behind_dictionaries(self, path: str, columns: Collection[str]) -> int:
         """Maximum size in any row group of these columns' dictionaries; 0 without any."""
-        footer = self.of(path)
-        return max(
-            (_hidden_bytes(footer, group, columns) for group in range(footer.num_row_groups)), default=0
-        )
+        return hidden_bytes(self.of(path), columns)
 
     def columns_with_dictionary(self, paths: Iterable[str]) -> frozenset[str]:
         """Columns that every file stores with a small dictionary, or lacks."""
@@ -170,6 +177,19 @@ class Footers:
     def _read(self, path: str) -> pq.FileMetaData:
         with reading(path, "Parquet"), self._storage.open(path) as source:
             return with_fixed_bytes(pq.read_metadata(source))
+
+
+def columns_with_any_dictionary(footer: pq.FileMetaData) -> frozenset[str]:
+    """Paths of the columns of which a row group has a dictionary."""
+    groups = range(footer.num_row_groups)
+    chunks = (chunk for group in groups for chunk in _chunks(footer, group))
+    return frozenset(chunk.path_in_schema for chunk in chunks if chunk.has_dictionary_page)
+
+
+def hidden_bytes(footer: pq.FileMetaData, columns: Collection[str]) -> int:
+    """Maximum size in any row group of these columns' dictionaries; 0 without any."""
+    groups = range(footer.num_row_groups)
+    return max((_hidden_bytes(footer, group, columns) for group in groups), default=0)
 
 
 def _chunks(footer: pq.FileMetaData, number: int) -> list[pq.ColumnChunkMetaData]:

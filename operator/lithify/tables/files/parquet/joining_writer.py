@@ -1,4 +1,4 @@
-"""Writes a Parquet file whose row groups are copied from other files or encoded from rows.
+"""Writes a Parquet file whose row groups are copied from other files, joined from pages or encoded from rows.
 
 Opened by adapters for outputs into which they copy row groups; a `FormatWriter`. Rows are encoded by the
 ordinary writer into memory, one row group at a time, and copied from there.
@@ -13,9 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lithify.tables.files.options import FileOptions
-from lithify.tables.files.parquet.copying.copier import RowGroupCopier
+from lithify.tables.files.parquet.copying.copier import ChunkSource, RowGroupCopier
+from lithify.tables.files.parquet.copying.footers import ColumnChunk
 from lithify.tables.files.parquet.copying.source import RowGroupSource
 from lithify.tables.files.parquet.int96 import with_fixed_bytes
+from lithify.tables.files.parquet.small_files import JoinedGroup
 from lithify.tables.files.parquet.statistics import footer_stats
 from lithify.tables.files.parquet.writer import ParquetWriter, read_row_groups
 from lithify.tables.files.statistics import ColumnStats
@@ -42,6 +44,8 @@ class JoiningWriter:
         self._options = options
         self._types = types
         self._copier = RowGroupCopier(sink, like)
+        schema = like.footer.metadata.schema
+        self._paths = [schema.column(number).path for number in range(len(schema))]
         self._footer: pq.FileMetaData | None = None
 
     @property
@@ -65,6 +69,27 @@ class JoiningWriter:
             CorruptTable: the file contradicts its footer.
         """
         self._copier.append(source, [row_group])
+
+    def join(self, group: JoinedGroup, others: pa.Table) -> None:
+        """Adds a row group of which some columns are joined page by page.
+
+        Args:
+            group: the joined columns, by path.
+            others: the other columns, as the file has them.
+        """
+        footers = [*group.footers]
+        chunks: dict[str, tuple[ChunkSource, ColumnChunk]] = {
+            path: (joined, joined.chunk) for path, joined in group.joined.items()
+        }
+        if others.num_columns:
+            types = {name: kind for name, kind in self._types.items() if name in others.column_names}
+            source = encoded(others, self._options, types)
+            (row_group,) = source.footer.row_groups
+            schema = source.footer.metadata.schema
+            for number, chunk in enumerate(row_group.chunks):
+                chunks[schema.column(number).path] = (source, chunk)
+            footers.append(source.footer)
+        self._copier.append_columns(group.rows, [chunks[path] for path in self._paths], footers)
 
     def finish(self) -> int:
         """Writes the footer; returns the size of the file."""

@@ -70,7 +70,7 @@ class ParquetWriter:
 
     def write(self, rows: pa.Table) -> None:
         """Adds one row group."""
-        rows = _with_used_entries(self._variants.in_file(rows))
+        rows = _with_whole_dictionaries(self._variants.in_file(rows))
         is_looked_at = self._writer is None or self._options.parquet.filters.is_wanted
         leaves = list(leaves_of_rows(rows)) if is_looked_at else []
         if self._writer is None:
@@ -247,16 +247,19 @@ def _values_per_check(leaves: Sequence[Leaf], page: int) -> int:
     return max(1, min(_MAX_ROWS_PER_CHECK, int(page / max(1.0, widest))))
 
 
-def _with_used_entries(rows: pa.Table) -> pa.Table:
-    """Rebuilds dictionaries from which Arrow would take bounds that no value has.
+def _with_whole_dictionaries(rows: pa.Table) -> pa.Table:
+    """Makes one chunk of each column with a dictionary, of which no bounds are taken that no value has.
 
-    Arrow counts null as one of the entries that rows refer to, and if that makes as many as there are, it
-    takes bounds from all of them.
+    For the bounds of each chunk, Arrow looks for the entries that its rows refer to, which takes a fifth of
+    the time of encoding. It counts null as one of them, and if that makes as many as there are, it takes
+    bounds from all of them.
     """
     for number, column in enumerate(rows.columns):
-        if pa.types.is_dictionary(column.type) and column.null_count:
-            chunks = [_reencoded(each) if _has_one_unused(each) else each for each in column.chunks]
-            rows = rows.set_column(number, rows.field(number), pa.chunked_array(chunks, column.type))
+        if pa.types.is_dictionary(column.type) and (column.null_count or column.num_chunks > 1):
+            values = column.combine_chunks()
+            if values.null_count and _has_one_unused(values):
+                values = _reencoded(values)
+            rows = rows.set_column(number, rows.field(number), values)
     return rows
 
 

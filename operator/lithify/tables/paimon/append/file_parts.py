@@ -59,6 +59,11 @@ class FilePart:
     rows: int
     bytes: int
 
+    @property
+    def is_decoded_whole(self) -> bool:
+        """Whether all rows of the file are decoded."""
+        return not self.is_copied and self.row_groups is None
+
     @classmethod
     def whole(cls, file: InputFile) -> FilePart:
         """All rows of a file that is decoded."""
@@ -89,9 +94,9 @@ class RowGroups:
 
     @classmethod
     def of(cls, files: Sequence[InputFile], reading: Reading, target: FileTarget) -> RowGroups | None:
-        """The row groups of files; None if none can be copied, as far as is known without reading them."""
+        """The row groups of files; None if certainly none can be copied or joined with others."""
         is_possible = target.options.format == "parquet" and may_copy(target.schema)
-        if is_possible and any(is_copyable(file) and file.size >= SMALLEST_COPIED for file in files):
+        if is_possible and sum(file.size for file in files if is_copyable(file)) >= SMALLEST_COPIED:
             return cls(reading, target)
         return None
 

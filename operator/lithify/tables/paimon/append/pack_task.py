@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import pyarrow as pa
 
 from lithify.clock import Clock
 from lithify.rewriting.rolling import RollingWriter
 from lithify.tables.files.model import InputFile
+from lithify.tables.files.parquet.copying.source import RowGroupSource
+from lithify.tables.files.parquet.small_files import JoinedGroup
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.paimon.append.file_parts import FilePart, RowGroups
+from lithify.tables.paimon.append.joined_files import FileJoiner
 from lithify.tables.paimon.append.new_files import NumberedFiles
 from lithify.tables.paimon.append.row_numbers import RowNumbers
 from lithify.tables.paimon.commit.journal import writer_id
@@ -63,7 +67,7 @@ class _Packing:
         self._files = NumberedFiles(task.target, writer, task.numbers, task.storage, clock)
         self._to_come: float = sum(file.size for file in task.files)
         self._copied_bytes = 0
-        self._row_groups: RowGroups | None = None
+        self._like: RowGroupSource | None = None
 
     def run(self) -> TaskOutputs:
         """Writes the rows and returns the metadata of the files."""
@@ -77,20 +81,41 @@ class _Packing:
         data = tuple(writer.write_all(self._rows()))
         return TaskOutputs(data=data, copied_bytes=self._copied_bytes)
 
-    def _rows(self) -> Iterator[pa.RecordBatch | CopiedGroup]:
+    def _rows(self) -> Iterator[pa.RecordBatch | CopiedGroup | JoinedGroup]:
         """The rows of the files in order, and the row groups that are copied."""
-        files = self._task.files
-        self._row_groups = row_groups = RowGroups.of(files, self._reading(()), self._files.target)
+        files, target = self._task.files, self._files.target
+        row_groups = RowGroups.of(files, self._reading(()), target)
         parts = [*(map(FilePart.whole, files) if row_groups is None else row_groups.parts_of(files))]
-        if not any(part.is_copied for part in parts):
-            self._row_groups = None
         self._to_come = sum(part.bytes for part in parts)
         reading = self._reading([*dict.fromkeys(part.file for part in parts if not part.is_copied)])
-        for part in parts:
-            if row_groups is not None and part.is_copied:
-                yield from self._copied(part, row_groups)
+        joiner = (
+            None if row_groups is None else FileJoiner(reading, target, row_groups.like, self._task.budget)
+        )
+        whole = [part.file for part in parts if part.is_decoded_whole]
+        if joiner is None or not joiner.can_join_any(whole):
+            joiner = None
+        if row_groups is not None and (joiner is not None or any(part.is_copied for part in parts)):
+            self._like = row_groups.like
+        for is_whole, alike in groupby(parts, lambda part: part.is_decoded_whole):
+            if is_whole and joiner is not None:
+                yield from self._joined([part.file for part in alike], joiner, reading)
+                continue
+            for part in alike:
+                if row_groups is not None and part.is_copied:
+                    yield from self._copied(part, row_groups)
+                else:
+                    yield from self._decoded(part, reading)
+
+    def _joined(
+        self, files: Sequence[InputFile], joiner: FileJoiner, reading: Reading
+    ) -> Iterator[pa.RecordBatch | JoinedGroup]:
+        for each in joiner.joined(files):
+            if isinstance(each, JoinedGroup):
+                self._to_come -= each.bytes
+                self._copied_bytes += each.joined_bytes
+                yield each
             else:
-                yield from self._decoded(part, reading)
+                yield from self._decoded(FilePart.whole(each), reading)
 
     def _copied(self, part: FilePart, row_groups: RowGroups) -> Iterator[CopiedGroup]:
         for group in row_groups.copied(part):
@@ -121,7 +146,7 @@ class _Packing:
         )
 
     def _open_file(self) -> OpenDataFile:
-        return self._files.open_next(None if self._row_groups is None else self._row_groups.like)
+        return self._files.open_next(self._like)
 
     def delete_files(self) -> None:
         """Deletes all written files; see `NewFiles.delete`."""

@@ -6,7 +6,7 @@ value columns and the two system columns (`Schema.rows_schema`), in key order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -19,6 +19,7 @@ from lithify.tables.files.model import FormatWriter, Unwritable
 from lithify.tables.files.options import FileOptions
 from lithify.tables.files.parquet.copying.source import RowGroupSource
 from lithify.tables.files.parquet.joining_writer import JoiningWriter, encoded
+from lithify.tables.files.parquet.small_files import JoinedGroup
 from lithify.tables.files.registry import open_writer
 from lithify.tables.files.statistics import ColumnStats
 from lithify.tables.files.variants.columns import Malformed, is_shredded
@@ -140,21 +141,24 @@ class OpenDataFile:
         self._rows_schema = rows.schema
 
     def copy(self, rows: EncodedRows) -> None:
-        """Adds a row group of another file as it is.
+        """Adds a row group of another file as it is, or one whose columns are joined from several files.
 
         Raises:
-            CorruptTable: that file contradicts its footer.
+            CorruptTable: a file contradicts its footer.
             UnsupportedTable: a value cannot be indexed.
             StorageError: the file cannot be written.
         """
-        if not isinstance(rows, CopiedGroup) or not isinstance(self._writer, JoiningWriter):
+        if not isinstance(rows, CopiedGroup | JoinedGroup) or not isinstance(self._writer, JoiningWriter):
             raise TypeError(f"{self._path} was not opened for copies")
         if not self._target.indexes.columns <= rows.indexed:
             raise TypeError(f"{self._path} would have indexes without the values of a copied row group")
         for facts in rows.facts:
             self._add(facts)
         with reporting(self._path):
-            self._writer.copy(rows.source, rows.number)
+            if isinstance(rows, CopiedGroup):
+                self._writer.copy(rows.source, rows.number)
+            else:
+                self._writer.join(rows, self._in_file(rows.others, rows.joined))
         self._rows_schema = self._rows_schema or self._target.schema.rows_schema()
 
     def close(self) -> FileMeta:
@@ -252,11 +256,12 @@ class OpenDataFile:
         rows = target.schema.file_schema(thin=target.options.thin).empty_table()
         return encoded(rows, target.options, target.schema.stored_types)
 
-    def _in_file(self, rows: pa.Table) -> pa.Table:
+    def _in_file(self, rows: pa.Table, without: Collection[str] = ()) -> pa.Table:
         """Converts rows to the columns of the file."""
         rows = rows.unify_dictionaries()
-        columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in self._schema]
-        pairs = zip(self._schema, columns, strict=True)
+        fields = [field for field in self._schema if field.name not in without]
+        columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in fields]
+        pairs = zip(fields, columns, strict=True)
         return pa.table(columns, schema=pa.schema([_as_it_comes(field, column) for field, column in pairs]))
 
     def _start_over_in_parquet(self) -> None:

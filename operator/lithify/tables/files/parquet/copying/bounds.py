@@ -22,7 +22,7 @@ from lithify.tables.files.parquet.copying.footers import (
     RowGroup,
     checking,
 )
-from lithify.tables.files.parquet.structs import Malformed, Struct, integer_of
+from lithify.tables.files.parquet.structs import Malformed, Struct, binary, i64, integer_of
 
 _NULLS, _MAX, _MIN, _IS_MAX_EXACT, _IS_MIN_EXACT = 3, 5, 6, 7, 8
 """Fields of Statistics in `parquet.thrift`. Writers disagreed on the older ones, which are ignored."""
@@ -51,7 +51,7 @@ _Raw = int | bytes
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class BoundsReading:
     """How the bytes of a statistic become a value: first one that compares as in Parquet, then a scalar."""
 
     raw: Callable[[bytes], _Raw]
@@ -92,6 +92,33 @@ def _is_exact(chunk: ColumnChunk, column: pq.ColumnSchema) -> bool:
     return has_bounds or may_lack_them
 
 
+def joined_statistics(
+    chunks: Sequence[ColumnChunk], column: pq.ColumnSchema, read: BoundsReading
+) -> Struct | None:
+    """Statistics of the values of several chunks of a flat column, None if theirs are not exact.
+
+    Texts and bytes have no bounds if any of the chunks has none.
+
+    Raises:
+        Malformed: a statistic is no value of the column.
+    """
+    if not all(_is_exact(chunk, column) for chunk in chunks):
+        return None
+    found = [chunk.metadata[STATISTICS].struct for chunk in chunks]
+    nulls = [integer_of(fields, _NULLS) for fields in found]
+    joined = {_NULLS: i64(sum(nulls))}
+    with_values = [
+        fields
+        for fields, count, chunk in zip(found, nulls, chunks, strict=True)
+        if count < chunk.values or _MIN in fields
+    ]
+    if with_values and all(_MIN in fields and _MAX in fields for fields in with_values):
+        low = min((fields[_MIN].binary for fields in with_values), key=read.raw)
+        high = max((fields[_MAX].binary for fields in with_values), key=read.raw)
+        joined |= {_MIN: binary(low), _MAX: binary(high)}
+    return joined
+
+
 def exact_bounds(parts: Sequence[Part]) -> dict[str, ExactBounds]:
     """The statistics of columns in row groups of files with one schema, by the paths of the columns.
 
@@ -107,14 +134,14 @@ def exact_bounds(parts: Sequence[Part]) -> dict[str, ExactBounds]:
     metadata = parts[0][0].metadata
     for number in range(metadata.num_columns):
         column = metadata.schema.column(number)
-        read = None if column.max_repetition_level or "." in column.path else _reading(column)
+        read = None if column.max_repetition_level or "." in column.path else bounds_reading(column)
         bounds = None if read is None else _joined(parts, number, read)
         if bounds is not None:
             found[column.path] = bounds
     return found
 
 
-def _joined(parts: Sequence[Part], number: int, read: _Reading) -> ExactBounds | None:
+def _joined(parts: Sequence[Part], number: int, read: BoundsReading) -> ExactBounds | None:
     """The bounds of one column, None if they are not exact in any of the row groups."""
     lows: list[Any] = []
     highs: list[Any] = []
@@ -153,7 +180,7 @@ def _is_never_cut(footer: ParquetFooter, number: int) -> bool | None:
     return is_fixed or footer.created_by.startswith(_NEVER_CUT)
 
 
-def _bounds(fields: Struct, read: _Reading, *, never_cut: bool) -> tuple[_Raw, _Raw] | None:
+def _bounds(fields: Struct, read: BoundsReading, *, never_cut: bool) -> tuple[_Raw, _Raw] | None:
     ends: list[Any] = []
     for number, is_exact in ((_MIN, _IS_MIN_EXACT), (_MAX, _IS_MAX_EXACT)):
         if number not in fields:
@@ -165,7 +192,7 @@ def _bounds(fields: Struct, read: _Reading, *, never_cut: bool) -> tuple[_Raw, _
     return (low, high) if low <= high else None
 
 
-def _reading(column: pq.ColumnSchema) -> _Reading | None:
+def bounds_reading(column: pq.ColumnSchema) -> BoundsReading | None:
     """How to read the statistics of a column, None for types whose statistics are not exact."""
     logical = json.loads(column.logical_type.to_json())
     name, physical = logical["Type"], column.physical_type
@@ -176,9 +203,9 @@ def _reading(column: pq.ColumnSchema) -> _Reading | None:
         fixed = _fixed_type(name, logical, column)
         return None if fixed is None else _of_numbers(_WIDTHS[physical], fixed)
     if physical == "BYTE_ARRAY" and name in _TEXTS:
-        return _Reading(bytes, lambda raw: pa.scalar(raw.decode(), pa.string()))
+        return BoundsReading(bytes, lambda raw: pa.scalar(raw.decode(), pa.string()))
     if physical == "BYTE_ARRAY" and name == "None":
-        return _Reading(bytes, lambda raw: pa.scalar(raw, pa.binary()))
+        return BoundsReading(bytes, lambda raw: pa.scalar(raw, pa.binary()))
     return None
 
 
@@ -200,7 +227,7 @@ def _fixed_type(name: str, logical: dict[str, Any], column: pq.ColumnSchema) -> 
     return pa.date32() if name == "Date" else None
 
 
-def _of_numbers(width: int, kind: pa.DataType) -> _Reading:
+def _of_numbers(width: int, kind: pa.DataType) -> BoundsReading:
     is_unsigned = pa.types.is_unsigned_integer(kind)
     is_plain = pa.types.is_integer(kind) or pa.types.is_boolean(kind)
 
@@ -214,10 +241,10 @@ def _of_numbers(width: int, kind: pa.DataType) -> _Reading:
             return pa.scalar(bool(number) if width == 1 else number, kind)
         return pa.array([number], pa.int64() if width == 8 else pa.int32()).view(kind)[0]
 
-    return _Reading(raw, scalar)
+    return BoundsReading(raw, scalar)
 
 
-def _of_decimals(kind: pa.Decimal128Type, width: int | None) -> _Reading:
+def _of_decimals(kind: pa.Decimal128Type, width: int | None) -> BoundsReading:
     def raw(data: bytes) -> int:
         return int.from_bytes(data, "little" if width else "big", signed=True)
 
@@ -225,4 +252,4 @@ def _of_decimals(kind: pa.Decimal128Type, width: int | None) -> _Reading:
         value = number.to_bytes(kind.byte_width, "little", signed=True)
         return pa.array([value], pa.binary(kind.byte_width)).view(kind)[0]
 
-    return _Reading(raw, scalar)
+    return BoundsReading(raw, scalar)

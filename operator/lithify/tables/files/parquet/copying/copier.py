@@ -7,8 +7,9 @@ chunk, plus the page indexes and the footer of the new file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,11 +20,15 @@ from lithify.tables.files.parquet.copying.footers import (
     COLUMN_INDEX,
     COLUMN_ORDERS,
     COLUMNS,
+    COMPRESSED,
     CREATED_BY,
     DATA_PAGE,
     DICTIONARY_PAGE,
     FILTER,
+    GROUP_BYTES,
+    GROUP_COMPRESSED,
     GROUP_OFFSET,
+    GROUP_ROWS,
     KEY_VALUES,
     MAGIC,
     METADATA,
@@ -32,6 +37,7 @@ from lithify.tables.files.parquet.copying.footers import (
     ROW_GROUPS,
     ROWS,
     SCHEMA,
+    UNCOMPRESSED,
     VERSION,
     ColumnChunk,
     ParquetFooter,
@@ -54,6 +60,22 @@ from lithify.tables.files.parquet.structs import (
 _MOST_ORDINAL = 2**15 - 1
 _CREATED_BY = f"lithify version {__version__}"
 """The writer of a file whose row groups have several writers."""
+
+
+class ChunkSource(Protocol):
+    """Where the bytes of a column chunk are; see `RowGroupSource`."""
+
+    def index_of(self, chunk: ColumnChunk) -> PageIndex | None:
+        """The page index of a column chunk, if it has one."""
+        ...
+
+    def pages_of(self, chunk: ColumnChunk) -> Iterator[pa.Buffer]:
+        """The bytes of a column chunk, in pieces."""
+        ...
+
+    def filter_of(self, chunk: ColumnChunk) -> pa.Buffer | None:
+        """The bloom filter of a column chunk with its header, if it has one."""
+        ...
 
 
 @dataclass(slots=True)
@@ -140,22 +162,53 @@ class RowGroupCopier:
         """The footer of the finished file."""
         return pq.read_metadata(pa.BufferReader(MAGIC + self._end))
 
+    def append_columns(
+        self, rows: int, columns: Sequence[tuple[ChunkSource, ColumnChunk]], footers: Iterable[ParquetFooter]
+    ) -> None:
+        """Adds a row group whose column chunks come from several sources, in the order of the schema.
+
+        Args:
+            rows: its rows; each source is known to have as many.
+            columns: its column chunks, and where their bytes are.
+            footers: of the files that the rows come from.
+
+        Raises:
+            CorruptTable: a file contradicts its footer; the new file must then be discarded.
+        """
+        sizes = {
+            number: i64(sum(integer_of(chunk.metadata, of_chunk) for _, chunk in columns))
+            for number, of_chunk in ((GROUP_BYTES, UNCOMPRESSED), (GROUP_COMPRESSED, COMPRESSED))
+        }
+        self._write({GROUP_ROWS: i64(rows), **sizes}, rows, columns)
+        for footer in footers:
+            self._remember(footer)
+
     def _copy(self, source: RowGroupSource, number: int) -> None:
-        """Copies a row group: its column chunks in the order of their bytes, then its filters."""
+        """Copies a row group: its column chunks in the order of their bytes."""
         group = source.footer.row_groups[number]
         in_order = sorted(range(len(group.chunks)), key=lambda column: group.chunks[column].pages.start)
-        start, copied = self.size, {}
-        for column in in_order:
-            chunk = group.chunks[column]
+        self._write(group.fields, group.rows, [(source, chunk) for chunk in group.chunks], in_order)
+
+    def _write(
+        self,
+        fields: Struct,
+        rows: int,
+        columns: Sequence[tuple[ChunkSource, ColumnChunk]],
+        in_order: Sequence[int] | None = None,
+    ) -> None:
+        """Writes the column chunks of a row group in some order, then its filters."""
+        start, written = self.size, {}
+        for number in range(len(columns)) if in_order is None else in_order:
+            source, chunk = columns[number]
             shift = self.size - chunk.pages.start
             for piece in source.pages_of(chunk):
                 self._sink.write(piece)
-            copied[column] = (chunk, shift)
-        chunks = [self._with_filter(source, *copied[column]) for column in range(len(group.chunks))]
-        self._groups.append(_CopiedGroup(group.fields, chunks, start))
-        self.rows += group.rows
+            written[number] = (source, chunk, shift)
+        chunks = [self._with_filter(*written[number]) for number in range(len(columns))]
+        self._groups.append(_CopiedGroup(fields, chunks, start))
+        self.rows += rows
 
-    def _with_filter(self, source: RowGroupSource, chunk: ColumnChunk, shift: int) -> _CopiedChunk:
+    def _with_filter(self, source: ChunkSource, chunk: ColumnChunk, shift: int) -> _CopiedChunk:
         """Copies the filter of a column chunk; returns what the footer has to say of the chunk."""
         metadata = {**chunk.metadata, DATA_PAGE: i64(integer_of(chunk.metadata, DATA_PAGE) + shift)}
         if DICTIONARY_PAGE in metadata:

@@ -5,17 +5,22 @@ Called by `copier`, which reads the indexes of a file before it copies the first
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from lithify.tables.files.parquet.copying.footers import ColumnChunk
+from lithify.tables.files.parquet.copying.pages import Page
 from lithify.tables.files.parquet.structs import (
     LIST,
     Malformed,
     Struct,
     encode_struct,
+    i32,
     i64,
     integer_of,
+    joined_lists,
+    list_size,
     read_struct,
     structs,
 )
@@ -23,7 +28,9 @@ from lithify.tables.files.parquet.thrift import Thrift
 
 _LOCATIONS, _UNENCODED = 1, 2
 _OFFSET, _SIZE, _FIRST_ROW = 1, 2, 3
-_NULL_PAGES = 1
+_NULL_PAGES, _MINIMA, _MAXIMA, _ORDER, _NULL_COUNTS = 1, 2, 3, 4, 5
+_KNOWN_BOUNDS = {*range(1, 8)}
+_UNORDERED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,15 @@ class PageIndex:
         pages = self.locations[_LOCATIONS].structs
         moved = [{**page, _OFFSET: i64(integer_of(page, _OFFSET) + by)} for page in pages]
         return encode_struct({**self.locations, _LOCATIONS: structs(moved)})
+
+    @property
+    def places(self) -> list[tuple[int, int, int]]:
+        """Position, size (header included) and first row of each page."""
+        pages = self.locations[_LOCATIONS].structs
+        return [
+            (integer_of(page, _OFFSET), integer_of(page, _SIZE), integer_of(page, _FIRST_ROW))
+            for page in pages
+        ]
 
 
 def page_index(bounds: bytes, locations: bytes, chunk: ColumnChunk, rows: int) -> PageIndex:
@@ -67,6 +83,31 @@ def page_index(bounds: bytes, locations: bytes, chunk: ColumnChunk, rows: int) -
     if bounds and _pages_of(bounds) != len(pages):
         raise Malformed("a column index has other pages than its offset index")
     return index
+
+
+def joined_index(parts: Sequence[PageIndex], pages: Sequence[Page]) -> PageIndex:
+    """The page index of a column chunk at byte 0 that has the pages of several, one after the other.
+
+    Bounds are those of the parts, without their order, and without histograms, which few writers make.
+
+    Raises:
+        Malformed: a part has other bounds than the format defines, or not for each of its pages.
+    """
+    bounds = [read_struct(Thrift(part.bounds)) for part in parts]
+    counted = all(_NULL_COUNTS in each for each in bounds)
+    lists = [_NULL_PAGES, _MINIMA, _MAXIMA, *([_NULL_COUNTS] if counted else [])]
+    if not all({_NULL_PAGES, _MINIMA, _MAXIMA, _ORDER} <= each.keys() <= _KNOWN_BOUNDS for each in bounds):
+        raise Malformed("a column index with unknown fields")
+    joined = {number: joined_lists([each[number] for each in bounds]) for number in lists}
+    if {list_size(each) for each in joined.values()} != {len(pages)}:
+        raise Malformed("a column index without bounds of every page")
+    starts = accumulate((page.size for page in pages), initial=0)
+    firsts = accumulate((page.values for page in pages), initial=0)
+    locations = structs(
+        {_OFFSET: i64(start), _SIZE: i32(page.size), _FIRST_ROW: i64(first)}
+        for page, start, first in zip(pages, starts, firsts, strict=False)
+    )
+    return PageIndex(encode_struct({**joined, _ORDER: i32(_UNORDERED)}), {_LOCATIONS: locations})
 
 
 def _pages_of(bounds: bytes) -> int:

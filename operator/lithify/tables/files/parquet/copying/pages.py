@@ -1,12 +1,14 @@
-"""Walks from page to page through the bytes of a column chunk while they are copied.
+"""Walks from page to page through the bytes of a column chunk, which are copied or joined with others.
 
-Called by `source`. Page headers tell how long each page is, so a chunk that is cut off, or whose bytes are
-not those that its footer describes, is found although no value is decoded.
+Called by `source` and `paged_chunks`. Page headers tell how long each page is, so a chunk that is cut off, or
+whose bytes are not those that its footer describes, is found although no value is decoded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 
 from lithify.tables.files.parquet.copying.footers import ColumnChunk
 from lithify.tables.files.parquet.structs import Malformed, Struct, integer_of, read_struct
@@ -14,6 +16,11 @@ from lithify.tables.files.parquet.thrift import Thrift
 
 _TYPE, _COMPRESSED, _DATA, _DATA_V2 = 1, 3, 5, 8
 _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
+DATA_PAGE_V1 = _DATA_PAGE
+PLAIN, RLE = 0, 3
+"""Encodings of values and of definition levels, which tell where nulls are."""
+_ENCODING, _LEVEL_ENCODING = 2, 3
+_KNOWN_OF_PAGE, _KNOWN_OF_DATA_PAGE = {*range(1, 6)}, {*range(1, 6)}
 _USUAL_HEADER = 1 << 10
 _MOST_HEADER = 16 << 20
 """Bytes of the longest page header: it may have a minimum and a maximum of any length."""
@@ -83,3 +90,37 @@ class PageWalk:
         elif kind != _DICTIONARY_PAGE:
             raise Malformed(f"a page of type {kind}")
         self._pages += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A data page: its bytes, header included, and its number of values, nulls included."""
+
+    size: int
+    values: int
+
+
+def data_pages(data: memoryview, *, has_nulls: bool) -> Iterator[Page]:
+    """The pages of a column chunk in memory, if all are plain data pages of version 1.
+
+    `has_nulls` is whether the column may have nulls; else there are no levels, whatever encoding is named.
+
+    Raises:
+        Malformed, IndexError: there is another page, or none where one must be.
+    """
+    at = 0
+    while at < len(data):
+        walk = Thrift(bytes(data[at : at + _USUAL_HEADER]))
+        header = read_struct(walk)
+        length = integer_of(header, _COMPRESSED)
+        if integer_of(header, _TYPE) != _DATA_PAGE or not header.keys() <= _KNOWN_OF_PAGE:
+            raise Malformed("a page that is no data page of version 1")
+        of_data = header[_DATA].struct
+        values, levels = (integer_of(of_data, number) for number in (_ENCODING, _LEVEL_ENCODING))
+        is_plain = values == PLAIN and (levels == RLE or not has_nulls)
+        if not is_plain or not of_data.keys() <= _KNOWN_OF_DATA_PAGE:
+            raise Malformed("a page that is not plain")
+        if not 0 <= length <= len(data) - at - walk.at:
+            raise Malformed(f"a page of {length} bytes")
+        yield Page(walk.at + length, integer_of(of_data, 1))
+        at += walk.at + length

@@ -7,7 +7,7 @@ found before anything is copied.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from copy import copy
 from functools import cached_property
 
@@ -46,17 +46,18 @@ class RowGroupSource:
     Args:
         source: the file, open for reading at any position; the caller closes it.
         path: the file, for messages.
+        columns: numbers of the columns whose page indexes are read, None for all; others seem to have none.
 
     Raises:
         CorruptTable: the file is not Parquet, is cut off, or its footer or page indexes contradict it.
         UnsupportedTable: it is encrypted.
     """
 
-    def __init__(self, source: pa.NativeFile, path: str) -> None:
+    def __init__(self, source: pa.NativeFile, path: str, columns: Collection[int] | None = None) -> None:
         self._source = source
         self.path = path
         self.footer = read_footer(source, path)
-        self._indexes = self._page_indexes()
+        self._indexes = self._page_indexes(columns)
 
     def over(self, source: pa.NativeFile) -> RowGroupSource:
         """The same file, opened again: nothing of it is read a second time."""
@@ -78,7 +79,7 @@ class RowGroupSource:
 
     def index_of(self, chunk: ColumnChunk) -> PageIndex | None:
         """The page index of a column chunk, if it has one."""
-        return None if chunk.offset_index is None else self._indexes[chunk.offset_index.start]
+        return None if chunk.offset_index is None else self._indexes.get(chunk.offset_index.start)
 
     def pages_of(self, chunk: ColumnChunk) -> Iterator[pa.Buffer]:
         """The bytes of a column chunk, in pieces.
@@ -93,6 +94,11 @@ class RowGroupSource:
                 walk.feed(memoryview(data))
                 yield data
             walk.end()
+
+    def bytes_of(self, chunk: ColumnChunk) -> pa.Buffer:
+        """All bytes of a column chunk at once."""
+        with checking(self.path):
+            return self._read(chunk.pages)
 
     def filter_of(self, chunk: ColumnChunk) -> pa.Buffer | None:
         """The bloom filter of a column chunk with its header, if it has one.
@@ -118,14 +124,14 @@ class RowGroupSource:
             raise EOFError(f"{data.size} of {place.length} bytes at byte {place.start}")
         return data
 
-    def _page_indexes(self) -> dict[int, PageIndex]:
-        """All page indexes, by the position of the offset index."""
+    def _page_indexes(self, columns: Collection[int] | None) -> dict[int, PageIndex]:
+        """The page indexes of some columns, by the position of the offset index."""
         found: dict[int, PageIndex] = {}
         with checking(self.path):
             get = self._reader_of(_index_places(self.footer.row_groups))
             for group in self.footer.row_groups:
-                for chunk in group.chunks:
-                    if chunk.offset_index is not None:
+                for number, chunk in enumerate(group.chunks):
+                    if chunk.offset_index is not None and (columns is None or number in columns):
                         bounds = b"" if chunk.column_index is None else get(chunk.column_index)
                         index = page_index(bounds, get(chunk.offset_index), chunk, group.rows)
                         found[chunk.offset_index.start] = index
