@@ -40,10 +40,13 @@ class Previous:
     Attributes:
         places: its position in `rows`, -1 if the key has no previous row.
         counts: mask of the groups whose change is recorded.
+        stored: mask of the groups whose previous record the format has as bytes; a list that their result
+            takes from it is the same list, whatever nulls it has. None if there are no such groups.
     """
 
     places: IntPart
     counts: Mask
+    stored: Mask | None = None
 
 
 class PreviousRecords(Protocol):
@@ -71,11 +74,13 @@ class ChangelogSpec:
         kinds: the kinds of changes; None if new records go to the changelog with their own kind.
         compared: columns in which a record must differ from the previous one for an update to be recorded;
             None if every update is recorded.
+        rebuilt: columns of lists that the merge function makes anew even if nothing is added.
     """
 
     previous: PreviousRecords
     kinds: ChangeKinds | None
     compared: tuple[str, ...] | None = None
+    rebuilt: frozenset[str] = frozenset()
 
 
 def changes_of(
@@ -96,7 +101,7 @@ def changes_of(
     deleted = previous.counts & had & ~exists
     updated = previous.counts & had & exists
     if spec.compared is not None and updated.any():
-        updated &= _differs(spec.compared, groups, merged, previous.places, updated)
+        updated &= _differs(spec, groups, merged, previous, updated)
     changes = _Changes.of(inserted, deleted, updated)
     if len(changes.groups):
         yield from _gathered(changes, groups, merged, previous.places, spec.kinds, schema)
@@ -184,17 +189,35 @@ def _beside_previous(changes: _Changes, values: pa.Array, column: pa.Array, befo
 
 
 def _differs(
-    compared: tuple[str, ...], groups: Groups, merged: Merged, before: IntPart, updated: Mask
+    spec: ChangelogSpec, groups: Groups, merged: Merged, previous: Previous, updated: Mask
 ) -> Mask:
-    """Mask of the updated groups whose result differs from the previous record in one of some columns."""
+    """Mask of the updated groups whose result differs from the previous record in a compared column."""
     left = np.flatnonzero(updated)
     differs = np.zeros(len(updated), dtype=bool)
-    for name in compared:
-        old = groups.rows.column(name).take(pa.array(before[left]))
-        equal = equal_values(old, _results(name, groups, merged, left))
+    for name in spec.compared or ():
+        column, same = groups.rows.column(name), None
+        if previous.stored is not None and pa.types.is_nested(column.type) and name not in spec.rebuilt:
+            same = (previous.stored & _is_taken(name, groups, merged, previous.places))[left]
+        old = column.take(pa.array(previous.places[left]))
+        equal = equal_values(old, _results(name, groups, merged, left), same)
         differs[left[~equal]] = True
         left = left[equal]
     return differs
+
+
+def _is_taken(name: str, groups: Groups, merged: Merged, before: IntPart) -> Mask:
+    """Mask of the groups whose result has the previous record's value of a column.
+
+    A computed value is the previous one if no record of a newer run has any.
+    """
+    if name not in merged.computed:
+        places: IntPart = merged.picked.get(name, merged.records)
+        return np.equal(places, before)
+    numbers = groups.numbers_of(np.arange(groups.rows.num_rows))
+    oldest = np.where(before < 0, 0, groups.runs[before])
+    is_newer = (numbers >= 0) & (groups.runs < oldest[numbers])
+    has_value = groups.rows.column(name).is_valid().to_numpy(zero_copy_only=False)
+    return ~groups.has_any(is_newer & has_value)
 
 
 def _results(name: str, groups: Groups, merged: Merged, numbers: IntPart) -> pa.Array:
