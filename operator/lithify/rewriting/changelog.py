@@ -188,9 +188,7 @@ def _beside_previous(changes: _Changes, values: pa.Array, column: pa.Array, befo
     return pa.concat_arrays([after.cast(column.type), earlier]).take(pa.array(places))
 
 
-def _differs(
-    spec: ChangelogSpec, groups: Groups, merged: Merged, previous: Previous, updated: Mask
-) -> Mask:
+def _differs(spec: ChangelogSpec, groups: Groups, merged: Merged, previous: Previous, updated: Mask) -> Mask:
     """Mask of the updated groups whose result differs from the previous record in a compared column."""
     left = np.flatnonzero(updated)
     differs = np.zeros(len(updated), dtype=bool)

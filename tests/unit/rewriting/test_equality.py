@@ -57,7 +57,13 @@ NAN = math.nan
 @pytest.mark.parametrize(
     ("kind", "one", "other", "equal", "equal_if_same"),
     [
-        (pa.list_(pa.int32()), [[1, None], [None, 1], []], [[1, None], [1, None], [None]], [0, 0, 0], [1, 0, 0]),
+        (
+            pa.list_(pa.int8()),
+            [[1, None], [None, 1], []],
+            [[1, None], [1, None], [None]],
+            [0, 0, 0],
+            [1, 0, 0],
+        ),
         (pa.list_(pa.float32()), [[NAN], [0.0, None]], [[NAN], [-0.0, None]], [0, 0], [1, 1]),
         (pa.list_(pa.list_(pa.int8())), [[None, [None]], [[1]]], [[None, [None]], [[2]]], [0, 0], [1, 0]),
         (pa.list_(PAIR), [[None], [{"a": None, "b": None}]], [[None], [{"a": 1, "b": None}]], [0, 0], [1, 0]),

@@ -170,7 +170,7 @@ def _join(group: Sequence[Made], index: int) -> Join:
         sections=((run,),),
         keys=EVERYTHING,
         is_last=False,
-        # Merging a record once more may change it: a partial update leaves out values of groups without order.
+        # Merging a record again may change it: a partial update leaves out values of groups without order.
         spec=replace(first.task.spec, function=Deduplicate(), changelog=None),
         known=(),
         known_columns=None,

@@ -58,7 +58,7 @@ class TopLevelRecords:
 class LookedUpRecords:
     """With lookups, readers have everything above level 0.
 
-    What Paimon looks up above the output comes from a store, in which arrays are bytes: an array that a result
+    What Paimon looks up above the output comes from a store in which arrays are bytes: an array that a result
     takes from there equals itself. One that was read from a file does not if it has nulls.
 
     Attributes:
