@@ -137,16 +137,21 @@ SAME_ARRAYS = [
         f"arrays with nulls, {name}",
         ARRAYS,
         {**options, **LOOKUP, **NO_REPEATS},
-        nulls=0.8,
-        loaded=2000,
-        key_values=2000,
-        written=60,
-        commits=3,
+        nulls=0.5 if "group" in name else 0.8,
+        loaded=12_000 if "group" in name else 2000,
+        key_values=12_000 if "group" in name else 2000,
+        written=400 if "group" in name else 60,
+        commits=2,
         compacted=(),
     )
     for name, options in {
         "partial updates": {},
         "in a group": {"fields.c.sequence-group": "a,b", "fields.b.aggregate-function": "collect"},
+        "aggregated in a group": {
+            "fields.c.sequence-group": "a,b",
+            "fields.a.aggregate-function": "last_non_null_value",
+            "fields.b.aggregate-function": "collect",
+        },
         "collected": {
             "merge-engine": "aggregation",
             "fields.a.aggregate-function": "collect",
@@ -255,7 +260,7 @@ def test_lookups(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize("case", BY_LOOKUP[:18], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", BY_LOOKUP[:19], ids=lambda case: case.name)
 def test_lookups_in_many_tasks_and_passes(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
     original = case.make(oracle, tmp_path / "original")
     sizing = Sizing(1, Budget(1 << 20))

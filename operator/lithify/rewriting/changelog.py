@@ -7,7 +7,7 @@ decides which keys count; the changes follow from it and from the merged record,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -75,12 +75,14 @@ class ChangelogSpec:
         compared: columns in which a record must differ from the previous one for an update to be recorded;
             None if every update is recorded.
         rebuilt: columns of lists that the merge function makes anew even if nothing is added.
+        ordered_by: by column, those in one of which a record needs a value, or its list does not count.
     """
 
     previous: PreviousRecords
     kinds: ChangeKinds | None
     compared: tuple[str, ...] | None = None
     rebuilt: frozenset[str] = frozenset()
+    ordered_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def changes_of(
@@ -195,7 +197,8 @@ def _differs(spec: ChangelogSpec, groups: Groups, merged: Merged, previous: Prev
     for name in spec.compared or ():
         column, same = groups.rows.column(name), None
         if previous.stored is not None and pa.types.is_nested(column.type) and name not in spec.rebuilt:
-            same = (previous.stored & _is_taken(name, groups, merged, previous.places))[left]
+            taken = _is_taken(name, groups, merged, previous.places, spec.ordered_by.get(name, ()))
+            same = (previous.stored & taken)[left]
         old = column.take(pa.array(previous.places[left]))
         equal = equal_values(old, _results(name, groups, merged, left), same)
         differs[left[~equal]] = True
@@ -203,19 +206,27 @@ def _differs(spec: ChangelogSpec, groups: Groups, merged: Merged, previous: Prev
     return differs
 
 
-def _is_taken(name: str, groups: Groups, merged: Merged, before: IntPart) -> Mask:
+def _is_taken(
+    name: str, groups: Groups, merged: Merged, before: IntPart, ordered_by: tuple[str, ...]
+) -> Mask:
     """Mask of the groups whose result has the previous record's value of a column.
 
-    A computed value is the previous one if no record of a newer run has any.
+    A computed value is the previous one if no record of a newer run has any that counts.
     """
     if name not in merged.computed:
         places: IntPart = merged.picked.get(name, merged.records)
         return np.equal(places, before)
     numbers = groups.numbers_of(np.arange(groups.rows.num_rows))
     oldest = np.where(before < 0, 0, groups.runs[before])
-    is_newer = (numbers >= 0) & (groups.runs < oldest[numbers])
-    has_value = groups.rows.column(name).is_valid().to_numpy(zero_copy_only=False)
-    return ~groups.has_any(is_newer & has_value)
+    counts = (numbers >= 0) & (groups.runs < oldest[numbers]) & _has_value(name, groups)
+    if ordered_by:
+        counts &= np.any([_has_value(each, groups) for each in ordered_by], axis=0)
+    return ~groups.has_any(counts)
+
+
+def _has_value(name: str, groups: Groups) -> Mask:
+    valid: Mask = groups.rows.column(name).is_valid().to_numpy(zero_copy_only=False)
+    return valid
 
 
 def _results(name: str, groups: Groups, merged: Merged, numbers: IntPart) -> pa.Array:
