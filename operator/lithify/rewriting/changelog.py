@@ -7,7 +7,7 @@ decides which keys count; the changes follow from it and from the merged record,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -40,10 +40,13 @@ class Previous:
     Attributes:
         places: its position in `rows`, -1 if the key has no previous row.
         counts: mask of the groups whose change is recorded.
+        stored: mask of the groups whose previous record the format has as bytes; a list that their result
+            takes from it is the same list, whatever nulls it has. None if there are no such groups.
     """
 
     places: IntPart
     counts: Mask
+    stored: Mask | None = None
 
 
 class PreviousRecords(Protocol):
@@ -71,11 +74,15 @@ class ChangelogSpec:
         kinds: the kinds of changes; None if new records go to the changelog with their own kind.
         compared: columns in which a record must differ from the previous one for an update to be recorded;
             None if every update is recorded.
+        rebuilt: columns of lists that the merge function makes anew even if nothing is added.
+        ordered_by: by column, those in one of which a record needs a value, or its list does not count.
     """
 
     previous: PreviousRecords
     kinds: ChangeKinds | None
     compared: tuple[str, ...] | None = None
+    rebuilt: frozenset[str] = frozenset()
+    ordered_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def changes_of(
@@ -96,7 +103,7 @@ def changes_of(
     deleted = previous.counts & had & ~exists
     updated = previous.counts & had & exists
     if spec.compared is not None and updated.any():
-        updated &= _differs(spec.compared, groups, merged, previous.places, updated)
+        updated &= _differs(spec, groups, merged, previous, updated)
     changes = _Changes.of(inserted, deleted, updated)
     if len(changes.groups):
         yield from _gathered(changes, groups, merged, previous.places, spec.kinds, schema)
@@ -183,18 +190,43 @@ def _beside_previous(changes: _Changes, values: pa.Array, column: pa.Array, befo
     return pa.concat_arrays([after.cast(column.type), earlier]).take(pa.array(places))
 
 
-def _differs(
-    compared: tuple[str, ...], groups: Groups, merged: Merged, before: IntPart, updated: Mask
-) -> Mask:
-    """Mask of the updated groups whose result differs from the previous record in one of some columns."""
+def _differs(spec: ChangelogSpec, groups: Groups, merged: Merged, previous: Previous, updated: Mask) -> Mask:
+    """Mask of the updated groups whose result differs from the previous record in a compared column."""
     left = np.flatnonzero(updated)
     differs = np.zeros(len(updated), dtype=bool)
-    for name in compared:
-        old = groups.rows.column(name).take(pa.array(before[left]))
-        equal = equal_values(old, _results(name, groups, merged, left))
+    for name in spec.compared or ():
+        column, same = groups.rows.column(name), None
+        if previous.stored is not None and pa.types.is_nested(column.type) and name not in spec.rebuilt:
+            taken = _is_taken(name, groups, merged, previous.places, spec.ordered_by.get(name, ()))
+            same = (previous.stored & taken)[left]
+        old = column.take(pa.array(previous.places[left]))
+        equal = equal_values(old, _results(name, groups, merged, left), same)
         differs[left[~equal]] = True
         left = left[equal]
     return differs
+
+
+def _is_taken(
+    name: str, groups: Groups, merged: Merged, before: IntPart, ordered_by: tuple[str, ...]
+) -> Mask:
+    """Mask of the groups whose result has the previous record's value of a column.
+
+    A computed value is the previous one if no record of a newer run has any that counts.
+    """
+    if name not in merged.computed:
+        places: IntPart = merged.picked.get(name, merged.records)
+        return np.equal(places, before)
+    numbers = groups.numbers_of(np.arange(groups.rows.num_rows))
+    oldest = np.where(before < 0, 0, groups.runs[before])
+    counts = (numbers >= 0) & (groups.runs < oldest[numbers]) & _has_value(name, groups)
+    if ordered_by:
+        counts &= np.any([_has_value(each, groups) for each in ordered_by], axis=0)
+    return ~groups.has_any(counts)
+
+
+def _has_value(name: str, groups: Groups) -> Mask:
+    valid: Mask = groups.rows.column(name).is_valid().to_numpy(zero_copy_only=False)
+    return valid
 
 
 def _results(name: str, groups: Groups, merged: Merged, numbers: IntPart) -> pa.Array:

@@ -2,12 +2,11 @@
 
 Called by `changelog`. NaN equals nothing, not even itself, and zeros of both signs are equal, as with Java's
 operators. Lists are equal if their elements are, structs if their fields are. Null equals null, but not as an
-element of a list, as in the changelogs that this is for. Maps are not supported: adapters must not ask.
+element of a list, as in the changelogs that this is for; lists that are known to be one and the same compare
+like bytes. Maps are not supported: adapters must not ask.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
@@ -16,56 +15,70 @@ import pyarrow.compute as pc
 from lithify.rewriting.records import Mask
 
 
-def equal_values(one: pa.Array, other: pa.Array, *, equal_nulls: bool = True) -> Mask:
+def equal_values(one: pa.Array, other: pa.Array, same: Mask | None = None) -> Mask:
     """Mask of the positions at which two columns of the same length have equal values.
 
     Args:
         one: a column.
         other: a column of the same type, or of a type with other offsets.
-        equal_nulls: whether null equals null.
+        same: mask of the positions at which lists are compared like bytes: null elements are equal there, and
+            so are NaNs. None if there are no such positions.
 
     Raises:
         NotImplementedError: they have a type that cannot be compared.
     """
+    none = np.zeros(len(one), dtype=bool)
+    return _compared(one, other, none if same is None else same, nulls=~none, nans=none)
+
+
+def _compared(one: pa.Array, other: pa.Array, same: Mask, *, nulls: Mask, nans: Mask) -> Mask:
+    """As `equal_values`; `nulls` and `nans` are masks of the positions at which these equal each other."""
     one, other = _plain(one), _plain(other)
-    if pa.types.is_struct(one.type):
-        return _equal(one, other, _equal_fields, equal_nulls=equal_nulls)
-    if _is_list(one.type):
-        return _equal(one, other, _equal_lists, equal_nulls=equal_nulls)
-    if pa.types.is_nested(one.type):
+    if pa.types.is_nested(one.type) and not (pa.types.is_struct(one.type) or _is_list(one.type)):
         raise NotImplementedError(f"values of type {one.type} cannot be compared")
-    if one.type != other.type:
-        other = other.cast(one.type)
-    return _equal(one, other, lambda a, b: _flags(pc.equal(a, b)), equal_nulls=equal_nulls)
-
-
-def _equal(
-    one: pa.Array, other: pa.Array, compare: Callable[[pa.Array, pa.Array], Mask], *, equal_nulls: bool
-) -> Mask:
-    """Compares the values that are not null in both columns."""
     first, second = _flags(one.is_valid()), _flags(other.is_valid())
-    equal = ~(first | second) & equal_nulls
+    equal: Mask = ~(first | second) & nulls
     both = np.flatnonzero(first & second)
     if len(both):
         places = pa.array(both)
-        equal[both] = compare(one.take(places), other.take(places))
+        equal[both] = _equal(one.take(places), other.take(places), same[both], nans[both])
     return equal
 
 
-def _equal_fields(one: pa.StructArray, other: pa.StructArray) -> Mask:
+def _equal(one: pa.Array, other: pa.Array, same: Mask, nans: Mask) -> Mask:
+    """Compares values without nulls."""
+    if pa.types.is_struct(one.type):
+        return _equal_fields(one, other, same, nans)
+    if _is_list(one.type):
+        return _equal_lists(one, other, same)
+    equal = _flags(pc.equal(one, other if one.type == other.type else other.cast(one.type)))
+    if pa.types.is_floating(one.type) and nans.any():
+        equal |= nans & _flags(pc.is_nan(one)) & _flags(pc.is_nan(other))
+    return equal
+
+
+def _equal_fields(one: pa.StructArray, other: pa.StructArray, same: Mask, nans: Mask) -> Mask:
     pairs = zip(one.flatten(), other.flatten(), strict=True)
-    equal: Mask = np.all([equal_values(*pair) for pair in pairs], axis=0)
+    nulls = np.ones(len(one), dtype=bool)
+    equal: Mask = np.all([_compared(*pair, same, nulls=nulls, nans=nans) for pair in pairs], axis=0)
     return equal
 
 
-def _equal_lists(one: pa.Array, other: pa.Array) -> Mask:
+def _equal_lists(one: pa.Array, other: pa.Array, same: Mask) -> Mask:
     lengths, others = (pc.list_value_length(each).to_numpy(zero_copy_only=False) for each in (one, other))
     equal = np.asarray(lengths == others)
     alike = np.flatnonzero(equal & (lengths > 0))
     if len(alike):
         places = pa.array(alike)
-        elements = equal_values(one.take(places).flatten(), other.take(places).flatten(), equal_nulls=False)
         sizes = lengths[alike].astype(np.int64)
+        of_elements = np.repeat(same[alike], sizes)
+        elements = _compared(
+            one.take(places).flatten(),
+            other.take(places).flatten(),
+            of_elements,
+            nulls=of_elements,
+            nans=of_elements,
+        )
         equal[alike] = np.logical_and.reduceat(elements, np.cumsum(sizes) - sizes)
     return equal
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -48,6 +49,45 @@ PAIR = pa.struct({"a": pa.int32(), "b": pa.string()})
 )
 def test_values_are_compared(kind: pa.DataType, one: list[Any], other: list[Any], equal: list[bool]) -> None:
     assert equal_values(pa.array(one, kind), pa.array(other, kind)).tolist() == equal
+
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "equal", "equal_if_same"),
+    [
+        (
+            pa.list_(pa.int8()),
+            [[1, None], [None, 1], []],
+            [[1, None], [1, None], [None]],
+            [0, 0, 0],
+            [1, 0, 0],
+        ),
+        (pa.list_(pa.float32()), [[NAN], [0.0, None]], [[NAN], [-0.0, None]], [0, 0], [1, 1]),
+        (pa.list_(pa.list_(pa.int8())), [[None, [None]], [[1]]], [[None, [None]], [[2]]], [0, 0], [1, 0]),
+        (pa.list_(PAIR), [[None], [{"a": None, "b": None}]], [[None], [{"a": 1, "b": None}]], [0, 0], [1, 0]),
+        (
+            pa.struct({"l": pa.list_(pa.float64()), "f": pa.float64()}),
+            [{"l": [NAN, None], "f": 1.0}, {"l": [], "f": NAN}],
+            [{"l": [NAN, None], "f": 1.0}, {"l": [], "f": NAN}],
+            [0, 0],
+            [1, 0],
+        ),
+        (pa.float64(), [NAN, 1.0], [NAN, 1.0], [0, 1], [0, 1]),
+        (pa.list_(pa.int32()), [None, None], [None, [None]], [1, 0], [1, 0]),
+    ],
+    ids=["numbers", "floats", "lists", "structs", "in a struct", "no lists", "null lists"],
+)
+def test_the_same_lists_are_equal_whatever_they_hold(
+    kind: pa.DataType, one: list[Any], other: list[Any], equal: list[int], equal_if_same: list[int]
+) -> None:
+    before, after = pa.array(one, kind), pa.array(other, kind)
+    assert equal_values(before, after).tolist() == [*map(bool, equal)]
+    assert equal_values(before, after, np.ones(len(one), bool)).tolist() == [*map(bool, equal_if_same)]
+    assert equal_values(before, after, np.arange(len(one)) == 0).tolist() == [
+        *map(bool, [*equal_if_same[:1], *equal[1:]])
+    ]
 
 
 def test_dictionaries_and_wide_offsets_do_not_matter() -> None:

@@ -21,8 +21,12 @@ from lithify.tables.paimon.options.changelog_options import (
     ChangelogProducer,
 )
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
-from lithify.tables.paimon.primary_key.lookups import looks_up
+from lithify.tables.paimon.primary_key.lookups import first_known_run, looks_up
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import field_options
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
+from lithify.tables.paimon.primary_key.merge_functions.lookup import Lookup
+from lithify.tables.paimon.primary_key.merge_functions.partial_update import PartialUpdate
+from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseding
 from lithify.tables.paimon.primary_key.previous_records import (
     KINDS,
     FirstRecords,
@@ -54,8 +58,22 @@ def changelog_of_rewrite(
         case ChangelogProducer.LOOKUP if looks_up(function):
             if isinstance(function, FirstRow):
                 return ChangelogSpec(FirstRecords(first_upper), None)
-            return ChangelogSpec(LookedUpRecords(first_upper), KINDS, compared)
+            previous = LookedUpRecords(first_upper, first_known_run(unit))
+            return ChangelogSpec(previous, KINDS, compared, _rebuilt(schema), _ordered_by(function))
     return None
+
+
+def _rebuilt(schema: Schema) -> frozenset[str]:
+    """The arrays that Paimon makes anew in every merge: those without duplicates."""
+    names = (column.name for column in schema.columns if column.type.root == "ARRAY")
+    return frozenset(name for name in names if field_options(schema.options, name).distinct)
+
+
+def _ordered_by(function: MergeFunction) -> dict[str, tuple[str, ...]]:
+    """The sequence fields of aggregated columns: without a value in one of them, a record does not count."""
+    merging = function.function if isinstance(function, Lookup | Superseding) else function
+    groups = merging.groups if isinstance(merging, PartialUpdate) else ()
+    return {name: group.fields for group in groups for name in group.aggregates}
 
 
 def _top_run(unit: Unit) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from lithify.planning.merge_tree.plan import Unit
+from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.rolling import SMALL
 from lithify.rewriting.runs import EVERYTHING
 from lithify.tables.files.model import InputFile
@@ -169,8 +170,10 @@ def _join(group: Sequence[Made], index: int) -> Join:
         sections=((run,),),
         keys=EVERYTHING,
         is_last=False,
-        spec=replace(first.task.spec, changelog=None),
+        # Merging a record again may change it: a partial update leaves out values of groups without order.
+        spec=replace(first.task.spec, function=Deduplicate(), changelog=None),
         known=(),
+        known_columns=None,
         changelog=None,
         schemas={newest.id: newest},
     )

@@ -37,7 +37,7 @@ def function_of_rewrite(
         options: the table's options.
     """
     has_new = any(file.level == 0 for file in files)
-    first_upper, first_known = len(unit.levels.level0), _first_known_run(unit)
+    first_upper, first_known = len(unit.levels.level0), first_known_run(unit)
     if isinstance(function, FirstRow):
         return replace(function, looks_up=has_new, first_upper_run=first_upper, first_known_run=first_known)
     records = options.changelog.producer is ChangelogProducer.LOOKUP
@@ -58,7 +58,8 @@ def _of_all_records(function: MergeFunction) -> MergeFunction:
     return replace(function, merges_lone=True) if isinstance(function, PartialUpdate) else function
 
 
-def _first_known_run(unit: Unit) -> int:
+def first_known_run(unit: Unit) -> int:
+    """The number of the first run above the output level."""
     return sum(run.level <= unit.output_level for run in unit.levels.runs)
 
 

@@ -15,6 +15,7 @@ from lithify.rewriting.groups import Groups
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.primary_key.merge_functions.lookup import lowest_above
 
+_NO_RUN = 1 << 62
 KINDS = ChangeKinds(insert=0, update_before=1, update_after=2, delete=3)
 
 
@@ -57,11 +58,16 @@ class TopLevelRecords:
 class LookedUpRecords:
     """With lookups, readers have everything above level 0.
 
+    What Paimon looks up above the output comes from a store in which arrays are bytes: an array that a result
+    takes from there equals itself. One that was read from a file does not if it has nulls.
+
     Attributes:
         first_upper_run: the number of the first run above level 0.
+        first_known_run: the number of the first run above the output level.
     """
 
     first_upper_run: int
+    first_known_run: int = _NO_RUN
 
     def of(self, groups: Groups) -> Previous:
         """The lowest record above level 0; only keys with records of level 0 are recorded."""
@@ -69,7 +75,8 @@ class LookedUpRecords:
         is_changed[groups.numbers_of(np.flatnonzero(groups.runs < self.first_upper_run))] = True
         places = lowest_above(groups, self.first_upper_run)
         places[(places >= 0) & groups.retracts[places]] = -1
-        return Previous(places, is_changed)
+        stored = (places >= 0) & (groups.runs[places] >= self.first_known_run)
+        return Previous(places, is_changed, stored if stored.any() else None)
 
     def is_recorded(self, run: int) -> bool:
         """Runs of level 0 are new to readers."""

@@ -150,8 +150,8 @@ class LastNonNull:
     column: str
     ignores_retractions: bool = False
 
-    def of(self, groups: Groups, records: OrderedRecords, changes: Changes) -> pa.Array:
-        """The value of each key."""
+    def rows(self, groups: Groups, records: OrderedRecords, changes: Changes) -> IntPart:
+        """The row with the value of each key, -1 for null."""
         column = groups.rows.column(self.column)
         valid = column.is_valid().to_numpy(zero_copy_only=False)[records.rows]
         taken_back = np.full(len(groups), -1)
@@ -164,4 +164,4 @@ class LastNonNull:
         chosen = records.last(counts & ~changes.late)
         if changes.late.any():
             chosen = np.where(chosen < 0, records.first(counts & changes.late), chosen)
-        return take_or_null(column, records.rows_at(chosen))
+        return records.rows_at(chosen)

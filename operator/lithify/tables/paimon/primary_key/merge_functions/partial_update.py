@@ -22,7 +22,7 @@ from lithify.rewriting.groups import Groups
 from lithify.rewriting.last_values import LastValues
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
-from lithify.tables.paimon.primary_key.merge_functions.accumulating import Changes
+from lithify.tables.paimon.primary_key.merge_functions.accumulating import Changes, LastNonNull
 from lithify.tables.paimon.primary_key.merge_functions.ordered_records import (
     OrderedRecords,
     Ranked,
@@ -266,7 +266,10 @@ class _Result:
                 late=changing & is_behind(order.ranks, changing, records.keys),
             )
             for name, aggregate in group.aggregates.items():
-                self.computed[name] = aggregate.of(self.groups, records, changes)
+                if isinstance(aggregate, LastNonNull):
+                    self.picked[name] = aggregate.rows(self.groups, records, changes)
+                else:
+                    self.computed[name] = aggregate.of(self.groups, records, changes)
 
     def check_required(self, names: Collection[str]) -> None:
         """Refuses nulls in NOT NULL columns, as Paimon does on writing; deletes may be dropped before."""
