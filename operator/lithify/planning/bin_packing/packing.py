@@ -37,12 +37,18 @@ class Packed:
         """All bins, in the order of Paimon's tasks."""
         return self.vector_bins + self.small_bins
 
-    @property
-    def newest_leftover_millis(self) -> int | None:
-        """Creation time of the newest leftover if there are several: one file alone is never compacted."""
+    def leftovers_due_millis(self, options: PackingOptions, now: int) -> int | None:
+        """When the newest leftover is old enough; None if there is one at most, which is never compacted.
+
+        A file cannot be newer than `now`, so the clock of its writer was wrong if it is by more than that
+        age. Such files do not keep the others waiting; alone they are due at once.
+        """
         if len(self.leftovers) < 2:
             return None
-        return max(file.created_millis for file in self.leftovers)
+        ages = (file.created_millis for file in self.leftovers)
+        latest = now + options.leftover_millis
+        newest = max((created for created in ages if created <= latest), default=None)
+        return now if newest is None else newest + options.leftover_millis
 
 
 def pack(files: Iterable[DataFile], options: PackingOptions) -> Packed:

@@ -120,13 +120,12 @@ def nothing_to_do(options: PackingOptions) -> str:
     return NOTHING_SMALL if options.delete_ratio is None else NOTHING_SMALL_OR_DELETED
 
 
-def leftovers_due_millis(bucket: Bucket, options: PackingOptions) -> int | None:
+def leftovers_due_millis(bucket: Bucket, options: PackingOptions, now: datetime) -> int | None:
     """When a bucket's leftovers become due, by the writers' wall clock; None if they do not by time alone."""
     if options.is_ordered:
         return None
     packed = pack(bucket.files, options)
-    newest = packed.newest_leftover_millis
-    return None if packed.bins or newest is None else newest + options.leftover_millis
+    return None if packed.bins else packed.leftovers_due_millis(options, wall_millis(now))
 
 
 def _full_bins(bucket: Bucket, options: PackingOptions) -> tuple[Bin, ...]:
@@ -168,11 +167,11 @@ def _small_files(
 
 def _leftovers(packed: Packed, options: PackingOptions, now: datetime) -> PackingVerdict:
     count, seconds = len(packed.leftovers), options.leftover_millis // 1000
-    newest = packed.newest_leftover_millis
-    if newest is None:
+    due = packed.leftovers_due_millis(options, wall_millis(now))
+    if due is None:
         return PackingVerdict(
             PackingTrigger.LEFTOVERS, fired=False, detail=f"{count} small files wait for others"
         )
-    is_old = wall_millis(now) >= newest + options.leftover_millis
+    is_old = wall_millis(now) >= due
     detail = f"{count} small files wait for others, joined when none has come for {seconds} s"
     return PackingVerdict(PackingTrigger.LEFTOVERS, fired=is_old and not packed.bins, detail=detail)

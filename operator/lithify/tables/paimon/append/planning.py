@@ -27,7 +27,7 @@ from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.append.packable import packable, rests
 from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unordered
 from lithify.tables.paimon.compaction.blocking import Blocks
-from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held, plan_of
+from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, Portion, is_held, plan_of
 from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, locations
 from lithify.tables.paimon.metadata.column_groups import flagged, listed
@@ -75,7 +75,7 @@ def plan_run(
     now, options, blocks = clock.now(), packing_of(table), Blocks(table, view)
     waiting = {bucket: None for bucket in view.bucket_ids if is_held(view, bucket, held)}
     planned: dict[BucketId, PackedUnit | Rest] = {}
-    resting = _resting(view, options, strategy)
+    portion, resting = Portion(), _resting(view, options, strategy)
     for bucket in view.bucket_ids:
         if bucket in waiting:
             continue
@@ -83,16 +83,21 @@ def plan_run(
             reason = nothing_to_do(options) if strategy is Strategy.FULL else NO_TRIGGER
             planned[bucket] = Rest(bucket, reason)
             continue
+        if view.is_due and portion.is_full:
+            portion.leave(bucket)
+            continue
         with blocks.isolate(bucket):
             found = view.bucket(bucket, lambda files: packable(files, options, strategy))
-            planned[bucket] = plan_bucket(found, options, strategy, now)
+            work = plan_bucket(found, options, strategy, now)
+            if portion.takes(work):
+                planned[bucket] = work
     for unit in _units(planned.values()):
         with blocks.isolate(unit.bucket):
             check_levels(table.name, unit.inputs)
             unusual, vectors = view.unusual(unit.bucket, unit.inputs), view.vectors(unit.bucket)
             table.check_files(unit.bucket, unit.inputs, unusual, vectors)
             _check_vectors(vectors)
-    return plan_of(view, planned, waiting, blocks, strategy)
+    return plan_of(view, planned, waiting, blocks, strategy, portion.rest_of(view))
 
 
 def _resting(view: View, options: PackingOptions, strategy: Strategy) -> frozenset[BucketId]:

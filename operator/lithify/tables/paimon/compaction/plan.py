@@ -53,6 +53,9 @@ class BucketUnit(Protocol):
         ...
 
 
+MOST_FILES = 100_000
+"""Number of files above which a plan takes no more buckets: each takes about 5 KiB until it is committed."""
+
 NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
 """Buckets to leave alone: none."""
 
@@ -72,6 +75,7 @@ class BucketPlan(Generic[AnyUnit_co]):
         held: buckets skipped because they could not be compacted before and their files are unchanged.
         conflicts: buckets that other writers have compacted since the view was made, with the reason.
         strategy: minor or full.
+        rest: the view of further buckets with work, which another plan takes; None if there are none.
     """
 
     view: View
@@ -81,6 +85,7 @@ class BucketPlan(Generic[AnyUnit_co]):
     held: tuple[BucketId, ...] = ()
     conflicts: Mapping[BucketId, str] = field(default_factory=dict)
     strategy: Strategy = Strategy.MINOR
+    rest: View | None = None
 
     @property
     def snapshot_id(self) -> SnapshotId:
@@ -88,9 +93,45 @@ class BucketPlan(Generic[AnyUnit_co]):
         return self.view.snapshot_id
 
     @property
+    def left(self) -> int:
+        """Number of buckets with work that another plan takes."""
+        return 0 if self.rest is None else len(self.rest.spans)
+
+    @property
     def resting(self) -> Mapping[str, int]:
         """Number of buckets without work, by reason."""
         return Counter(rest.reason for rest in self.rests)
+
+
+class Portion:
+    """The buckets with work that one plan takes; at least one."""
+
+    def __init__(self) -> None:
+        self._files = 0
+        self._later: list[BucketId] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further buckets with work are for another plan."""
+        return self._files >= MOST_FILES
+
+    def takes(self, work: BucketUnit | Rest) -> bool:
+        """Whether the plan takes a bucket; otherwise another one does."""
+        if isinstance(work, Rest):
+            return True
+        if self.is_full:
+            self.leave(work.bucket)
+            return False
+        self._files += len(work.inputs)
+        return True
+
+    def leave(self, bucket: BucketId) -> None:
+        """Leaves a bucket with work to another plan."""
+        self._later.append(bucket)
+
+    def rest_of(self, view: View) -> View | None:
+        """The view of the buckets that were left."""
+        return view.only(self._later) if self._later else None
 
 
 def plan_of(
@@ -99,6 +140,7 @@ def plan_of(
     waiting: Iterable[BucketId],
     blocks: Blocks,
     strategy: Strategy,
+    rest: View | None = None,
 ) -> BucketPlan[AnyUnit]:
     """The plan of a run, without the buckets that have turned out to be blocked.
 
@@ -108,6 +150,7 @@ def plan_of(
         waiting: buckets that still have the files with which they could not be compacted.
         blocks: the errors of buckets.
         strategy: minor or full.
+        rest: the view of buckets that another plan takes.
     """
     left = [each for bucket, each in planned.items() if bucket not in blocks.errors]
     blocked, conflicts = blocks.sorted_out()
@@ -119,6 +162,7 @@ def plan_of(
         held=tuple(waiting),
         conflicts=conflicts,
         strategy=strategy,
+        rest=rest,
     )
 
 

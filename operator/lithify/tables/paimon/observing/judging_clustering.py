@@ -16,8 +16,8 @@ from lithify.planning.clustering.plan import HISTORY, ClusteredUnit, history_due
 from lithify.planning.clustering.policy import ClusteringOptions
 from lithify.planning.merge_tree.policy import Strategy
 from lithify.tables.model import Bucket, BucketId, fingerprint_of
-from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests
-from lithify.tables.paimon.metadata.column_groups import Flags, listed, with_columns
+from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests, taken_at_once
+from lithify.tables.paimon.metadata.column_groups import Flags, listed, taken, with_columns
 from lithify.tables.paimon.metadata.entry_columns import data_files
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, problem_of
 from lithify.tables.paimon.observing.judging import UNCOUNTED, Judge, Judgement
@@ -58,7 +58,8 @@ class ClusteringJudge(Judge):
 
     def _judge(self, bucket_id: BucketId, files: pa.Table, *, rests_minor: bool) -> Judgement:
         try:
-            bucket = Bucket(bucket_id, data_files(files, self.order_keys), UNCOUNTED)
+            at_once = taken(files, taken_at_once(files, self.clustering))
+            bucket = Bucket(bucket_id, data_files(at_once, self.order_keys), UNCOUNTED)
             plan = (bucket, self.clustering)
             same = self.has_same_columns
             minor = None if rests_minor else plan_bucket(*plan, Strategy.MINOR, self.now, same)

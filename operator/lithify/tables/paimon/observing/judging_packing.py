@@ -56,7 +56,7 @@ class PackingJudge(Judge):
         minor = None if rests_minor else plan_bucket(bucket, self.packing, Strategy.MINOR, self.now)
         fully = plan_bucket(full, self.packing, Strategy.FULL, self.now)
         due = minor if isinstance(minor, PackedUnit) else None
-        later = None if due else leftovers_due_millis(bucket, self.packing)
+        later = None if due else leftovers_due_millis(bucket, self.packing, self.now)
         return Judgement(
             trigger=None if due is None else due.trigger,
             detail=None if due is None else f"{self._place(bucket_id)} has {due.reason}",

@@ -18,13 +18,13 @@ from lithify.planning.work import parts_of
 from lithify.rewriting.sort_keys import SortKey
 from lithify.tables.files.model import InputFile
 from lithify.tables.format import Sizing
-from lithify.tables.model import BucketId, DataFile
-from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests
+from lithify.tables.model import Bucket, BucketId, DataFile
+from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests, taken_at_once
 from lithify.tables.paimon.append.clustering.sorting import clustering_of, same_columns, sort_key
 from lithify.tables.paimon.append.clustering.task import ClusterTask
 from lithify.tables.paimon.append.row_numbers import unordered
 from lithify.tables.paimon.compaction.blocking import Blocks
-from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, is_held, plan_of
+from lithify.tables.paimon.compaction.plan import NOTHING_HELD, BucketPlan, Portion, is_held, plan_of
 from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.metadata.column_groups import flagged, listed
 from lithify.tables.paimon.metadata.view import View
@@ -55,7 +55,9 @@ def plan_run(
     """
     table.check_view(view)
     now, options, blocks = clock.now(), clustering_of(table).planning, Blocks(table, view)
-    has_same_columns = same_columns(table)
+    has_same_columns, portion = same_columns(table), Portion()
+    # Which partitions count as history depends on all of them.
+    takes_all = options.history is not None and strategy is Strategy.MINOR
     waiting = {bucket: None for bucket in view.bucket_ids if is_held(view, bucket, held)}
     planned: dict[BucketId, ClusteredUnit | Rest] = {}
     resting = _resting(view, options, strategy, now, has_same_columns)
@@ -65,17 +67,31 @@ def plan_run(
         if bucket in resting:
             planned[bucket] = Rest(bucket, ALL_AT_TOP if strategy is Strategy.FULL else NO_TRIGGER)
             continue
+        if view.is_due and portion.is_full:
+            portion.leave(bucket)
+            continue
         with blocks.isolate(bucket):
-            planned[bucket] = plan_bucket(view.bucket(bucket), options, strategy, now, has_same_columns)
+            work = plan_bucket(_files(view, bucket, options), options, strategy, now, has_same_columns)
+            if takes_all or portion.takes(work):
+                planned[bucket] = work
     for unit in _too_much_history(_units(planned.values()), options):
         with blocks.isolate(unit.bucket):
             planned[unit.bucket] = plan_bucket(
-                view.bucket(unit.bucket), options, strategy, now, has_same_columns, takes_history=False
+                _files(view, unit.bucket, options),
+                options,
+                strategy,
+                now,
+                has_same_columns,
+                takes_history=False,
             )
     for unit in _units(planned.values()):
         with blocks.isolate(unit.bucket):
             table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
-    return plan_of(view, planned, waiting, blocks, strategy)
+    return plan_of(view, planned, waiting, blocks, strategy, portion.rest_of(view))
+
+
+def _files(view: View, bucket: BucketId, options: ClusteringOptions) -> Bucket:
+    return view.bucket(bucket, lambda files: taken_at_once(files, options))
 
 
 def _resting(
