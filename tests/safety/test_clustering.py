@@ -51,8 +51,8 @@ def insert(oracle: Oracle, table: Table, number: int) -> object:
 def is_ours(manifest: str) -> bool:
     """Whether it has a name of our commits: its UUID ends with the number of an attempt, which is 0.
 
-    Java's are random. A Java commit that another one outruns leaves its manifests: `FileStoreCommitImpl` only
-    deletes those of a commit that fails before it sends its snapshot, and leaves others to its orphan clean.
+    Java's are random. Java leaves them behind when another commit is faster ("Skip clean up and try again" in
+    its `FileStoreCommitImpl`), to its orphan clean; ours are deleted before the next try.
     """
     return manifest.rpartition("-")[0].endswith("0000000")
 

@@ -119,3 +119,23 @@ def test_a_run_that_ended_between_two_plans_goes_on(
     assert sorted(files_by_partition(oracle, table).values()) == [1, 1, 1, 1]
     assert oracle.read(table) == rows
     assert stray_files(oracle, table) == set()
+
+
+def test_new_files_of_a_clustered_table_are_taken_oldest_first(oracle: Oracle, tmp_path: Path) -> None:
+    table = Table(tmp_path, "db.t")
+    oracle.create_table(
+        table, {"a": "INT", "b": "STRING"}, options={**CLUSTERED, "compaction.file-num-limit": "2"}
+    )
+    for number in range(5):
+        oracle.write(table, [["+I", number * 7 % 5, f"{number}"]])
+    rows, written = oracle.read(table), [file.name for file in oracle.files(table)]
+    shapes = []
+    while run_inline(table).status == "Compacted":
+        files = oracle.files(table)
+        shapes.append([file.level for file in files])
+        assert {file.name for file in files if file.level == 0} == {*written[2 * len(shapes) :]}
+        assert sorted(oracle.read(table)) == sorted(rows)
+    assert [sorted(levels) for levels in shapes] == [[0, 0, 0, 5], [0, 5], [5]]
+    assert stray_files(oracle, table) == set()
+    oracle.compact(table, full=True)
+    assert sorted(oracle.read(table)) == sorted(rows), "Java goes on from there"
