@@ -27,6 +27,8 @@ def plan_view(table: str, plan: Plan | None) -> RenderableType:
         f"{amount(sum(unit.read_bytes for unit in plan.units))} to read",
     )
     rests = [Text(f"{number(count, 'bucket')}: {reason}", "dim") for reason, count in plan.resting.items()]
+    if plan.left:
+        rests.append(Text(f"{number(plan.left, 'bucket')}: has work, planned when these are done", "dim"))
     blocked = blocked_lines([block.told for block in plan.blocks], len(plan.blocks))
     return Group(headline, *([_units(plan.units)] if plan.units else []), *rests, *blocked)
 
@@ -34,12 +36,13 @@ def plan_view(table: str, plan: Plan | None) -> RenderableType:
 def plan_dict(table: str, plan: Plan | None) -> dict[str, Any]:
     """The plan as plain data."""
     if plan is None:
-        return {"table": table, "snapshot": None, "units": [], "resting": {}, "blocked": []}
+        return {"table": table, "snapshot": None, "units": [], "resting": {}, "left": 0, "blocked": []}
     return {
         "table": table,
         "snapshot": plan.snapshot_id,
         "units": [_unit_dict(unit) for unit in plan.units],
         "resting": dict(plan.resting),
+        "left": plan.left,
         "blocked": [asdict(block.told) for block in plan.blocks],
     }
 

@@ -192,6 +192,18 @@ class _Run:
     def _round(self, view: TableView) -> Mapping[GroupId, str]:
         """Plans and compacts the groups of a view; returns those in conflict, with the reason."""
         self._note(rounds=self._report.rounds + 1)
+        conflicts: dict[GroupId, str] = {}
+        rest: TableView | None = view
+        while rest is not None:
+            rest = self._portion(rest, conflicts, is_first=rest is view)
+        self._done = frozenset()  # what an earlier start has compacted only concerns the first round
+        return conflicts
+
+    def _portion(self, view: TableView, conflicts: dict[GroupId, str], *, is_first: bool) -> TableView | None:
+        """Plans and compacts as many groups of a view as fit into memory; returns the view of the others.
+
+        Adds those in conflict, with the reason.
+        """
         with self._stage("plan"):
             plan = self._table.plan(view, self._request.selection, self._clock)
         rests = Counter(self._report.resting) + Counter(plan.resting)
@@ -200,8 +212,15 @@ class _Run:
         self._note_blocks(plan.blocks)
         reach("planned")
         units = [unit for unit in plan.units if unit.group not in self._done]
-        self._done = frozenset()  # what an earlier start has compacted only concerns the first round
-        return {**plan.conflicts, **(self._steps(self._table.part_of(plan, units)) if units else {})}
+        conflicts |= plan.conflicts
+        if units and not is_first:
+            gone = self._table.check_again(units)
+            units = [unit for unit in units if unit.group not in gone]
+            conflicts |= gone
+        if units:
+            conflicts |= self._steps(self._table.part_of(plan, units))
+        rest: TableView | None = plan.rest
+        return rest
 
     def _note_blocks(self, blocks: Sequence[Block]) -> None:
         if blocks:
@@ -219,7 +238,7 @@ class _Run:
         while units:
             size = self._pace.step(units)
             step, units = self._table.part_of(plan, units[:size]), units[size:]
-            conflicts |= self._step(step, tasks, len(units))
+            conflicts |= self._step(step, tasks, len(units) + plan.left)
             if units:
                 reach("step-done")
                 gone = self._table.check_again(units)

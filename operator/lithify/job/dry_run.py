@@ -6,10 +6,12 @@ Tasks are counted, not kept. It needs neither Spark nor anything that writes.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from lithify.clock import Clock
 from lithify.job.blocks import error_of
 from lithify.tables.address import Selection
-from lithify.tables.format import OpenTable, Sizing
+from lithify.tables.format import Block, OpenTable, Sizing, TableView
 from lithify.tables.observation import PlanFound
 
 _MOST_TOLD = 1000
@@ -39,15 +41,24 @@ def plan_only(
     view = table.look(selection)
     if view is None:
         return PlanFound(snapshot=None)
-    plan = table.plan(view, selection, clock)
-    return PlanFound(
-        snapshot=plan.snapshot_id,
-        buckets=len(plan.units),
-        tasks=table.count_tasks(plan, sizing),
-        files=sum(unit.rewritten_files for unit in plan.units),
-        bytes=sum(unit.read_bytes for unit in plan.units),
-        upgraded_files=sum(unit.upgraded_files for unit in plan.units),
-        blocked=tuple(block.told for block in plan.blocks[:_MOST_TOLD]),
-        blocked_count=len(plan.blocks) + len(plan.held),
-        problem=str(error_of(table.name, plan.blocks)) if plan.blocks and not plan.units else "",
+    found = PlanFound(snapshot=view.snapshot_id)
+    blocks: list[Block] = []
+    rest: TableView | None = view
+    while rest is not None:
+        plan = table.plan(rest, selection, clock)
+        found = replace(
+            found,
+            buckets=found.buckets + len(plan.units),
+            tasks=found.tasks + table.count_tasks(plan, sizing),
+            files=found.files + sum(unit.rewritten_files for unit in plan.units),
+            bytes=found.bytes + sum(unit.read_bytes for unit in plan.units),
+            upgraded_files=found.upgraded_files + sum(unit.upgraded_files for unit in plan.units),
+            blocked_count=found.blocked_count + len(plan.blocks) + len(plan.held),
+        )
+        blocks += plan.blocks
+        rest = plan.rest
+    return replace(
+        found,
+        blocked=tuple(block.told for block in blocks[:_MOST_TOLD]),
+        problem=str(error_of(table.name, blocks)) if blocks and not found.buckets else "",
     )

@@ -281,6 +281,16 @@ class Plan(Protocol):
         """Groups that other writers have compacted since the snapshot, with the reason."""
         ...
 
+    @property
+    def left(self) -> int:
+        """Number of groups with work that another plan takes, so that this one fits into memory."""
+        ...
+
+    @property
+    def rest(self) -> Any:
+        """The view with these groups only; None if there are none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Recovered:

@@ -101,8 +101,9 @@ class Entries:
     """Makes the entries of one table.
 
     Args:
-        key: the columns of the key but for the partition's: `order_id`, or `shop_id` before it.
-        total_buckets: of each partition.
+        key: the columns of the key but for the partition's: `order_id`, or `shop_id` before it; none in a
+            table without a key.
+        total_buckets: of each partition; -1 in a table without buckets.
         seed: the same seed gives the same entries for the same batches in the same order.
     """
 
@@ -124,7 +125,7 @@ class Entries:
         rows = self._random.integers(1000, ROWS_PER_ROUND, count)
         sizes = self._random.integers(1, 4 if is_new else 120, count) * _MEBIBYTE + rows % _MEBIBYTE
         nulls = rows // self._random.integers(2, 9, count)
-        deletes = rows // 100 if is_new else np.zeros(count, np.int64)
+        deletes = rows // 100 if is_new and self._key_nulls else np.zeros(count, np.int64)
         columns = zip(
             self._names(count),
             batch.buckets.tolist(),

@@ -8,10 +8,10 @@ one manifest.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import numpy as np
@@ -79,9 +79,52 @@ def invent(
 ) -> int:
     """Adds the files of a shape as one snapshot; returns its id.
 
+    Raises:
+        FileExistsError: the table has files of that seed already.
+    """
+    entries = Entries(_KEYS[composite], shape.buckets_per_partition, shape.seed)
+    return publish(table, shape, entries, manifests)
+
+
+class Batches(Protocol):
+    """Which files there are."""
+
+    @property
+    def seed(self) -> int:
+        """The same seed gives the same files."""
+        ...
+
+    def old_batches(self) -> Iterable[Batch]:
+        """All files but those of the newest commit."""
+        ...
+
+    def new_batches(self) -> Iterable[Batch]:
+        """The files of the newest commit."""
+        ...
+
+
+def publish(
+    table: Table,
+    shape: Batches,
+    entries: Entries,
+    manifests: ManifestOptions | None = None,
+    *,
+    added: Callable[[bytes, str], None] | None = None,
+    index: Callable[[], str] | None = None,
+) -> int:
+    """Adds files as one snapshot; returns its id.
+
     The base list has the manifests that were there and those of all older files, rolled as merges leave
     them; the delta has the files of the newest commit. A manifest has at least a thousand entries, however
     small it may be.
+
+    Args:
+        table: the table.
+        shape: which files.
+        entries: makes their entries.
+        manifests: how these are written.
+        added: is told the partition and the name of each file.
+        index: writes the snapshot's index manifest when all files are written, and returns its name.
 
     Raises:
         FileExistsError: the table has files of that seed already.
@@ -89,13 +132,12 @@ def invent(
     catalog = CatalogFactory.create({"warehouse": str(table.warehouse)})
     lists = ManifestListManager(catalog.get_table(str(table.name)))
     newest = _newest(table.folder)
-    entries = Entries(_KEYS[composite], shape.buckets_per_partition, shape.seed)
     how = manifests or ManifestOptions()
-    old = _Manifests(table.folder, _name(shape, "old"), entries, how)
-    new = _Manifests(table.folder, _name(shape, "new"), entries, how)
+    old = _Manifests(table.folder, name_of(shape, "old"), entries, how, added)
+    new = _Manifests(table.folder, name_of(shape, "new"), entries, how, added)
     base = [*lists.read_all(newest), *old.write(shape.old_batches())]
     delta = new.write(shape.new_batches())
-    base_list, delta_list = (f"manifest-list-{_name(shape, 'list')}-{number}" for number in (0, 1))
+    base_list, delta_list = (f"manifest-list-{name_of(shape, 'list')}-{number}" for number in (0, 1))
     snapshot = Snapshot(
         version=3,
         id=1 if newest is None else newest.id + 1,
@@ -110,6 +152,7 @@ def invent(
         commit_identifier=BATCH_COMMIT_IDENTIFIER,
         commit_kind="APPEND",
         time_millis=int(time.time() * 1000),
+        index_manifest=index and index(),
     )
     _publish(table.folder / "snapshot", snapshot)
     return int(snapshot.id)
@@ -131,6 +174,7 @@ class _Manifests:
     prefix: str
     entries: Entries
     options: ManifestOptions
+    added: Callable[[bytes, str], None] | None
     rows: int = field(default=0, init=False)
 
     def write(self, batches: Iterable[Batch]) -> list[ManifestFileMeta]:
@@ -139,6 +183,8 @@ class _Manifests:
         for batch in batches:
             for record in self.entries.records(batch):
                 self.rows += record["_FILE"]["_ROW_COUNT"]
+                if self.added is not None:
+                    self.added(record["_PARTITION"], record["_FILE"]["_FILE_NAME"])
                 writer.write(record)
         return writer.roll()
 
@@ -149,7 +195,7 @@ class _Manifests:
             file.write(content)
 
 
-def _name(shape: Shape, use: str) -> str:
+def name_of(shape: Batches, use: str) -> str:
     """A UUID that is the same for the same seed and use."""
     words = [shape.seed, *use.encode()]
     return str(UUID(bytes=np.random.default_rng(words).bytes(16), version=4))

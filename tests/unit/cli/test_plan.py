@@ -39,7 +39,7 @@ def plan(table: PaimonTable) -> RunPlan:
 class TestJson:
     def test_of_a_plan(self, lithify: Lithify, orders: TableAddress) -> None:
         found = lithify("plan", *named(orders), "--strategy", "full", "--json").json
-        assert list(found) == ["table", "snapshot", "units", "resting", "blocked"]
+        assert list(found) == ["table", "snapshot", "units", "resting", "left", "blocked"]
         assert (found["table"], found["snapshot"], found["resting"]) == (NAME, "3", {})
         assert [unit["bucket"] for unit in found["units"]] == BUCKETS
 
@@ -75,7 +75,8 @@ class TestJson:
     ) -> None:
         table = without_snapshots(orders, tmp_path / "warehouse")
         found = lithify("plan", *named(table), "--json").json
-        assert found == {"table": NAME, "snapshot": None, "units": [], "resting": {}, "blocked": []}
+        nothing = {"snapshot": None, "units": [], "resting": {}, "left": 0, "blocked": []}
+        assert found == {"table": NAME, **nothing}
         assert "no snapshot yet" in lithify("plan", *named(table)).out
 
 

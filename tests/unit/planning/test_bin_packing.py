@@ -147,7 +147,7 @@ class TestDeletedRows:
         planned = plan_bucket(bucket, self.MARKING, Strategy.MINOR, NOW + timedelta(days=1))
         assert isinstance(planned, PackedUnit)
         assert [names(each) for each in planned.bins] == [["m"]]
-        assert leftovers_due_millis(bucket, self.MARKING) is None
+        assert leftovers_due_millis(bucket, self.MARKING, NOW) is None
 
 
 class TestLeftovers:
@@ -179,10 +179,30 @@ class TestLeftovers:
         assert detail.endswith("2026-03-01T00:00:00")
 
     def test_become_due_at_a_known_time(self) -> None:
-        due = leftovers_due_millis(bucket_of(files(10, 10)), self.AGED)
+        due = leftovers_due_millis(bucket_of(files(10, 10)), self.AGED, NOW)
         assert due == MIDNIGHT_MILLIS + 60_000
-        assert leftovers_due_millis(bucket_of(files(10, 10, 10)), self.AGED) is None
-        assert leftovers_due_millis(bucket_of(files(10)), self.AGED) is None
+        assert leftovers_due_millis(bucket_of(files(10, 10, 10)), self.AGED, NOW) is None
+        assert leftovers_due_millis(bucket_of(files(10)), self.AGED, NOW) is None
+
+    @pytest.mark.parametrize(
+        ("ahead", "due"),
+        [
+            case([0, 60], 120, id="a clock that is a little fast"),
+            case([0, 500], 60, id="a clock that is wrong"),
+            case([0, 10**9], 60, id="clocks that are years ahead"),
+            case([10**9, 10**9], 0, id="no file with a time that can be right"),
+            case([-(10**9), 0], 60, id="a clock that is years behind"),
+        ],
+    )
+    def test_do_not_wait_for_ever_because_of_a_wrong_clock(self, ahead: list[int], due: int) -> None:
+        found = bucket_of(
+            file(f"f{number}", 10, created=MIDNIGHT_MILLIS + 1000 * seconds)
+            for number, seconds in enumerate(ahead)
+        )
+        assert leftovers_due_millis(found, self.AGED, NOW) == MIDNIGHT_MILLIS + 1000 * due
+        for late in (0, max(0, due - 1), due, due + 1):
+            planned = plan_bucket(found, self.AGED, Strategy.MINOR, NOW + timedelta(seconds=late))
+            assert isinstance(planned, PackedUnit) == (late >= due)
 
     def test_wait_while_there_are_bins(self) -> None:
         late = NOW + timedelta(days=1)

@@ -46,7 +46,8 @@ def compaction(table: PaimonTable, attempt: Attempt) -> BucketChange:
     view = table.view(Selection())
     assert view is not None
     bucket = view.bucket_ids[0]
-    inputs = tuple(table.live_in([bucket], newest_of(table))[bucket])
+    live = table.follow([bucket]).at(newest_of(table))
+    inputs = tuple(live[bucket.partition, bucket.bucket])
     name = f"data-{attempt.prefix}{len(inputs):012x}-{attempt.number}.parquet"
     Path(table.folder(bucket), name).touch()
     return BucketChange(bucket, inputs, (), 5, TaskOutputs((replace(inputs[0].file, name=name, level=5),)))

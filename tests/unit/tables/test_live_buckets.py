@@ -140,6 +140,26 @@ def test_whatever_happened_the_answer_is_that_of_a_full_look(
     )
 
 
+@pytest.mark.parametrize(
+    "change", [roll_back, roll_back_and_go_on, expire, overwrite], ids=lambda c: c.__name__
+)
+def test_only_the_files_that_matter_are_kept(small: SmallTable, change: Callable[[SmallTable], Any]) -> None:
+    table = open_table(small.address)
+    bucket = bucket_of(table, "dt=a/bucket-0")
+    some = names(table, bucket, newest_of(table))[::2]
+    live = table.follow([bucket], [*some, "data-that-never-was.parquet"])
+
+    def found() -> list[str]:
+        kept = live.at(newest_of(table)).get((bucket.partition, 0), ())
+        return sorted(each.file.name for each in kept)
+
+    assert found() == some
+
+    change(small)
+
+    assert found() == [name for name in names(table, bucket, newest_of(table)) if name in some]
+
+
 def test_without_buckets_nothing_is_read(small: SmallTable, reads: Reads) -> None:
     table = open_table(small.address)
 

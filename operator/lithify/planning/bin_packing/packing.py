@@ -37,12 +37,22 @@ class Packed:
         """All bins, in the order of Paimon's tasks."""
         return self.vector_bins + self.small_bins
 
-    @property
-    def newest_leftover_millis(self) -> int | None:
-        """Creation time of the newest leftover if there are several: one file alone is never compacted."""
+    def newest_leftover_millis(self, options: PackingOptions, now: int) -> int | None:
+        """Creation time of the newest leftover; None if there is none.
+
+        A file cannot be newer than `now`, so the clock of its writer was wrong if it is by more than the age
+        of leftovers. Such files do not count, so that they do not keep the others waiting.
+        """
+        latest = now + options.leftover_millis
+        ages = (file.created_millis for file in self.leftovers)
+        return max((created for created in ages if created <= latest), default=None)
+
+    def leftovers_due_millis(self, options: PackingOptions, now: int) -> int | None:
+        """When the newest leftover is old enough; None if there is one at most, which is never compacted."""
         if len(self.leftovers) < 2:
             return None
-        return max(file.created_millis for file in self.leftovers)
+        newest = self.newest_leftover_millis(options, now)
+        return now if newest is None else newest + options.leftover_millis
 
 
 def pack(files: Iterable[DataFile], options: PackingOptions) -> Packed:

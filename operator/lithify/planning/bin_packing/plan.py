@@ -97,13 +97,12 @@ def nothing_to_do(options: PackingOptions) -> str:
     return NOTHING_SMALL if options.delete_ratio is None else NOTHING_SMALL_OR_DELETED
 
 
-def leftovers_due_millis(bucket: Bucket, options: PackingOptions) -> int | None:
+def leftovers_due_millis(bucket: Bucket, options: PackingOptions, now: datetime) -> int | None:
     """When a bucket's leftovers become due, by the writers' wall clock; None if they do not by time alone."""
     if options.is_ordered:
         return None
     packed = pack(bucket.files, options)
-    newest = packed.newest_leftover_millis
-    return None if packed.bins or newest is None else newest + options.leftover_millis
+    return None if packed.bins else packed.leftovers_due_millis(options, wall_millis(now))
 
 
 def _full_bins(bucket: Bucket, options: PackingOptions) -> tuple[Bin, ...]:
@@ -145,16 +144,19 @@ def _small_files(
 
 def _leftovers(packed: Packed, options: PackingOptions, now: datetime) -> TriggerVerdict:
     """States when the newest came, not how long ago, so that the text does not change."""
-    count, newest = len(packed.leftovers), packed.newest_leftover_millis
-    if newest is None:
+    count, millis = len(packed.leftovers), wall_millis(now)
+    due = packed.leftovers_due_millis(options, millis)
+    if due is None:
         detail = f"{count} small files that wait for others"
         return TriggerVerdict(PackingTrigger.LEFTOVERS, fired=False, detail=detail)
-    is_old = wall_millis(now) >= newest + options.leftover_millis
     detail = (
         f"{count} small files, joined from {options.min_files} on, or when none has come for "
-        f"{options.leftover_millis / 1000:g} s; the newest came at {_local_time(newest)}"
+        f"{options.leftover_millis / 1000:g} s"
     )
-    return TriggerVerdict(PackingTrigger.LEFTOVERS, fired=is_old and not packed.bins, detail=detail)
+    newest = packed.newest_leftover_millis(options, millis)
+    if newest is not None:
+        detail += f"; the newest came at {_local_time(newest)}"
+    return TriggerVerdict(PackingTrigger.LEFTOVERS, fired=millis >= due and not packed.bins, detail=detail)
 
 
 def _local_time(wall: int) -> str:

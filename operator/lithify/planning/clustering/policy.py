@@ -33,9 +33,11 @@ class ClusteringOptions:
         grows: whether the number of levels grows with existing files, as in Paimon's buckets.
         history: which partitions are clustered fully because nothing is written to them any more; None if
             that depends on the triggers alone.
+        max_files: number of files of level 0 of a bucket that one plan takes at most, the oldest.
     """
 
     columns: tuple[str, ...]
     universal: UniversalOptions = field(default_factory=UniversalOptions)
     grows: bool = False
     history: HistoryOptions | None = None
+    max_files: int = 100_000

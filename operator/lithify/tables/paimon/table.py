@@ -217,28 +217,19 @@ class PaimonTable:
     def _schema_path(self, schema_id: int) -> str:
         return f"{self.home}/schema/schema-{schema_id}"
 
-    def live_now(self, buckets: Collection[BucketId]) -> dict[BucketId, list[ManifestEntry]] | None:
-        """The live entries of some buckets in the newest snapshot, None if there is none."""
-        return self.on_newest(lambda snapshot: self.live_in(buckets, snapshot))
-
-    def live_in(
-        self, buckets: Collection[BucketId], snapshot: Snapshot
-    ) -> dict[BucketId, list[ManifestEntry]]:
-        """The live entries of some buckets in a snapshot."""
-        return self._by_bucket(self.manifests.live(snapshot, self._chosen(buckets)))
-
     def indexes(self, snapshot: Snapshot, buckets: Collection[BucketId]) -> Indexes:
         """The index files of a snapshot; deletion vectors of some buckets only."""
         return self.manifests.indexes(snapshot, self._chosen(buckets))
 
-    def _chosen(self, buckets: Collection[BucketId]) -> ChosenBuckets:
+    def _chosen(self, buckets: Collection[BucketId], names: Collection[str] | None = None) -> ChosenBuckets:
         """Selects buckets; with a postponed one also the real buckets of its partition."""
         places = {(bucket.partition, bucket.bucket) for bucket in buckets}
-        return self.manifests.chosen(places, {each.partition for each in buckets if each.bucket == POSTPONED})
+        postponed = {each.partition for each in buckets if each.bucket == POSTPONED}
+        return self.manifests.chosen(places, postponed, names)
 
-    def follow(self, buckets: Collection[BucketId]) -> LiveBuckets:
-        """The live entries of some buckets, in consecutive snapshots."""
-        return LiveBuckets(self.manifests, self.snapshots, self._chosen(buckets))
+    def follow(self, buckets: Collection[BucketId], names: Collection[str] | None = None) -> LiveBuckets:
+        """The live entries of some buckets, in consecutive snapshots; with `names` only of these files."""
+        return LiveBuckets(self.manifests, self.snapshots, self._chosen(buckets, names))
 
     def schema_of(self, schema_id: int) -> Schema:
         """A version of the schema."""
@@ -379,12 +370,6 @@ class PaimonTable:
             order_keys=self.order_keys,
             layouts=layouts,
         )
-
-    def _by_bucket(self, entries: Iterable[ManifestEntry]) -> dict[BucketId, list[ManifestEntry]]:
-        grouped: dict[BucketId, list[ManifestEntry]] = {}
-        for entry in entries:
-            grouped.setdefault(self.bucket_id(entry.partition, entry.bucket), []).append(entry)
-        return grouped
 
     def _is_selected(self, selection: Selection, partition: bytes, bucket: int) -> bool:
         if selection.buckets and bucket not in selection.buckets:

@@ -30,6 +30,7 @@ from lithify.tables.paimon.compaction.blocking import Blocks
 from lithify.tables.paimon.compaction.plan import (
     NOTHING_HELD,
     BucketPlan,
+    Portion,
     held_buckets,
     plan_buckets,
     plan_of,
@@ -86,14 +87,15 @@ def plan_run(
         files = view.bucket(bucket, lambda files: packable(files, options, strategy))
         return plan_bucket(files, options, strategy, now)
 
-    planned = plan_buckets(chosen, _resting(view, options, strategy), blocks, plan)
+    portion = Portion(view)
+    planned = plan_buckets(chosen, _resting(view, options, strategy), blocks, plan, portion)
     for unit in units_of(planned):
         with blocks.isolate(unit.bucket):
             check_levels(table.name, unit.inputs)
             unusual, vectors = view.unusual(unit.bucket, unit.inputs), view.vectors(unit.bucket)
             table.check_files(unit.bucket, unit.inputs, unusual, vectors)
             _check_vectors(vectors)
-    return plan_of(view, planned, waiting, blocks, strategy)
+    return plan_of(view, planned, waiting, blocks, strategy, portion.rest)
 
 
 def _resting(view: View, options: PackingOptions, strategy: Strategy) -> dict[BucketId, str]:

@@ -134,7 +134,7 @@ class Committer:
 
         Being outrun is no conflict: as long as the inputs are live, the tasks' outputs stay valid.
         """
-        live = self._table.follow([change.bucket for change in changes])
+        live = self._table.follow([change.bucket for change in changes], self._names(changes))
         started = self._clock.now()
         number = 0
         while True:
@@ -152,6 +152,20 @@ class Committer:
                 raise CommitOutrun(self._table.name, number + 1, waited)
             self._sender.wait(number)
             number += 1
+
+    def _names(self, changes: Sequence[Change]) -> frozenset[str] | None:
+        """The files whose entries decide about the changes; None for all files of their buckets.
+
+        In a table without keys and buckets no file depends on another one, and a partition may have millions
+        of them. So only inputs matter, and the files of which vectors are written.
+        """
+        packing = self._table.options.packing
+        if packing is None or packing.is_ordered:
+            return None
+        plain = [change for change in changes if isinstance(change, BucketChange)]
+        inputs = (entry.file.name for change in plain for entry in change.inputs)
+        marked = (name for change in plain for index in change.vectors.written for name in index.ranges)
+        return frozenset((*inputs, *marked))
 
     def _commit_on(
         self, base: Snapshot | None, changes: Sequence[Change], live: LiveBuckets, number: int

@@ -35,7 +35,6 @@ from lithify.tables.paimon.commit.journal_files import Attempt
 from lithify.tables.paimon.commit.references import is_held_elsewhere
 from lithify.tables.paimon.commit.sweeping import LINGERING, buckets_of, knows_all_places, left_alone, sweep
 from lithify.tables.paimon.layout.file_names import is_temporary
-from lithify.tables.paimon.metadata.entries import ADD
 from lithify.tables.paimon.metadata.snapshots import Written, own_properties
 from lithify.tables.paimon.table import PaimonTable
 
@@ -163,12 +162,12 @@ def _may_be_cleaned(table: PaimonTable, attempt: Attempt, clock: Clock) -> bool:
 def _has_lost_every_unit(table: PaimonTable, attempt: Attempt) -> bool:
     """Whether an input of each unit is gone; buckets without inputs only get files of other units."""
     buckets = {bucket: unit for bucket, unit in buckets_of(table, attempt).items() if unit.inputs}
-    live = table.live_now(buckets.keys())
+    view = table.view_of(buckets.keys())
     return (
         bool(buckets)
-        and live is not None
+        and view is not None
         and all(
-            not set(unit.inputs) <= {entry.file.name for entry in live.get(bucket, ()) if entry.kind == ADD}
+            not set(unit.inputs) <= {name for name, _ in view.names(bucket)}
             for bucket, unit in buckets.items()
         )
     )

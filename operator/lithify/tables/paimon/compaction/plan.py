@@ -62,6 +62,9 @@ class BucketUnit(Protocol):
         ...
 
 
+MOST_FILES = 100_000
+"""Number of files above which a plan takes no more buckets: each takes about 5 KiB until it is committed."""
+
 NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
 """Buckets to leave alone: none."""
 
@@ -81,6 +84,7 @@ class BucketPlan(Generic[AnyUnit_co]):
         held: buckets skipped because they could not be compacted before and their files are unchanged.
         conflicts: buckets that other writers have compacted since the view was made, with the reason.
         strategy: minor or full.
+        rest: the view of further buckets with work, which another plan takes; None if there are none.
     """
 
     view: View
@@ -90,6 +94,7 @@ class BucketPlan(Generic[AnyUnit_co]):
     held: tuple[BucketId, ...] = ()
     conflicts: Mapping[BucketId, str] = field(default_factory=dict)
     strategy: Strategy = Strategy.MINOR
+    rest: View | None = None
 
     @property
     def snapshot_id(self) -> SnapshotId:
@@ -97,9 +102,53 @@ class BucketPlan(Generic[AnyUnit_co]):
         return self.view.snapshot_id
 
     @property
+    def left(self) -> int:
+        """Number of buckets with work that another plan takes."""
+        return 0 if self.rest is None else len(self.rest.spans)
+
+    @property
     def resting(self) -> Mapping[str, int]:
         """Number of buckets without work, by reason."""
         return Counter(rest.reason for rest in self.rests)
+
+
+class Portion:
+    """The buckets with work that one plan takes; at least one.
+
+    Args:
+        view: the snapshot that is planned on.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._files = 0
+        self._later: list[BucketId] = []
+
+    @property
+    def rest(self) -> View | None:
+        """The view of the buckets that are left to another plan."""
+        return self._view.only(self._later) if self._later else None
+
+    def leaves(self, bucket: BucketId) -> bool:
+        """Whether a bucket is left to another plan without a look at it: it is known to have work."""
+        if not self._view.is_due or not self._is_full:
+            return False
+        self._later.append(bucket)
+        return True
+
+    def takes(self, work: BucketUnit | Rest) -> bool:
+        """Whether the plan takes a bucket; otherwise another one does."""
+        if isinstance(work, Rest):
+            return True
+        if self._is_full:
+            self._later.append(work.bucket)
+            return False
+        self._files += len(work.inputs)
+        return True
+
+    @property
+    def _is_full(self) -> bool:
+        return self._files >= MOST_FILES
 
 
 def plan_of(
@@ -108,6 +157,7 @@ def plan_of(
     waiting: Iterable[BucketId],
     blocks: Blocks,
     strategy: Strategy,
+    rest: View | None = None,
 ) -> BucketPlan[AnyUnit]:
     """The plan of a run, without the buckets that have turned out to be blocked.
 
@@ -117,6 +167,7 @@ def plan_of(
         waiting: buckets that still have the files with which they could not be compacted.
         blocks: the errors of buckets.
         strategy: minor or full.
+        rest: the view of buckets that another plan takes.
     """
     left = [each for bucket, each in planned.items() if bucket not in blocks.errors]
     blocked, conflicts = blocks.sorted_out()
@@ -128,6 +179,7 @@ def plan_of(
         held=tuple(waiting),
         conflicts=conflicts,
         strategy=strategy,
+        rest=rest,
     )
 
 
@@ -147,6 +199,7 @@ def plan_buckets(
     resting: Mapping[BucketId, str],
     blocks: Blocks,
     plan: Callable[[BucketId], AnyUnit | Rest],
+    portion: Portion | None = None,
 ) -> dict[BucketId, AnyUnit | Rest]:
     """Plans buckets one by one; an error about the files of a bucket blocks only that bucket.
 
@@ -155,14 +208,19 @@ def plan_buckets(
         resting: why buckets certainly have no work; they are not planned.
         blocks: records errors.
         plan: plans one bucket.
+        portion: decides which buckets with work are left to another plan; None to take all.
     """
     planned: dict[BucketId, AnyUnit | Rest] = {}
     for bucket in chosen:
         if bucket in resting:
             planned[bucket] = Rest(bucket, resting[bucket])
             continue
+        if portion is not None and portion.leaves(bucket):
+            continue
         with blocks.isolate(bucket):
-            planned[bucket] = plan(bucket)
+            work = plan(bucket)
+            if portion is None or portion.takes(work):
+                planned[bucket] = work
     return planned
 
 

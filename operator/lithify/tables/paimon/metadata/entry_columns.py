@@ -201,7 +201,8 @@ def empty(*, statistics: bool = False) -> pa.Table:
 def entries_of(frame: pa.Table) -> list[ManifestEntry]:
     """The rows of a frame as manifest entries; those of a narrow frame have `UNREAD` statistics."""
     has_statistics = "key_min" in frame.column_names
-    return [_entry(row, has_statistics=has_statistics) for row in frame.to_pylist()]
+    parts = (frame.slice(start, _OBJECTS) for start in range(0, len(frame), _OBJECTS))
+    return [_entry(row, has_statistics=has_statistics) for part in parts for row in part.to_pylist()]
 
 
 def data_files(
@@ -260,7 +261,9 @@ _BOUNDS = ("min_key", "max_key")
 
 
 def chosen(frame: pa.Table, selection: EntrySelection) -> pa.Table:
-    """The rows of a frame whose partition and bucket are selected, in their order."""
+    """The rows of a frame that are selected, in their order."""
+    if selection.names is not None:
+        frame = frame.filter(pc.is_in(frame["name"], value_set=selection.names))
     groups = ColumnGroups(frame, PLACE)
     places = taken(frame.select(PLACE), groups.firsts)
     wanted = [selection.holds(*place) for place in zip(*map(listed, places.columns), strict=True)]

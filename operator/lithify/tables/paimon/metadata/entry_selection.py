@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
+import pyarrow as pa
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 
 from lithify.tables.files.types import ColumnType
@@ -21,7 +22,12 @@ Place = tuple[bytes, int]
 
 
 class EntrySelection(Protocol):
-    """Entries of some partitions and buckets."""
+    """Entries of some partitions and buckets, possibly of some files only."""
+
+    @property
+    def names(self) -> pa.Array | None:
+        """The names of the files whose entries are selected; None for all files."""
+        ...
 
     def may_be_in(self, manifest: ManifestFileMeta) -> bool:
         """Whether a manifest may contain selected entries, by its ranges in the list."""
@@ -34,6 +40,8 @@ class EntrySelection(Protocol):
 
 class Everything:
     """All entries."""
+
+    names: pa.Array | None = None
 
     def may_be_in(self, manifest: ManifestFileMeta) -> bool:
         """Always true."""
@@ -67,11 +75,17 @@ class ChosenBuckets:
         places: the buckets.
         types: types of the partition columns.
         whole: partitions of these buckets of which all buckets are selected.
+        names: the files whose entries are selected; None for all.
     """
 
     def __init__(
-        self, places: Collection[Place], types: Sequence[ColumnType], whole: Collection[bytes] = ()
+        self,
+        places: Collection[Place],
+        types: Sequence[ColumnType],
+        whole: Collection[bytes] = (),
+        names: Collection[str] | None = None,
     ) -> None:
+        self.names: pa.Array | None = None if names is None else pa.array([*names], pa.string())
         self._places = frozenset(places)
         self._types = types
         self._whole = frozenset(whole)

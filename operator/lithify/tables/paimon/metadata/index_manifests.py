@@ -55,15 +55,15 @@ def decode_indexes(content: bytes, selection: EntrySelection | None = None) -> I
         ValueError, LookupError, EOFError: it is no index manifest, or a damaged one.
     """
     types: set[str] = set()
-    vectors: dict[Place, tuple[VectorIndex, ...]] = {}
+    vectors: dict[Place, list[VectorIndex]] = {}
     for record in _records(content):
         types.add(record["_INDEX_TYPE"])
         if len(types) > _MOST_TYPES:
             raise ValueError(f"it has more than {_MOST_TYPES} kinds of index files")
         place = _place(record)
         if selection is not None and record["_INDEX_TYPE"] == DELETION_VECTORS and selection.holds(*place):
-            vectors[place] = (*vectors.get(place, ()), _vector_index(record))
-    return Indexes(frozenset(types), vectors)
+            vectors.setdefault(place, []).append(_vector_index(record))
+    return Indexes(frozenset(types), {place: tuple(found) for place, found in vectors.items()})
 
 
 def index_names(content: bytes) -> set[str]:

@@ -125,9 +125,17 @@ class Manifests:
         listed = self._read_list(snapshot.base_manifest_list)
         return entries_of(live_of(self._frames(listed, selection, statistics=True)))
 
-    def chosen(self, places: Collection[Place], whole: Collection[bytes] = ()) -> ChosenBuckets:
-        """Selects the entries of some buckets, and those of all buckets of some of their partitions."""
-        return ChosenBuckets(places, self._partition_types, whole)
+    def chosen(
+        self,
+        places: Collection[Place],
+        whole: Collection[bytes] = (),
+        names: Collection[str] | None = None,
+    ) -> ChosenBuckets:
+        """Selects the entries of some buckets, and those of all buckets of some of their partitions.
+
+        With `names`, only entries of files of these names are selected.
+        """
+        return ChosenBuckets(places, self._partition_types, whole, names)
 
     def names_in_list(self, name: str) -> list[str]:
         """The manifest files that a manifest list names."""

@@ -7,8 +7,8 @@ demand: most buckets of a large table have no work, and one with damaged metadat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +52,7 @@ class View:
         spans: first row and number of rows of each bucket in `files`.
         order_keys: converts key bounds to order keys.
         layouts: by partition, the real buckets of partitions that have postponed rows.
+        is_due: whether all buckets are known to have work.
     """
 
     snapshot_number: int
@@ -61,11 +62,16 @@ class View:
     spans: Mapping[BucketId, tuple[int, int]]
     order_keys: Callable[[pa.Array], Sequence[OrderKey]]
     layouts: Mapping[bytes, PartitionLayout] = field(default_factory=dict)
+    is_due: bool = False
 
     @property
     def snapshot_id(self) -> SnapshotId:
         """The snapshot's id outside the adapter."""
         return snapshot_id(self.snapshot_number)
+
+    def only(self, due: Collection[BucketId]) -> View:
+        """The same snapshot with some of the buckets, all of which have work."""
+        return replace(self, spans={bucket: self.spans[bucket] for bucket in due}, is_due=True)
 
     def vectors(self, bucket: BucketId) -> tuple[VectorIndex, ...]:
         """The index files with the deletion vectors of a bucket."""

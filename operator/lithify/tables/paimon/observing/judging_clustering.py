@@ -17,8 +17,8 @@ from lithify.planning.clustering.policy import ClusteringOptions
 from lithify.planning.universal.triggers import Trigger
 from lithify.planning.work import BucketWork, Rest, Strategy
 from lithify.tables.model import Bucket, BucketId
-from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests
-from lithify.tables.paimon.metadata.column_groups import Flags
+from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests, taken_at_once
+from lithify.tables.paimon.metadata.column_groups import Flags, taken
 from lithify.tables.paimon.metadata.entry_columns import data_files
 from lithify.tables.paimon.observing.judging import UNCOUNTED, Judgement
 from lithify.tables.paimon.observing.judging_append import AppendJudge
@@ -66,7 +66,8 @@ class ClusteringJudge(AppendJudge):
         return rests(statistics, self.clustering, strategy, self.now, same_columns=self.same_columns)
 
     def _planned(self, bucket_id: BucketId, files: pa.Table, *, rests_minor: bool) -> Judgement:
-        bucket = Bucket(bucket_id, data_files(files, self.order_keys), UNCOUNTED)
+        at_once = taken(files, taken_at_once(files, self.clustering))
+        bucket = Bucket(bucket_id, data_files(at_once, self.order_keys), UNCOUNTED)
         plan = partial(plan_bucket, bucket, self.clustering)
         minor = None if rests_minor else plan(Strategy.MINOR, self.now, self.has_same_columns)
         full = plan(Strategy.FULL, self.now, self.has_same_columns)

@@ -52,7 +52,9 @@ class PackingJudge(AppendJudge):
         bucket = full if has_same else self._bucket(bucket_id, files, Strategy.MINOR)
         minor = None if rests_minor else plan_bucket(bucket, self.packing, Strategy.MINOR, self.now)
         fully = plan_bucket(full, self.packing, Strategy.FULL, self.now)
-        later = None if isinstance(minor, PackedUnit) else leftovers_due_millis(bucket, self.packing)
+        later = (
+            None if isinstance(minor, PackedUnit) else leftovers_due_millis(bucket, self.packing, self.now)
+        )
         due_at = None if later is None else epoch_of_wall(later, self.now.tzinfo)
         return self._judgement(bucket_id, minor, fully, due_at)
 

@@ -79,6 +79,7 @@ def read_clustering(reader: OptionReader, universal: UniversalOptions) -> Cluste
             ),
             grows=bucket > 0,
             history=_history(reader) if bucket < 0 else None,
+            max_files=max(2, reader.integer("compaction.file-num-limit", ClusteringOptions(()).max_files)),
         ),
         strategy=_strategy(reader, len(columns)),
         text_bytes=reader.integer(_TEXT_BYTES, WORD_BYTES, low=1, high=_MOST_TEXT_BYTES),

@@ -19,7 +19,7 @@ from lithify.rewriting.sort_keys import SortKey
 from lithify.tables.files.model import InputFile
 from lithify.tables.format import Sizing
 from lithify.tables.model import BucketId, DataFile
-from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests
+from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests, taken_at_once
 from lithify.tables.paimon.append.clustering.sorting import clustering_of, same_columns, sort_key
 from lithify.tables.paimon.append.clustering.task import ClusterTask
 from lithify.tables.paimon.append.row_numbers import unordered
@@ -27,6 +27,7 @@ from lithify.tables.paimon.compaction.blocking import Blocks
 from lithify.tables.paimon.compaction.plan import (
     NOTHING_HELD,
     BucketPlan,
+    Portion,
     held_buckets,
     plan_buckets,
     plan_of,
@@ -66,17 +67,20 @@ def plan_run(
     chosen = [bucket for bucket in view.bucket_ids if bucket not in waiting]
 
     def plan(bucket: BucketId, *, takes_history: bool = True) -> ClusteredUnit | Rest:
-        files = view.bucket(bucket)
+        files = view.bucket(bucket, lambda files: taken_at_once(files, options))
         return plan_bucket(files, options, strategy, now, has_same_columns, takes_history=takes_history)
 
     resting = _resting(view, options, strategy, now, has_same_columns)
-    planned = plan_buckets(chosen, resting, blocks, plan)
+    # Which partitions count as history depends on all of them.
+    takes_all = options.history is not None and strategy is Strategy.MINOR
+    portion = None if takes_all else Portion(view)
+    planned = plan_buckets(chosen, resting, blocks, plan, portion)
     too_much = [unit.bucket for unit in _too_much_history(units_of(planned), options)]
     planned |= plan_buckets(too_much, {}, blocks, partial(plan, takes_history=False))
     for unit in units_of(planned):
         with blocks.isolate(unit.bucket):
             table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
-    return plan_of(view, planned, waiting, blocks, strategy)
+    return plan_of(view, planned, waiting, blocks, strategy, None if portion is None else portion.rest)
 
 
 def _resting(

@@ -14,7 +14,7 @@ import pyarrow as pa
 from lithify.planning.clustering.plan import SameColumns
 from lithify.planning.clustering.policy import ClusteringOptions
 from lithify.planning.work import Strategy
-from lithify.tables.paimon.metadata.column_groups import Flags, integers
+from lithify.tables.paimon.metadata.column_groups import Flags, Numbers, integers
 from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS
 from lithify.tables.paimon.observing.resting import is_all_at_top, triggers_nothing
 
@@ -28,6 +28,21 @@ def have_same_columns(files: pa.Table, has_same_columns: SameColumns) -> bool:
         return all(has_same_columns(number) for number in np.unique(integers(files["schema_id"])).tolist())
     except BUCKET_ERRORS:
         return False
+
+
+def taken_at_once(files: pa.Table, options: ClusteringOptions) -> Numbers:
+    """The rows of the files of one bucket that a plan takes, as if the others had not been written yet.
+
+    These are new files beyond the limit, the newest ones: each takes memory until the commit. They stay in
+    level 0. Files of a level may overlap, so they need not be sorted together with older ones.
+    """
+    level = integers(files["level"])
+    new = np.flatnonzero(level == 0)
+    if len(new) <= options.max_files:
+        return np.arange(len(files))
+    oldest = new[np.argsort(integers(files["min_sequence"])[new], kind="stable")][: options.max_files]
+    rows: Numbers = np.sort(np.concatenate([np.flatnonzero(level != 0), oldest]))
+    return rows
 
 
 def rests(
