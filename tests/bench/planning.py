@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench.looks import Observer, Taken
 from bench.page import JAVA, ON_ONE_CORE, markdown
-from bench.process import Usage, measured, peak_bytes
 from infrastructure.oracle.client import Oracle, Table
 from support.invented.shape import REAL_DAY, Shape
 from support.invented.table import make_invented, orders
+from support.looks import Observer, Taken
+from support.process import Usage, measured, peak_bytes
 from support.runs import LITHIFY
 
 _WARM_SCANS = 4

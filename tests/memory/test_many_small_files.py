@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from bench.looks import Observer
 from infrastructure.oracle.client import Oracle
 from lithify.tables.paimon.options.table_options import ManifestOptions
 from support.cases import case
 from support.invented.append_table import CLUSTERED, AppendShape, make_append_table
+from support.looks import Observer
 from support.planned import run_without_data
 
 pytestmark = [pytest.mark.oracle, pytest.mark.timeout(1800)]

@@ -100,10 +100,14 @@ def test_the_latest_files_and_the_longest_age_are_within_the_calendar() -> None:
     """Metadata may state any creation time that is read, and the table any age."""
     options = read_options({"lithify.small-file-age": "1000000000 d"}, has_primary_key=False).packing
     assert options is not None
-    files = tuple(file(name, created=LATEST_MILLIS) for name in "ab")
+    latest = epoch_millis(MIDNIGHT) + options.leftover_millis
+    files = tuple(file(name, created=latest) for name in "ab")
     (row,) = judge(options, MIDNIGHT).figures(live_files([Bucket(path_of(b"", 0), files, 0)])).to_pylist()
     assert row["trigger"] is None
-    assert row["next_trigger"] == LATEST_MILLIS + options.leftover_millis
+    assert row["next_trigger"] == latest + options.leftover_millis
+    files = tuple(file(name, created=LATEST_MILLIS) for name in "ab")
+    (row,) = judge(options, MIDNIGHT).figures(live_files([Bucket(path_of(b"", 0), files, 0)])).to_pylist()
+    assert row["trigger"] == "OldSmallFiles", "the writer's clock was wrong"
     young = replace(options, leftover_millis=1)
     (row,) = (
         judge(young, datetime.max.replace(tzinfo=UTC))

@@ -1,4 +1,4 @@
-"""Looks at one table as an observing worker does, in a process of its own: `python -m bench.looks`.
+"""Looks at one table as an observing worker does, in a process of its own: `python -m support.looks`.
 
 It looks whenever it gets a line on standard input, and answers with a line of JSON: what the look took and
 how many files it found. The first look is a full one; the others know what the one before has found.
@@ -16,7 +16,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from bench.process import peak_bytes
 from infrastructure.oracle.client import Table
 from lithify.clock import SystemClock
 from lithify.controller.observing.answering import Answers
@@ -25,6 +24,7 @@ from lithify.tables.address import TableAddress
 from lithify.tables.io.reach import UNBOUNDED
 from lithify.tables.observation import Observation
 from lithify.tables.watching import ObservationRequest
+from support.process import peak_bytes
 
 _TESTS = Path(__file__).resolve().parents[1]
 
@@ -55,7 +55,7 @@ class Observer:
     """
 
     def __init__(self, table: Table, folder: Path) -> None:
-        command = [sys.executable, "-m", "bench.looks", str(table.warehouse), str(table.name), str(folder)]
+        command = [sys.executable, "-m", "support.looks", str(table.warehouse), str(table.name), str(folder)]
         self._process = subprocess.Popen(
             command, cwd=_TESTS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

@@ -1,7 +1,7 @@
 """What a process takes: it is run to its end by another one that is nearly empty.
 
 The kernel counts the memory of the process that starts a program as the program's own until it begins, so
-it is `python -m bench.process`, with the standard library alone, that starts it.
+it is `python -m support.process`, with the standard library alone, that starts it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def measured(command: Sequence[str]) -> Usage:
     Raises:
         CalledProcessError: it failed.
     """
-    starter = [sys.executable, "-S", "-m", "bench.process", *command]
+    starter = [sys.executable, "-S", "-m", "support.process", *command]
     found = subprocess.run(starter, cwd=_TESTS, check=True, stdout=subprocess.PIPE)
     return Usage(**json.loads(found.stdout))
 
