@@ -270,7 +270,7 @@ def test_filters_find_every_row_of_long_files(
 def test_nulls_are_found_beside_values_of_thousands_of_bytes(oracle: Oracle, tmp_path: Path) -> None:
     """Java leaves statistics of so long values out of Parquet files.
 
-    Where it infers how to shred variants, it takes null counts from there: -1, which is unknown. Ours are known.
+    Where it infers how to shred variants, it takes null counts from there: -1, for unknown. Ours are known.
     """
     table = Table(tmp_path / "ours", "db.t")
     columns = {"id": "INT NOT NULL", "v": "BYTES", "shredded": "VARIANT"}
