@@ -103,8 +103,9 @@ e2e: $(READY) ## The whole product on a node of its own: chart, S3, drivers and 
 	$(MAKE) oracle cluster objectstore helm images
 	$(MAKE) on-a-node
 
-fuzz: $(READY) oracle ## Play N random histories of tables from number SEED on against Java, and cut down what fails
-	$(BIN)/pytest --quiet -n $(WORKERS) --timeout 3600 tests/fuzz --histories $(N) --first $(SEED) --cut
+# Tables are in memory where there is some for that; those that pass are deleted at once.
+fuzz: $(READY) oracle ## Play N random histories of each kind of table from number SEED on against Java, and cut down what fails
+	$(if $(wildcard /dev/shm),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest --quiet -n $(WORKERS) $(SHARING) --timeout 3600 -o tmp_path_retention_policy=failed tests/fuzz --histories $(N) --first $(SEED) --cut
 
 bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each; or large ones (--planning, --commits)
 	cd tests && $(CURDIR)/$(BIN)/python -m bench $(ARGS)

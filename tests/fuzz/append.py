@@ -194,8 +194,15 @@ class AppendHistory:
     def _compare_indexes(
         self, indexed: IndexedTable, java: Table, pairs: Sequence[tuple[DataFile, DataFile]]
     ) -> None:
-        """Java finds all rows in our files, and skips as much of them as of its own."""
-        assert_same_indexes(pairs, indexed.types)
+        """Java finds all rows in our files, and skips as much of them as of its own.
+
+        Indexes are the same where rows have the same order, which nothing promises without a bucket.
+        """
+        if not indexed.asked_for:
+            return
+        ours, theirs = (self._oracle.read(each, in_order=True) for each in (self._table, java))
+        if ours == theirs:
+            assert_same_indexes(pairs, indexed.types)
         rows = self._oracle.read(self._table)
         filters = asks_of_indexes(Random(len(rows)), indexed, rows)
         assert_skipped_alike(self._oracle, (self._table, java), pairs, filters)

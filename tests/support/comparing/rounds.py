@@ -108,7 +108,8 @@ def assert_rounds_agree(oracle: Oracle, ours: Round, java: Round) -> None:
     """The same files are rewritten, moved and made, with the same rows in them and the same metadata.
 
     Java looks at the size of a file after every 1,000 rows only, so ours end elsewhere where files are
-    to be as small as that.
+    to be as small as that. No two small files of ours are neighbours, unless Java has as many: its own may be
+    large by bloom filters only.
     """
     is_plain = ours.target >= TARGET
     assert ours.removed == java.removed
@@ -117,7 +118,8 @@ def assert_rounds_agree(oracle: Oracle, ours: Round, java: Round) -> None:
     for of_ours, of_java in zip(groups(ours), groups(java), strict=True):
         assert outline(of_ours) == outline(of_java)
         assert not is_plain or abs(len(of_ours) - len(of_java)) <= 1
-        assert not any(is_small(a, ours.target) and is_small(b, ours.target) for a, b in pairwise(of_ours))
+        are_small = (is_small(a, ours.target) and is_small(b, ours.target) for a, b in pairwise(of_ours))
+        assert len(of_ours) <= len(of_java) or not any(are_small)
     if is_plain or len(ours.added) == len(java.added):
         for mine, theirs in zip(ours.added, java.added, strict=True):
             assert metadata(mine) == metadata(theirs, like=mine)
