@@ -18,6 +18,7 @@ from lithify.clock import SystemClock
 from lithify.rewriting.budget import Budget
 from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.options.table_options import read_options
+from support.comparing.bloom_filters import filters_of
 from support.data_files import Rows, target
 from support.joining import joining_from
 from support.manifests import schema
@@ -86,6 +87,44 @@ def test_columns_that_are_indexed_are_decoded(tmp_path: Path) -> None:
     task = replace(task, target=replace(task.target, indexes=indexes))
     with joining_from():
         assert assert_same(task).outputs.copied_bytes == 0
+
+
+def test_columns_with_filters_are_decoded(tmp_path: Path) -> None:
+    task = task_of(tmp_path, small_files(*SIZES), options={"parquet.bloom.filter.enabled": "true"})
+    with joining_from():
+        result = assert_same(task)
+    assert result.outputs.copied_bytes == 0
+    (file,) = outputs(task, result)
+    assert len(filters_of(file.path)) == len(filters_of(task.files[0].path)) > 0
+
+
+def test_texts_that_have_a_dictionary_in_one_file_only_are_decoded(tmp_path: Path) -> None:
+    files = [
+        [[{**row, "name": f"{row['id']}" if is_distinct else "same"} for row in rows] for rows in file]
+        for file, is_distinct in zip(small_files(*SIZES), (False, True, False), strict=True)
+    ]
+    task = task_of(tmp_path, files)
+    has_dictionary = [
+        pq.read_metadata(file.path).row_group(0).column(1).has_dictionary_page for file in task.files
+    ]
+    assert has_dictionary == [True, False, True]
+    with joining_from():
+        assert assert_same(task).outputs.copied_bytes == bytes_of(task, 0)
+
+
+@pytest.mark.parametrize("has_dictionary", [True, False])
+def test_dictionaries_of_nested_texts_hide_their_size(tmp_path: Path, *, has_dictionary: bool) -> None:
+    keyed = schema([("id", "INT"), ("words", {"type": "ARRAY", "element": "STRING"})], [])
+    files = [
+        [
+            [{"id": each["id"], "words": ["word" if has_dictionary else f"{each['id']}"]} for each in rows]
+            for rows in file
+        ]
+        for file in small_files(*SIZES)
+    ]
+    task = task_of(tmp_path, files, keyed)
+    with joining_from():
+        assert (assert_same(task).outputs.copied_bytes == 0) == has_dictionary
 
 
 def test_all_columns_may_be_joined(tmp_path: Path) -> None:

@@ -250,9 +250,9 @@ def _values_per_check(leaves: Sequence[Leaf], page: int) -> int:
 def _with_whole_dictionaries(rows: pa.Table) -> pa.Table:
     """Makes one chunk of each column with a dictionary, of which no bounds are taken that no value has.
 
-    For the bounds of each chunk, Arrow looks for the entries that its rows refer to, which takes a fifth of
-    the time of encoding. It counts null as one of them, and if that makes as many as there are, it takes
-    bounds from all of them.
+    For the bounds of each chunk, Arrow looks for the entries that its rows refer to, which takes a third of
+    the time of encoding; in one chunk it takes less. It counts null as one of them, and if that makes as many
+    as there are, it takes bounds from all of them.
     """
     for number, column in enumerate(rows.columns):
         if pa.types.is_dictionary(column.type) and (column.null_count or column.num_chunks > 1):

@@ -57,7 +57,7 @@ class FileJoiner:
         self._most_decoded = budget.row_group
         self._schema = target.schema
         limit = max(SMALLEST_COPIED, target.options.target_size // _GROUPS_PER_FILE)
-        self._most = min(limit, target.options.unit_size or limit)
+        self._most = min(limit, target.options.unit_size or limit, budget.row_group)
         paged = paged_columns(like.footer.metadata)
         self._columns = [each for each in paged if each.schema.path not in target.indexes.columns]
 

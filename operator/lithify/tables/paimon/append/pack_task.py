@@ -1,6 +1,7 @@
 """One task: writes the rows of some files, one file after the other, into larger ones.
 
-Row groups that are large enough are copied, everything else is decoded and encoded (`file_parts`).
+Row groups that are large enough are copied (`file_parts`), pages of small files are joined where that pays
+(`joined_files`), everything else is decoded and encoded.
 Made by `planning`, shipped to an executor by a runner, run there. The result holds no rows. Failures are
 handled as those of `compaction.task_running`.
 """
@@ -82,18 +83,13 @@ class _Packing:
         return TaskOutputs(data=data, copied_bytes=self._copied_bytes)
 
     def _rows(self) -> Iterator[pa.RecordBatch | CopiedGroup | JoinedGroup]:
-        """The rows of the files in order, and the row groups that are copied."""
-        files, target = self._task.files, self._files.target
-        row_groups = RowGroups.of(files, self._reading(()), target)
+        """The rows of the files in order, and the row groups that are copied or joined."""
+        files = self._task.files
+        row_groups = RowGroups.of(files, self._reading(()), self._files.target)
         parts = [*(map(FilePart.whole, files) if row_groups is None else row_groups.parts_of(files))]
         self._to_come = sum(part.bytes for part in parts)
         reading = self._reading([*dict.fromkeys(part.file for part in parts if not part.is_copied)])
-        joiner = (
-            None if row_groups is None else FileJoiner(reading, target, row_groups.like, self._task.budget)
-        )
-        whole = [part.file for part in parts if part.is_decoded_whole]
-        if joiner is None or not joiner.can_join_any(whole):
-            joiner = None
+        joiner = None if row_groups is None else self._joiner(reading, row_groups.like, parts)
         if row_groups is not None and (joiner is not None or any(part.is_copied for part in parts)):
             self._like = row_groups.like
         for is_whole, alike in groupby(parts, lambda part: part.is_decoded_whole):
@@ -105,6 +101,12 @@ class _Packing:
                     yield from self._copied(part, row_groups)
                 else:
                     yield from self._decoded(part, reading)
+
+    def _joiner(self, reading: Reading, like: RowGroupSource, parts: Sequence[FilePart]) -> FileJoiner | None:
+        """What joins small files, None if there are none whose pages can be joined."""
+        joiner = FileJoiner(reading, self._files.target, like, self._task.budget)
+        whole = [part.file for part in parts if part.is_decoded_whole]
+        return joiner if joiner.can_join_any(whole) else None
 
     def _joined(
         self, files: Sequence[InputFile], joiner: FileJoiner, reading: Reading

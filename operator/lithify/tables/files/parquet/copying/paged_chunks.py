@@ -1,6 +1,6 @@
 """Column chunks that consist of the pages of smaller ones, which are neither decoded nor decompressed.
 
-Called by `joined_group`, which encodes the columns that cannot be joined like this. A page stays as it is;
+Called by `small_files`; columns that cannot be joined like this are encoded again. A page stays as it is;
 the metadata, the statistics and the page index of the new chunk are those of all its pages.
 """
 
@@ -67,11 +67,6 @@ class PagedChunk:
     data: pa.Buffer
     pages: tuple[Page, ...]
     index: PageIndex
-
-    @property
-    def bytes(self) -> int:
-        """Encoded bytes."""
-        return int(self.data.size)
 
 
 @dataclass(frozen=True, slots=True)
