@@ -92,9 +92,7 @@ class _Draw:
                 self._options.pop("rowkind.field", None)
             # Retractions leave nulls, which Java cannot write where there must be none.
             values = {name: kind.removesuffix(" NOT NULL") for name, kind in values.items()}
-        expiry = Random(f"expiry of {self._seed}")
-        if expiry.random() < _EXPIRING:
-            self._options.update(draw_expiry(expiry, self._columns))
+        self._expire()
         self._options.update(self._vectors([*key.values()]))
         if "rowkind.field" in self._options:
             values["kind"] = "STRING"
@@ -134,6 +132,14 @@ class _Draw:
         self._options.update(producer)
         details, kinds = Random(f"changelog files of {self._seed}"), [*key.values(), *values.values()]
         self._options.update(draw_details(details, self._options, self._formats, kinds, steps))
+
+    def _expire(self) -> None:
+        """Lets rows expire; Java does not see which files have such rows if statistics are dropped."""
+        expiry = Random(f"expiry of {self._seed}")
+        if expiry.random() < _EXPIRING:
+            self._options.update(draw_expiry(expiry, self._columns))
+        if expires(self._options):
+            self._options.pop("manifest.delete-file-drop-stats", None)
 
     def _postpone(self, moving: Sequence[str]) -> bool:
         """Whether compactions choose the buckets of rows; drawn apart, too.

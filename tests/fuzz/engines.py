@@ -111,13 +111,19 @@ def is_stable(options: Mapping[str, str]) -> bool:
     """Whether readers see the same before and after a compaction, whatever it takes in.
 
     Readers of first-row, or of tables with deletion vectors, see nothing of level 0, and no reader sees
-    postponed rows. Partial updates with deletes or functions are not associative: what a compaction of some
-    files leaves adds up to something else, with Java as well. Readers see rows that are due to expire.
+    postponed rows. Readers see rows that are due to expire.
     """
     if expires(options) or options.get("deletion-vectors.enabled") == "true" or options["bucket"] == "-2":
         return False
     engine = options.get("merge-engine", DEDUPLICATE)
-    if engine == PARTIAL_UPDATE:
-        has_functions = any(name.endswith(".aggregate-function") for name in options)
-        return not has_functions and not takes_deletes(options)
-    return engine == DEDUPLICATE
+    return engine == DEDUPLICATE or (engine == PARTIAL_UPDATE and is_associative(options))
+
+
+def is_associative(options: Mapping[str, str]) -> bool:
+    """Whether a partial update does not depend on which records are merged with each other first.
+
+    With deletes, functions or a sequence field it does: what a compaction of some files leaves adds up to
+    something else, with Java as well. A merged record has values of several, and one place in the order.
+    """
+    has_functions = any(name.endswith(".aggregate-function") for name in options)
+    return not has_functions and not takes_deletes(options) and "sequence.field" not in options

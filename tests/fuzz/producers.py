@@ -27,6 +27,8 @@ _WHENEVER: Mapping[str, Sequence[str]] = {
 """They tell writers and the operator when to compact; a compaction does not depend on them."""
 PRODUCERS_WITH_VECTORS: Sequence[str] = ("input", "lookup")
 """Those that Lithify supports in tables with deletion vectors."""
+_TRIGGER = "num-sorted-run.compaction-trigger"
+"""One less than the number of levels, where a table does not state that."""
 _NOT_COMPARED = ("MAP", "MULTISET", "VARIANT")
 _NO_KEYS = ("BYTES", "BINARY", "VARBINARY")
 _NOT_LOOKED_UP = ("VARIANT", "VECTOR", "MULTISET")
@@ -48,7 +50,8 @@ def draw_producer(
     """
     changes = _changes(steps)
     set_later = {change["set_option"][0] for change in changes if "set_option" in change}
-    if random.random() < 0.5 or set_later & {*IGNORE, "num-levels"} or {*options} & {*IGNORE}:
+    loses_levels = set_later & {"num-levels", *([] if "num-levels" in options else [_TRIGGER])}
+    if random.random() < 0.5 or loses_levels or set_later & {*IGNORE} or {*options} & {*IGNORE}:
         return {}
     same_columns = _keeps_columns(steps)
     kinds = [*key.values(), *values.values(), *_later_kinds(changes)]

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from random import Random
 
+from fuzz.engines import PARTIAL_UPDATE, is_associative
 from fuzz.expiring import expires
 from fuzz.history import (
     Alter,
@@ -108,11 +109,14 @@ def is_replayable(history: History) -> bool:
 
     An overwrite changes rows, and a rollback takes changes back, without an event. Columns that are not
     compared may be old, and rows that expire are not deleted. The top level of some compactions of Java is
-    lower than that of the table, so that a later one takes its rows for new.
+    lower than that of the table, so that a later one takes its rows for new. Readers merge the rows of a
+    partial update once more, which changes them where it is not associative, with Java alone as well.
     """
     options, steps = history.options, with_beside(history.steps)
     is_logged = options.get("changelog-producer") in ("lookup", "full-compaction")
     if not is_logged or _IGNORED in options or expires(options):
+        return False
+    if options.get("merge-engine") == PARTIAL_UPDATE and not is_associative(options):
         return False
     if any(isinstance(step, Rescale | RollBack | Branch | JavaCompacts) for step in steps):
         return False
