@@ -29,7 +29,7 @@ class Columns:
     def __init__(self, random: Random, atoms: Sequence[str], formats: Sequence[str]) -> None:
         self._random = random
         self._atoms = atoms
-        self._only_parquet = [*formats] == ["parquet"]
+        self._has_multisets = [*formats] == ["parquet"]
         self._only_avro = [*formats] == ["avro"]
         # What becomes a CHAR is padded; Java trims it again as soon as it stands in an ORC file.
         self._never = ("CHAR(4)",) if "orc" in formats else ()
@@ -52,6 +52,10 @@ class Columns:
         self.now[name] = Atom(kind) if kind else self._type()
         return name
 
+    def add_no_multisets(self) -> None:
+        """From here on: Java's writers of Avro files know only some."""
+        self._has_multisets = False
+
     def _fresh(self) -> str:
         self._names += 1
         return self._name.format(self._names)
@@ -66,7 +70,7 @@ class Columns:
             return Array(self._part(depth + 1))
         if draw < 0.9:
             key = self._random.choice(["STRING", "INT NOT NULL", "DATE"])
-            if self._only_parquet and self._random.random() < 0.2:
+            if self._has_multisets and self._random.random() < 0.2:
                 return Atom(f"MULTISET<{key}>")
             return Map(key, self._part(depth + 1))
         fields = (self._fresh().replace(" ", "") for _ in range(self._random.randint(1, 3)))

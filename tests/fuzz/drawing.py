@@ -144,12 +144,15 @@ class _Draw:
     def _postpone(self, moving: Sequence[str]) -> bool:
         """Whether compactions choose the buckets of rows; drawn apart, too.
 
-        Java's write buffer, which moves them, ignores `sequence.field.sort-order`.
+        Java's write buffer, which moves them, ignores `sequence.field.sort-order`. Rows wait in Avro files,
+        into which Java cannot write all multisets.
         """
         random = Random(f"postponed buckets of {self._seed}")
         descends = self._options.get("sequence.field.sort-order") == "descending"
-        if moving or descends or VECTORS in self._options or random.random() >= _POSTPONED:
+        is_held = not any("MULTISET" in str(kind) for kind in self._columns.now.values())
+        if moving or descends or VECTORS in self._options or random.random() >= _POSTPONED or not is_held:
             return False
+        self._columns.add_no_multisets()
         self._options = draw_postponed(random, self._options)
         return True
 

@@ -51,7 +51,10 @@ class Java:
         self._oracle = oracle
         self._memory = memory
         self._outside = outside
-        self._keys = draw_keys(Random(history.seed), history, history.key_values)
+        keys = draw_keys(Random(history.seed), history, history.key_values)
+        # Java reads a batch of an ORC file that has only zeros as if all had the sign of the first.
+        positives = dict.fromkeys(tuple(map(positive, key)) for key in keys)
+        self._keys = [*positives] if history.has_orc else keys
         self.left: set[str] = set()
 
     def create(self, table: Table) -> None:
@@ -149,7 +152,6 @@ class Java:
         random, now = Random(step.seed), self.now(table)
         values = values_of(self._oracle, table, now)
         if self._history.has_orc:
-            # Java reads a batch of an ORC file that has only zeros as if all had the sign of the first.
             values = {name: _positive(value) for name, value in values.items()}
         rows = [draw_row(random, now, self._keys, values, step.deletes) for _ in range(step.rows)]
         rows = [*with_moves(random, rows, now, [*values])] if now.moving else rows
