@@ -148,7 +148,7 @@ class Steps:
 
     def _compact(self) -> Compact:
         random = self._random
-        return Compact(
+        drawn = Compact(
             full=random.random() < 0.4,
             budget=random.choice(_BUDGETS),
             task_bytes=random.choice([None, None, 1, 4000]),
@@ -156,6 +156,9 @@ class Steps:
             beside=tuple(self._beside()) if random.random() < 0.3 else (),
             early=random.random() < 0.3,
         )
+        # The snapshots that are taken back would be some of ours if we had committed before.
+        rolls_back = any(isinstance(other, RollBack) for other in drawn.beside)
+        return replace(drawn, step_bytes=None) if rolls_back else drawn
 
     def _beside(self) -> list[Beside]:
         random = self._random
