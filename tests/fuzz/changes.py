@@ -56,6 +56,10 @@ class Columns:
         """From here on: Java's writers of Avro files know only some."""
         self._has_multisets = False
 
+    def add_only_what_lookups_take(self) -> None:
+        """From here on."""
+        self._has_multisets = self._only_avro = False
+
     def _fresh(self) -> str:
         self._names += 1
         return self._name.format(self._names)

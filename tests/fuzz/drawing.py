@@ -14,7 +14,7 @@ from fuzz.indexes import INDEXED, Indexes
 from fuzz.merging import REMOVE, draw_aggregation, draw_late_functions
 from fuzz.options import FORMATS, VECTORS, draw_of_columns, draw_options, draw_shredded
 from fuzz.postponing import draw_postponed
-from fuzz.producers import draw_details, draw_producer
+from fuzz.producers import NOT_LOOKED_UP, draw_details, draw_producer
 from fuzz.steps import Steps
 from fuzz.streaming import draw_readers
 from fuzz.types import Atom
@@ -159,13 +159,17 @@ class _Draw:
     def _vectors(self, key: Sequence[str]) -> dict[str, str]:
         """Options of a table with deletion vectors, drawn apart, too.
 
-        Java cannot look up keys of bytes, nor rows that expire.
+        Java cannot look up keys of bytes, rows that expire and, where rows are merged, some of their values.
         """
         random = Random(f"deletion vectors of {self._seed}")
         is_allowed = self._engine != FIRST_ROW and not expires(self._options)
         has_bytes = any(kind.startswith(_NO_PARTITION) for kind in key)
+        if "merge-engine" in self._options:
+            is_allowed &= not any(str(each).startswith(NOT_LOOKED_UP) for each in self._columns.now.values())
         if not is_allowed or has_bytes or random.random() >= _MARKED:
             return {}
+        if "merge-engine" in self._options:
+            self._columns.add_only_what_lookups_take()
         return {
             VECTORS: "true",
             "write-only": "true",

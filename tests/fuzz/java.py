@@ -27,6 +27,7 @@ from fuzz.postponing import is_waiting, real_buckets
 from fuzz.streaming import Kept, is_decoupled
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
+from lithify.tables.paimon.file_indexes.model import SUFFIX
 from support.comparing.rows import Value, create, draw_keys, draw_row, positive, values_of
 from support.tables import expire, stray_files
 
@@ -102,12 +103,16 @@ class Java:
         self._oracle.manager_round(table, full=full, commit=True, options=buckets)
 
     def _expire(self, table: Table) -> None:
+        before = stray_files(self._oracle, table)
         if is_decoupled(self.now(table).options):
             kept = Kept(self._oracle, table)
             expire(self._oracle, table, outlived_by=_CHANGELOGS)
             kept.check()
         else:
             expire(self._oracle, table)
+        # Java deletes a changelog file, and leaves the index beside it.
+        left = stray_files(self._oracle, table) - before
+        self.left |= {name for name in left if name.endswith(SUFFIX)}
         self._memory.forget_snapshots()
 
     def _roll_back(self, table: Table, by: int) -> None:

@@ -31,7 +31,7 @@ _TRIGGER = "num-sorted-run.compaction-trigger"
 """One less than the number of levels, where a table does not state that."""
 _NOT_COMPARED = ("MAP", "MULTISET", "VARIANT")
 _NO_KEYS = ("BYTES", "BINARY", "VARBINARY")
-_NOT_LOOKED_UP = ("VARIANT", "VECTOR", "MULTISET")
+NOT_LOOKED_UP = ("VARIANT", "VECTOR", "MULTISET")
 """Types that Java's lookups do not take, in keys or at all."""
 
 
@@ -56,7 +56,7 @@ def draw_producer(
     same_columns = _keeps_columns(steps)
     kinds = [*key.values(), *values.values(), *_later_kinds(changes)]
     has_lookups = not any(
-        [kind.startswith(_NOT_LOOKED_UP) for kind in kinds]
+        [kind.startswith(NOT_LOOKED_UP) for kind in kinds]
         + [kind.startswith(_NO_KEYS) for kind in key.values()]
     )
     engine = options.get("merge-engine")

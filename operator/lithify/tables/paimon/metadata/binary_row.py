@@ -57,14 +57,24 @@ def decode_row(data: bytes, types: Sequence[ColumnType]) -> tuple[Raw, ...]:
         raise ValueError(f"a row in it is cut off ({error})") from error
 
 
-def encode_row(values: Sequence[Raw], types: Sequence[ColumnType]) -> bytes:
-    """Encodes a row as Java's BinaryRowWriter does."""
+def encode_row(values: Sequence[Raw], types: Sequence[ColumnType], *, is_projected: bool = False) -> bytes:
+    """Encodes a row as Java's BinaryRowWriter does.
+
+    Args:
+        values: the fields.
+        types: their types.
+        is_projected: whether Java's generated projections write the row. They reserve the space of nulls in
+            the tail for later, which only shows in hash codes.
+    """
     nulls = _null_bytes(len(types))
     slots = bytearray(nulls + 8 * len(types))
     tail = bytearray()
     for field, (value, column) in enumerate(zip(values, types, strict=True)):
         if value is None:
             slots[(field + 8) // 8] |= 1 << ((field + 8) % 8)
+            if is_projected and (space := _space_of(column)):
+                slots[nulls + 8 * field : nulls + 8 * field + 8] = _pointer(len(slots) + len(tail), 0)
+                tail += bytes(space)
         else:
             slot, extra = _encode(value, column, len(slots) + len(tail))
             slots[nulls + 8 * field : nulls + 8 * field + len(slot)] = slot
@@ -85,6 +95,13 @@ def order_key(data: bytes, types: Sequence[ColumnType], names: Sequence[str] = (
         raise CorruptTable("a data file", f"its key bounds cannot be read ({error})") from error
     columns = zip(values, types, names or [""] * len(types), strict=True)
     return encode_key([part for value, column, name in columns for part in order_parts(column, value, name)])
+
+
+def _space_of(column: ColumnType) -> int:
+    """Bytes of a value in the tail, where all values of the type take as many; else 0."""
+    if column.is_wide_decimal:
+        return _DECIMAL_BYTES
+    return 8 if column.is_timestamp and column.precision > 3 else 0
 
 
 def _null_bytes(fields: int) -> int:

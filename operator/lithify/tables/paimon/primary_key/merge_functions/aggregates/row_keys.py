@@ -44,10 +44,10 @@ class RowKey:
         """
         _, first, numbers = np.unique(codes[places], return_index=True, return_inverse=True)
         parts = [rows.field(number).take(pa.array(places[first])) for number in self.numbers]
-        encoded = [
-            encode_row([_raw(*each, row) for each in zip(self.types, parts, strict=True)], self.types)
-            for row in range(len(first))
+        keys = [
+            [_raw(*each, row) for each in zip(self.types, parts, strict=True)] for row in range(len(first))
         ]
+        encoded = [encode_row(key, self.types, is_projected=True) for key in keys]
         hashes = byte_hashes(pa.array([each[_ARITY_BYTES:] for each in encoded], pa.large_binary()))
         return hashes[numbers]
 
