@@ -9,10 +9,9 @@ those of a few rows are large enough there.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -40,7 +39,7 @@ from support.races import Meanwhile
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
 
-AGED = timedelta(hours=2)
+_AGED: Mapping[str, str] = {"lithify.small-file-age": "1 ms"}
 MOST_IDS = 1 << 30
 
 
@@ -152,12 +151,12 @@ class AppendHistory:
     def _compact(self) -> None:
         oracle, full = self._oracle, self._random.random() < 0.4
         before, rows = oracle.files(self._table), self._read()
-        aged = self._random.choice([timedelta(), AGED])
+        aged = self._random.choice([{}, _AGED])
         # In a bucket Java compacts twice, and cannot commit what it has compacted in between.
         alike = self._is_clustered or not (self._is_ordered or full or aged)
         indexed = IndexedTable.of(oracle.schema(self._table))
         java = copy_of(self._table, self._folder / "java") if alike or indexed.asked_for else None
-        status = self._run(full=full, shift=aged)
+        status = self._run(full=full, options=aged)
         self.compactions += status == "Compacted"
         assert self._read() == rows
         ours = oracle.files(self._table)

@@ -23,6 +23,7 @@ from fuzz.history import (
 )
 from fuzz.memory import Memory
 from fuzz.moving import bucket_of, with_moves
+from fuzz.outside import Outside
 from fuzz.postponing import is_waiting, real_buckets
 from fuzz.streaming import Kept, is_decoupled
 from infrastructure.oracle.client import Oracle, Table
@@ -147,10 +148,12 @@ class Java:
         if not step.overwrites:
             self._oracle.write(table, rows, **how)
             return
-        before = stray_files(self._oracle, table)
+        before, outside = stray_files(self._oracle, table), Outside(self._outside)
+        known = outside.files
         self._oracle.write(table, rows, **how)
         # An overwrite commits no changelog, and leaves the files of it that were written.
         self.left |= stray_files(self._oracle, table) - before
+        self.left |= {path.name for path in outside.strays(self._oracle, table, known)}
 
     def _rows(self, table: Table, step: Write) -> tuple[list[Row], list[int]]:
         """Rows, and the bucket of each in a table whose rows move."""
