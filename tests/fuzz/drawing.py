@@ -164,11 +164,12 @@ class _Draw:
         random = Random(f"deletion vectors of {self._seed}")
         is_allowed = self._engine != FIRST_ROW and not expires(self._options)
         has_bytes = any(kind.startswith(_NO_PARTITION) for kind in key)
-        if "merge-engine" in self._options:
+        merges = "merge-engine" in self._options or "sequence.field" in self._options
+        if merges:
             is_allowed &= not any(str(each).startswith(NOT_LOOKED_UP) for each in self._columns.now.values())
         if not is_allowed or has_bytes or random.random() >= _MARKED:
             return {}
-        if "merge-engine" in self._options:
+        if merges:
             self._columns.add_only_what_lookups_take()
         return {
             VECTORS: "true",

@@ -32,6 +32,7 @@ from lithify.tables.paimon.file_indexes.model import SUFFIX
 from support.comparing.rows import Value, create, draw_keys, draw_row, positive, values_of
 from support.tables import expire, stray_files
 
+_TRIGGER = "num-sorted-run.compaction-trigger"
 _CHANGELOGS = 1000
 
 
@@ -71,6 +72,13 @@ class Java:
         kinds = self._history.key.values()
         return replace(self._history, key=dict(zip(key, kinds, strict=True)), options=schema["options"])
 
+    def _levels(self, table: Table) -> dict[str, str]:
+        """The table's number of levels: with others, a full compaction would write no changelog later."""
+        options = self.now(table).options
+        if options.get("changelog-producer") != "full-compaction":
+            return {}
+        return {"num-levels": options.get("num-levels", str(int(options.get(_TRIGGER, "5")) + 1))}
+
     def take(self, table: Table, step: Beside) -> None:
         """Takes a step."""
         oracle = self._oracle
@@ -78,7 +86,7 @@ class Java:
             case Write():
                 self._write(table, step)
             case JavaCompacts(full):
-                self.compact(table, {"num-sorted-run.compaction-trigger": "3"}, full=full)
+                self.compact(table, {_TRIGGER: "3", **self._levels(table)}, full=full)
             case Alter(changes):
                 self._alter(table, changes)
             case Rescale(buckets, write):

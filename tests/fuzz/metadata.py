@@ -32,8 +32,10 @@ def standing(oracle: Oracle, table: Table, *, with_manifests: bool) -> dict[str,
     if not snapshots:
         return {}
     newest = max(snapshots, key=lambda snapshot: int(snapshot["id"]))
-    # Java keeps an index file of deletion vectors in which none is left.
-    files = [file for file in oracle.index_files(table) if file.type == "HASH" or file.deletion_vectors]
+    # Java keeps an index file of deletion vectors in which none is left, or one of a file that is gone.
+    live = {file.name for file in oracle.files(table)}
+    indexes = oracle.index_files(table)
+    files = [file for file in indexes if file.type == "HASH" or live & {*file.deletion_vectors}]
     index = [(str(file.partition), file.bucket, sorted(file.hashes)) for file in files]
     said = newest.get("properties") or {}
     delta = oracle.manifests(table)["delta"] if with_manifests else []

@@ -91,6 +91,10 @@ class _Play:
                 self._oracle.consume(self._table, CONSUMER, plans)
             case Tag():
                 self._memory.tag()
+            case Branch() if not self._oracle.snapshots(self._main):
+                pass  # Java ignored all that was written
+            case FastForward() if self._table == self._main:
+                pass
             case Branch():
                 self._oracle.create_tag(self._main, "tag")
                 self._oracle.create_branch(self._main, "branch", "tag")
