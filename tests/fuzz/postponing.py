@@ -34,6 +34,7 @@ def draw_postponed(random: Random, options: Mapping[str, str]) -> dict[str, str]
     kept = {name: value for name, value in options.items() if name not in _NOT_ALLOWED}
     if kept.get("file.compression") not in _CODECS:
         kept.pop("file.compression", None)
+    kept.pop("file.compression.per.level", None)
     return {**kept, "bucket": "-2", BUCKETS: random.choice(["1", "2", "3"])}
 
 
