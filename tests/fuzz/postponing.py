@@ -23,7 +23,11 @@ from support.tables import copy_of
 BUCKETS = "postpone.default-bucket-num"
 _CODECS = ("zstd", "snappy")
 """Those that every format has."""
-_NOT_ALLOWED = ("dynamic-bucket.target-row-num", "write.sequence-number-init-mode")
+_NOT_ALLOWED = (
+    "dynamic-bucket.target-row-num",
+    "write.sequence-number-init-mode",
+    "file.compression.per.level",
+)
 
 
 def draw_postponed(random: Random, options: Mapping[str, str]) -> dict[str, str]:
@@ -31,10 +35,9 @@ def draw_postponed(random: Random, options: Mapping[str, str]) -> dict[str, str]
 
     Java's writers write rows without a bucket to Avro files, in the codec of the table's files.
     """
-    kept = {name: value for name, value in options.items() if name not in _NOT_ALLOWED}
+    kept = {name: value for name, value in options.items() if not name.startswith(_NOT_ALLOWED)}
     if kept.get("file.compression") not in _CODECS:
         kept.pop("file.compression", None)
-    kept.pop("file.compression.per.level", None)
     return {**kept, "bucket": "-2", BUCKETS: random.choice(["1", "2", "3"])}
 
 
