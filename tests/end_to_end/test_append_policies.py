@@ -1,4 +1,4 @@
-"""Append tables under a policy: why they are due, with numbers, and what becomes of their rows."""
+"""A policy compacts append tables: WHY says with numbers why they are due, and their rows stay right."""
 
 from __future__ import annotations
 

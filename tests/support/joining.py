@@ -12,7 +12,7 @@ from lithify.tables.paimon.append import file_parts, joined_files
 
 @contextmanager
 def joining_from(page: int = 1, group: int = 1, joined: int = 1) -> Iterator[None]:
-    """Pages are joined from this number of bytes on, in row groups of at least so many.
+    """Lowers the sizes from which pages of small files are joined.
 
     Args:
         page: uncompressed bytes of a column's average page.

@@ -44,9 +44,12 @@ class Taken:
 
 
 def run_without_data(table: Table, *, commit: bool = True, at_once: int = MOST_FILES) -> Taken:
-    """Runs a full compaction whose tasks do nothing, with so many files in a plan.
+    """Runs a full compaction whose tasks do nothing.
 
-    Without `commit` it ends before its first task.
+    Args:
+        table: the table.
+        commit: whether it commits; otherwise it ends before its first task.
+        at_once: number of files above which a plan takes no more buckets.
     """
     words = [f"--at-once={at_once}", *([] if commit else ["--plan-only"])]
     command = [sys.executable, "-m", "support.planned", str(table.warehouse), str(table.name), *words]

@@ -74,7 +74,7 @@ class ChangelogSpec:
         kinds: the kinds of changes; None if new records go to the changelog with their own kind.
         compared: columns in which a record must differ from the previous one for an update to be recorded;
             None if every update is recorded.
-        rebuilt: columns of lists that the merge function makes anew even if nothing is added.
+        rebuilt: list columns of which the merge function always returns a new list, even an equal one.
         ordered_by: by column, those in one of which a record needs a value, or its list does not count.
     """
 

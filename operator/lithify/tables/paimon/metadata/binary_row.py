@@ -101,7 +101,12 @@ def _space_of(column: ColumnType) -> int:
     """Bytes of a value in the tail, where all values of the type take as many; else 0."""
     if column.is_wide_decimal:
         return _DECIMAL_BYTES
-    return 8 if column.is_timestamp and column.precision > 3 else 0
+    return 8 if _is_wide_timestamp(column) else 0
+
+
+def _is_wide_timestamp(column: ColumnType) -> bool:
+    """Whether milliseconds are in the tail, because the slot has the rest of the time."""
+    return column.is_timestamp and column.precision > 3
 
 
 def _null_bytes(fields: int) -> int:
@@ -121,7 +126,7 @@ def _decode(row: bytes, at: int, column: ColumnType) -> Raw:
         if length > _DECIMAL_BYTES:
             raise ValueError(f"a decimal in it has {length} bytes")
         return int.from_bytes(_tail(row, slot, length), "big", signed=True)
-    if column.is_timestamp and column.precision > 3:
+    if _is_wide_timestamp(column):
         (millis,) = struct.unpack("<q", _tail(row, slot, 8))
         nanos = slot & 0xFFFF_FFFF
         return int(millis) * 1_000_000 + nanos if column.is_nanos else int(millis) * 1000 + nanos // 1000
@@ -153,7 +158,7 @@ def _encode(value: int | float | bytes, column: ColumnType, end: int) -> tuple[b
     if column.is_wide_decimal:
         unscaled = _big_integer(int(value))
         return _pointer(end, len(unscaled)), unscaled.ljust(16, b"\x00")
-    if column.is_timestamp and column.precision > 3:
+    if _is_wide_timestamp(column):
         millis, nanos = divmod(int(value) * (1 if column.is_nanos else 1000), 1_000_000)
         return _pointer(end, nanos), struct.pack("<q", millis)
     if column.is_float:

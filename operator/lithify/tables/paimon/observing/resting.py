@@ -53,7 +53,7 @@ def interval_fires(statistics: pa.Table, policy: MergeTreeOptions, now: datetime
 
 
 def _interval_ends(statistics: pa.Table, options: UniversalOptions, now: datetime) -> pa.Array:
-    """As `interval_fires`, whoever compacts the bucket."""
+    """Like `interval_fires`, but also for buckets that writers compact."""
     interval = options.early_full.interval_millis
     if interval is None:
         return pa.nulls(len(statistics), pa.int64())

@@ -64,7 +64,7 @@ def changelog_of_rewrite(
 
 
 def _rebuilt(schema: Schema) -> frozenset[str]:
-    """The arrays that Paimon makes anew in every merge: those without duplicates."""
+    """The array columns without duplicates: Paimon collects them into a new array in every merge."""
     names = (column.name for column in schema.columns if column.type.root == "ARRAY")
     return frozenset(name for name in names if field_options(schema.options, name).distinct)
 
