@@ -2,62 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from infrastructure.oracle.arguments import Filter
 from infrastructure.oracle.client import Oracle
-from infrastructure.oracle.model import DataFile, Table
+from infrastructure.oracle.model import Table
+from support.comparing import typed_append
 from support.comparing.rounds import metadata
+from support.comparing.typed_append import (
+    FILTERS,
+    IN_A_BUCKET,
+    INDEXES,
+    ROWS,
+    STATS,
+    VALUES,
+    append,
+    in_order,
+    rows_by_question,
+)
 from support.copying import copying_from
 from support.runs import clean_up, run_inline, start
 from support.tables import copy_of, stray_files
 
 pytestmark = pytest.mark.oracle
 
-COMMITS, ROWS = 6, 3_000
-COLUMNS = {
-    "id": "BIGINT",
-    "text": "STRING",
-    "city": "STRING",
-    "ratio": "DOUBLE",
-    "share": "FLOAT",
-    "money": "DECIMAL(12, 2)",
-    "large": "DECIMAL(30, 4)",
-    "day": "DATE",
-    "moment": "TIMESTAMP(6)",
-    "instant": "TIMESTAMP(3) WITH LOCAL TIME ZONE",
-    "flag": "BOOLEAN",
-    "small": "SMALLINT",
-    "raw": "BYTES",
-    "tags": "ARRAY<INT>",
-    "spot": "ROW<x INT, y STRING>",
-}
-VALUES: dict[str, dict[str, Any]] = {
-    "id": {"kind": "random", "min": 0, "max": 1 << 40, "nulls": 0.1},
-    "text": {"kind": "random", "min": 0, "max": 60, "nulls": 0.1},
-    "city": {"kind": "low", "values": 9, "prefix": "city-"},
-    "tags": {"kind": "nested", "items": 2, "of": {"kind": "low", "values": 9}},
-    "spot": {"kind": "nested", "of": {"kind": "low", "values": 9}},
-}
-FILTERS: list[Filter] = [
-    {"column": "id", "op": "greater_than", "literal": 1 << 39},
-    {"column": "city", "op": "equal", "literal": "city-000000000003"},
-    {"column": "text", "op": "starts_with", "literal": "b"},
-    {"column": "ratio", "op": "greater_than", "literal": 1e5},
-    {"column": "money", "op": "less_than", "literal": "12.00"},
-]
-IN_A_BUCKET = {"bucket": "1", "bucket-key": "id"}
-STATS = {"metadata.stats-mode": "full", "metadata.stats-dense-store": "false"}
-INDEXES = {"file-index.bloom-filter.columns": "id", "file-index.bitmap.columns": "city"}
-INDEXED: list[Filter] = [
-    {"column": "id", "op": "equal", "literal": -7},
-    {"column": "city", "op": "equal", "literal": "city-000000000003"},
-    {"column": "city", "op": "equal", "literal": "none"},
-]
 SMALL_GROUPS = {"parquet.block.size": "100000", "parquet.page.size": "10000"}
 
 
@@ -68,14 +39,7 @@ def _small_row_groups() -> Iterator[None]:
 
 
 def make(oracle: Oracle, folder: Path, options: Mapping[str, str]) -> Table:
-    table = Table(folder, "db.t")
-    oracle.create_table(table, COLUMNS, options={**SMALL_GROUPS, **options})
-    oracle.generate(table, rows=ROWS * COMMITS, commits=COMMITS, seed=1, columns=VALUES)
-    return table
-
-
-def in_order(files: Iterable[DataFile]) -> list[DataFile]:
-    return sorted(files, key=lambda file: (file.min_sequence, file.rows))
+    return typed_append.make(oracle, folder, {**SMALL_GROUPS, **options})
 
 
 @pytest.mark.parametrize("place", [{}, IN_A_BUCKET], ids=["no buckets", "a bucket"])
@@ -107,7 +71,7 @@ def test_files_and_statistics_are_those_of_java(
     ]
     assert stray_files(oracle, table) == set()
 
-    oracle.generate(table, rows=5 * ROWS, commits=5, seed=2, columns=VALUES)
+    append(oracle, table, 5, seed=2)
     rows = oracle.read(table, in_order=bool(place))
     oracle.compact(table, full=False)
     assert oracle.read(table, in_order=bool(place)) == rows, "Java has compacted our files"
@@ -121,9 +85,7 @@ def test_copied_rows_are_indexed_as_by_java(oracle: Oracle, tmp_path: Path) -> N
     report = run_inline(table, full=False)
 
     assert report.copied_bytes > 0.9 * report.before.bytes
-    mine, theirs = (
-        [sorted(rows.values()) for rows in oracle.file_index_rows(each, INDEXED)] for each in (table, java)
-    )
+    mine, theirs = rows_by_question(oracle, table, java)
     assert mine == theirs
     assert sum(mine[0]) == 0, "no file has the first value"
 
@@ -131,7 +93,7 @@ def test_copied_rows_are_indexed_as_by_java(oracle: Oracle, tmp_path: Path) -> N
 def test_our_own_files_are_copied_once_more(oracle: Oracle, tmp_path: Path) -> None:
     table = make(oracle, tmp_path, IN_A_BUCKET)
     run_inline(table, full=True)
-    oracle.generate(table, rows=5 * ROWS, commits=5, seed=2, columns=VALUES)
+    append(oracle, table, 5, seed=2)
     rows = oracle.read(table, in_order=True)
 
     report = run_inline(table, full=True)
