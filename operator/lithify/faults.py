@@ -6,7 +6,8 @@ unless LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, with thes
     kill          SIGKILL to this process
     raise:ERRNO   an OSError with that number, in the first attempt of a task only
     fill:MIB      allocate that much memory for a moment
-    hold:PATH     write to the named pipe PATH.reached if there is one, then wait until PATH.go is written to
+    hold:PATH     write to the named pipe PATH.reached as soon as it is read, then wait until PATH.go is
+                  written to; if PATH.reached does not exist, or is removed before it was read, go on
 
 The points are in `POINTS`; an unknown one in the environment is an error, so that no test waits for it.
 """
@@ -16,6 +17,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import time
+from contextlib import suppress
 from pathlib import Path
 
 POINTS = (
@@ -34,6 +37,7 @@ POINTS = (
 )
 
 _VARIABLE = "LITHIFY_FAULTS"
+_POLL_SECONDS = 0.02
 
 
 def reach(point: str, attempt: int = 0) -> None:
@@ -60,11 +64,30 @@ def _act(action: str, attempt: int) -> None:
     elif action.startswith("fill:"):
         _fill(int(action.removeprefix("fill:")) << 20)
     elif action.startswith("hold:"):
-        path = action.removeprefix("hold:")
-        reached = Path(f"{path}.reached")
-        if reached.is_fifo():
-            reached.write_text("reached", encoding="utf-8")
-            Path(f"{path}.go").read_text(encoding="utf-8")
+        _hold(action.removeprefix("hold:"))
+
+
+def _hold(path: str) -> None:
+    # Never blocks in `open`: who is blocked there is not woken when the pipe is removed.
+    with suppress(FileNotFoundError):  # nobody is held here, or no longer
+        while not _is_announced(f"{path}.reached"):
+            time.sleep(_POLL_SECONDS)
+        Path(f"{path}.go").read_text(encoding="utf-8")
+
+
+def _is_announced(path: str) -> bool:
+    try:
+        pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return False  # ENXIO: nobody reads
+    try:
+        return os.write(pipe, b"reached") > 0
+    except BrokenPipeError:
+        return False
+    finally:
+        os.close(pipe)
 
 
 def _fill(size: int) -> None:

@@ -17,7 +17,7 @@ import pytest
 from infrastructure.cluster.kubectl import KubectlFailed
 from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import Reason
-from support.operators.holds import Hold
+from support.holding import Hold
 from support.operators.objects import NO_RETRIES, QUIET, lake_table, policy, secret
 from support.operators.scene import Care, compactions_of, message, proves, status_of
 from support.operators.server import CATALOGS, COMPACTIONS, TABLES, condition

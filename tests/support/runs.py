@@ -33,6 +33,7 @@ from lithify.tables.address import Selection, TableAddress
 from lithify.tables.format import Sizing
 from lithify.tables.paimon.catalog.opening import open_table
 from support.copying import copying_from
+from support.holding import Hold
 
 TESTS = Path(__file__).resolve().parents[1]
 DEADLINE = 120
@@ -148,28 +149,14 @@ def start(
     return RunProcess(table, faults or {}, arguments, file_size_limit)
 
 
-class Held:
-    """Holds a process at a fault point: `reached` blocks until it is there, `release` lets it go on."""
+class Held(Hold):
+    """An armed point of a process that `start` launches with `action` behind the point's name."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "hold"
-        for name in ("reached", "go"):
-            os.mkfifo(f"{self._path}.{name}")
-
-    @property
-    def action(self) -> str:
-        """What to put behind the point in `faults`."""
-        return f"hold:{self._path}"
-
-    def reached(self) -> None:
-        """Returns when the process is at the point."""
-        assert Path(f"{self._path}.reached").read_text() == "reached"
-
-    def release(self, *, for_good: bool = True) -> None:
-        """Lets the process go on; for good, or until it comes to the point again."""
-        if for_good:
-            Path(f"{self._path}.reached").unlink()
-        Path(f"{self._path}.go").write_text("go")
+        path = folder / "hold"
+        super().__init__(path)
+        self.action = f"hold:{path}"
+        self.arm()
 
 
 def resident(kind: str) -> int:
