@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ WIDTHS = {
     **dict.fromkeys(["BIGINT", "DOUBLE", "TIMESTAMP", "DECIMAL"], 8),
     "SMALLINT": 2,
 }
+_NAN = {"FLOAT": struct.pack(">f", nan), "DOUBLE": struct.pack(">d", nan)}
 
 
 class Reader:
@@ -104,15 +106,23 @@ def comparable(content: bytes, types: Mapping[str, str]) -> Any:
         types: type of each column by its name; values of maps by `column[key]`.
     """
     found = indexes_in(content)
-    if any("bitmap" in kinds for kinds in found.values()):
+    if any("bitmap" in kinds for kinds in found.values()) or _NAN.keys() & set(types.values()):
         return {
             name: {
-                kind: bitmap_index(body, width_of(types[name])) if kind == "bitmap" else body
+                kind: bitmap_index(body, width_of(types[name]))
+                if kind == "bitmap"
+                else _with_one_nan(body, types[name])
                 for kind, body in kinds.items()
             }
             for name, kinds in found.items()
         }, len(content)
     return content
+
+
+def _with_one_nan(body: bytes, kind: str) -> bytes:
+    # The sign of infinity minus infinity is the processor's choice, and Java's indexes keep it.
+    positive = _NAN.get(kind, b"")
+    return body.replace(b"\xff" + positive[1:], positive) if positive else body
 
 
 def width_of(kind: str) -> int | None:
