@@ -20,6 +20,8 @@ pytestmark = pytest.mark.oracle
 PARTITIONS = 4
 FILES = 3
 CLUSTERED = {"clustering.incremental": "true", "clustering.columns": "a"}
+MERGED = {"bucket": "1"}
+CHANGELOG = {"bucket": "1", "changelog-producer": "lookup"}
 Step = Callable[[Oracle, Table], object]
 
 
@@ -29,12 +31,14 @@ def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "MOST_FILES", FILES + 1)
 
 
-@pytest.fixture(params=[{}, CLUSTERED], ids=["joined", "clustered"])
+@pytest.fixture(params=[{}, CLUSTERED, MERGED, CHANGELOG], ids=["joined", "clustered", "merged", "changelog"])
 def table(request: pytest.FixtureRequest, oracle: Oracle, tmp_path: Path) -> Table:
     """Some files in each of several partitions."""
     table = Table(tmp_path / "warehouse", "db.t")
-    columns = {"a": "INT", "b": "STRING", "p": "INT"}
-    oracle.create_table(table, columns, partition_keys=["p"], options=request.param)
+    columns, options = {"a": "INT", "b": "STRING", "p": "INT"}, request.param
+    keys = ["a", "p"] if "bucket" in options else []
+    options = {**options, "write-only": "true"}
+    oracle.create_table(table, columns, keys, ["p"], options)
     for number in range(FILES):
         insert(oracle, table, number)
     return table

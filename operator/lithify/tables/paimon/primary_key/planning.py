@@ -22,6 +22,7 @@ from lithify.tables.paimon.compaction.blocking import Blocks
 from lithify.tables.paimon.compaction.plan import (
     NOTHING_HELD,
     BucketPlan,
+    Portion,
     held_buckets,
     plan_buckets,
     plan_of,
@@ -86,8 +87,9 @@ def plan_run(
         for bucket in view.bucket_ids
         if not (bucket in waiting or bucket.partition in moved or is_postponed(bucket.bucket))
     ]
-    planned = {**moving, **_plan_buckets(table, view, chosen, strategy, clock, blocks)}
-    return plan_of(view, planned, waiting, blocks, strategy)
+    portion = Portion(view)
+    planned = {**moving, **_plan_buckets(table, view, chosen, strategy, clock, blocks, portion)}
+    return plan_of(view, planned, waiting, blocks, strategy, portion.rest)
 
 
 def _plan_buckets(
@@ -97,8 +99,9 @@ def _plan_buckets(
     strategy: Strategy,
     clock: Clock,
     blocks: Blocks,
+    portion: Portion,
 ) -> dict[BucketId, Unit | Rest]:
-    """Plans real buckets none of whose rows are about to be moved."""
+    """Plans real buckets none of whose rows are about to be moved, as many as the portion takes."""
     now, policy = clock.now(), table.options.policy
     stuck = stuck_partitions(table, view)
     resting = _resting(view, policy, strategy, now)
@@ -108,7 +111,7 @@ def _plan_buckets(
         files = _corrected(view.bucket(bucket), doubted.get(bucket, frozenset()))
         return plan_bucket(files, policy, strategy, now)
 
-    planned = plan_buckets(chosen, resting, blocks, partial(plan, {}))
+    planned = plan_buckets(chosen, resting, blocks, partial(plan, {}), portion)
     doubted = _files_hiding_deletes(table, view, units_of(planned), blocks)
     planned |= plan_buckets(doubted, {}, blocks, partial(plan, doubted))
     for unit in units_of(planned):
