@@ -1,4 +1,4 @@
-"""Tables without a primary key that have very many small files, of which only the metadata exists.
+"""Tables that have very many small files, of which only the metadata exists.
 
 A driver plans them, and commits as if its tasks had found no rows; an observer looks at them. Resident memory
 of these processes is measured with few files and with many: what a file more takes is bounded.
@@ -16,6 +16,8 @@ from infrastructure.oracle.client import Oracle
 from lithify.tables.paimon.options.table_options import ManifestOptions
 from support.cases import case
 from support.invented.append_table import CLUSTERED, AppendShape, make_append_table
+from support.invented.shape import Shape
+from support.invented.table import make_invented
 from support.looks import Observer
 from support.planned import run_without_data
 
@@ -80,3 +82,12 @@ def test_memory_is_bounded(oracle: Oracle, tmp_path: Path, kind: Kind, many: int
     more = many - FEW
     assert drivers[1] - drivers[0] <= more * kind.driver
     assert observers[1] - observers[0] <= more * kind.observer
+
+
+def test_memory_of_a_run_on_all_buckets_is_bounded(oracle: Oracle, tmp_path: Path, many: int) -> None:
+    peaks = []
+    for files in (FEW, many):
+        shape = Shape(files, buckets=files // 100, due=1.0)
+        table = make_invented(oracle, tmp_path / f"{files}", shape)
+        peaks.append(run_without_data(table, at_once=AT_ONCE).peak_bytes)
+    assert peaks[1] - peaks[0] <= (many - FEW) * 4500
