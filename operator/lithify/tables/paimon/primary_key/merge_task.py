@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lithify.rewriting.functions import LoneRecords
 from lithify.rewriting.merge import Record, forget
 from lithify.rewriting.passes import merge_section
 from lithify.rewriting.rolling import RollingWriter
@@ -27,9 +28,10 @@ from lithify.tables.paimon.data_files.reader import FileRun, Reading
 from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.tables.paimon.deletion_vectors.bitmaps import serialize
 from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.primary_key.copying import largest_run, may_copy
 from lithify.tables.paimon.primary_key.looked_up_keys import MOST_KEYS, WORTH_BYTES, first_keys_of
 from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
-from lithify.tables.paimon.primary_key.section_copier import SectionCopier, copying_of
+from lithify.tables.paimon.primary_key.section_copier import SectionCopier
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS
 
 Sections = tuple[tuple[tuple[InputFile, ...], ...], ...]
@@ -101,6 +103,24 @@ class MergeTask(CompactionTask):
     def inputs(self) -> list[InputFile]:
         """All files that are merged."""
         return [file for section in self.sections for run in section for file in run]
+
+    @property
+    def can_copy_row_groups(self) -> bool:
+        """Whether row groups may be copied where no other run has their keys.
+
+        Changelogs and lookups need the values of rows that a copy does not decode.
+        """
+        return (
+            self.target.options.format == "parquet"
+            and self.expired is None
+            and not self.known
+            and self.rewrites
+            and self.changelog is None
+            and self.spec.changelog is None
+            and self.spec.function.lone_records is not LoneRecords.MERGED
+            and may_copy(self.target.schema)
+            and any(largest_run(section) is not None for section in self.sections)
+        )
 
     def write(self, files: NewFiles) -> TaskOutputs:
         """Writes the merged rows and the changelog; returns the metadata of the files."""
@@ -185,7 +205,8 @@ class _Merge:
 
     def _open_runs(self) -> list[list[FileRun]]:
         task, reading = self._task, self._reading()
-        self._copying = copying_of(task, reading, task.target)
+        if task.can_copy_row_groups:
+            self._copying = SectionCopier(task.spec, task.keys, task.budget, reading, task.target)
         among = self._looked_up(reading)
         only, keys = task.known_columns, task.known_keys
         known = [FileRun(run, reading, only, keys=keys, among=among) for run in task.known]
