@@ -12,12 +12,12 @@ from lithify.planning.work import Strategy
 from lithify.tables.address import Selection
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
+from lithify.tables.paimon.buckets.postponed import postponed_verdict
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.compaction.outputs import Outputs
 from lithify.tables.paimon.compaction.plan import BucketPlan
 from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of, serialize
-from lithify.tables.paimon.observing.postponed import postponed_verdict
 from lithify.tables.paimon.primary_key.merge_task import SupersededRows
 from lithify.tables.paimon.primary_key.moving import MovingOutputs
 from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run

@@ -25,13 +25,13 @@ from lithify.tables.paimon.append.levels import check_levels
 from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.append.packable import packable, rests
 from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unordered
+from lithify.tables.paimon.buckets.statistics import bucket_statistics
 from lithify.tables.paimon.compaction.plan import BucketPlan
 from lithify.tables.paimon.compaction.planning import BucketPlanner, Portion
 from lithify.tables.paimon.compaction.targets import target_of
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, locations
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
 from lithify.tables.paimon.table import PaimonTable
 
 PackingPlan = BucketPlan[PackedUnit]

@@ -17,14 +17,14 @@ from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.work import Rest, Strategy
 from lithify.tables.files.registry import Readers
 from lithify.tables.model import Bucket, BucketId, DataFile
+from lithify.tables.paimon.buckets.postponed import is_postponed
+from lithify.tables.paimon.buckets.resting import resting_reasons
+from lithify.tables.paimon.buckets.statistics import bucket_statistics
 from lithify.tables.paimon.compaction.plan import BucketPlan, units_of
 from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.metadata.column_groups import PLACE, listed, with_columns
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
-from lithify.tables.paimon.observing.postponed import is_postponed
-from lithify.tables.paimon.observing.resting import resting_reasons
 from lithify.tables.paimon.primary_key.changelogs import check_levels
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.lookups import files_of

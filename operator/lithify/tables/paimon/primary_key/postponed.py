@@ -19,12 +19,12 @@ from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import Deduplicate
 from lithify.tables.files.model import InputFile
 from lithify.tables.model import Bucket, BucketId, DataFile, TriggerVerdict
+from lithify.tables.paimon.buckets.postponed import is_postponed, postponed_verdict
 from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.compaction.targets import target_of
 from lithify.tables.paimon.metadata.entries import APPEND_SOURCE
 from lithify.tables.paimon.metadata.partition_layouts import NO_FILES, PartitionLayout
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.postponed import is_postponed, postponed_verdict
 from lithify.tables.paimon.primary_key.buckets import bucket_key
 from lithify.tables.paimon.primary_key.merge_functions.choosing import has_order_of_its_own, merge_function
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow

@@ -22,11 +22,11 @@ from lithify.tables.paimon.append.clustering.resting import have_same_columns, r
 from lithify.tables.paimon.append.clustering.sorting import clustering_of, same_columns, sort_key
 from lithify.tables.paimon.append.clustering.task import ClusterTask
 from lithify.tables.paimon.append.row_numbers import unordered
+from lithify.tables.paimon.buckets.statistics import bucket_statistics
 from lithify.tables.paimon.compaction.plan import BucketPlan, units_of
 from lithify.tables.paimon.compaction.planning import BucketPlanner, Portion
 from lithify.tables.paimon.compaction.targets import target_of
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
 from lithify.tables.paimon.table import PaimonTable
 
 ClusteringPlan = BucketPlan[ClusteredUnit]
