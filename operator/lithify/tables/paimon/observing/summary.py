@@ -41,7 +41,8 @@ from lithify.tables.paimon.observing.table_statistics import (
     size_amplification_percent,
     work_in,
 )
-from lithify.tables.paimon.options.table_options import DELTA_COMMITS, is_write_only
+from lithify.tables.paimon.options.picking_options import is_write_only
+from lithify.tables.paimon.options.table_options import DELTA_COMMITS
 from lithify.tables.paimon.primary_key.merge_functions.choosing import has_order_of_its_own
 from lithify.tables.paimon.table import PaimonTable
 from lithify.tables.watching import Filter
