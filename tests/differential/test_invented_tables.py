@@ -16,6 +16,7 @@ from lithify.clock import SystemClock
 from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.primary_key.planning import plan_run
 from support.invented.shape import REAL_DAY, TOP_LEVEL, TRIGGER, Shape
 from support.invented.table import create, invent, make_invented, orders
@@ -114,7 +115,7 @@ def test_our_plan_has_a_unit_for_each_bucket_that_is_due(table: Table) -> None:
     view = opened.view(Selection())
     assert view is not None
 
-    plan = plan_run(opened, view, Strategy.MINOR, SystemClock(None))
+    plan = plan_run(BucketPlanner(opened, view, Strategy.MINOR, SystemClock(None)))
 
     assert (len(plan.units), len(plan.rests)) == (15, 45)
 

@@ -19,7 +19,7 @@ from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
 from lithify.tables.paimon.metadata.entry_columns import entries_of
 from lithify.tables.paimon.metadata.manifest_writer import from_pypaimon
 from lithify.tables.paimon.metadata.manifests import Manifests
-from lithify.tables.paimon.options.table_options import ManifestOptions
+from lithify.tables.paimon.options.snapshot_options import ManifestOptions
 from support.manifest_lists import Folder, random_history, random_options
 from support.manifests import entry
 from support.runs import run_inline

@@ -23,7 +23,7 @@ from lithify.tables.format import TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.orphans import reconcile
-from lithify.tables.paimon.primary_key.merge_task import MergeTask, run_task
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from support.races import HeldStorage, Meanwhile, step_after, step_at, step_before
 from support.runs import TESTS, Held, ShiftedClock, clean_up, run_inline, start
 from support.tables import (
@@ -299,7 +299,7 @@ class LosingHeartbeats(InlineRunner):
 
     def go_on(self) -> None:
         for number, (task, clock) in enumerate(self._given_up, start=100):
-            run_task(task, clock, attempt=0, attempt_id=number)
+            task.run(clock, attempt=0, attempt_id=number)
 
 
 class Failing(LosingHeartbeats):

@@ -16,7 +16,7 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from lithify.job.report import Report
 from lithify.tables.address import Selection
-from lithify.tables.paimon.options.table_options import ManifestOptions
+from lithify.tables.paimon.options.snapshot_options import ManifestOptions
 from support.asked import Asked, recorded
 from support.invented.shape import REAL_DAY, Shape
 from support.invented.table import create, invent, orders

@@ -9,7 +9,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle
 from infrastructure.oracle.model import Table
-from lithify.tables.paimon.compaction import plan
+from lithify.tables.paimon.compaction import planning
 from support.cases import case
 from support.races import Meanwhile, steps_at
 from support.runs import run_inline
@@ -28,7 +28,7 @@ Step = Callable[[Oracle, Table], object]
 @pytest.fixture(autouse=True)
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan takes two partitions."""
-    monkeypatch.setattr(plan, "MOST_FILES", FILES + 1)
+    monkeypatch.setattr(planning, "MOST_FILES", FILES + 1)
 
 
 @pytest.fixture(params=[{}, CLUSTERED, MERGED, CHANGELOG], ids=["joined", "clustered", "merged", "changelog"])

@@ -29,7 +29,7 @@ def local_storage(*roots: Path) -> Storage:
 
 
 def target(folder: Path, schema: Schema, options: dict[str, str] | None = None) -> FileTarget:
-    return FileTarget(str(folder), "writer", LEVEL, schema, read_options(options or {}).files)
+    return FileTarget(str(folder), LEVEL, schema, read_options(options or {}).files)
 
 
 def table_of(schema: Schema, rows: Rows, dictionaries: Sequence[str] = ()) -> pa.Table:
@@ -40,7 +40,7 @@ def table_of(schema: Schema, rows: Rows, dictionaries: Sequence[str] = ()) -> pa
 
 def open_file(folder: Path, schema: Schema, options: dict[str, str] | None = None) -> OpenDataFile:
     to = target(folder, schema, options)
-    return OpenDataFile(next(to.names()), to, local_storage(folder), lambda: CREATED)
+    return OpenDataFile(to.name("writer", 0), to, local_storage(folder), lambda: CREATED)
 
 
 def write(

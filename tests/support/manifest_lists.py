@@ -17,7 +17,7 @@ from lithify.tables.paimon.metadata.binary_row import encode_row
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, ManifestEntry
 from lithify.tables.paimon.metadata.manifest_merging import ManifestMerger
 from lithify.tables.paimon.metadata.manifests import Manifests
-from lithify.tables.paimon.options.table_options import ManifestOptions
+from lithify.tables.paimon.options.snapshot_options import ManifestOptions
 from support.manifests import file_meta
 
 TYPES = (parse_type("STRING"), parse_type("INT"))

@@ -21,8 +21,8 @@ from lithify.clock import Clock, SystemClock
 from lithify.job.driver import compact
 from lithify.job.runner import Progress
 from lithify.tables.format import Task, TaskOutputs, TaskResult
-from lithify.tables.paimon.compaction import plan
-from lithify.tables.paimon.compaction.plan import MOST_FILES
+from lithify.tables.paimon.compaction import planning
+from lithify.tables.paimon.compaction.planning import MOST_FILES
 from support.runs import TESTS, request, resident
 
 
@@ -92,7 +92,7 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--plan-only", action="store_true")
     given = parser.parse_args(words)
     runner = _NoRows(commits=not given.plan_only)
-    with suppress(_Planned), patch.object(plan, "MOST_FILES", given.at_once):
+    with suppress(_Planned), patch.object(planning, "MOST_FILES", given.at_once):
         compact(request(Table(given.warehouse, given.table)), runner, SystemClock(UTC))
     print(json.dumps(asdict(replace(runner.taken, peak_bytes=resident("VmHWM")))))
 

@@ -29,6 +29,7 @@ from lithify.errors import Failure, LithifyError
 from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.primary_key.compacting import CompactedTable
 from lithify.tables.paimon.primary_key.planning import plan_run
 from lithify.tables.watching import ObservationRequest
@@ -135,7 +136,7 @@ def _plan(table: Table, strategy: Strategy) -> None:
     view = opened.view(Selection())
     if view is not None:
         opened.check_view(view)
-        plan_run(opened, view, strategy, clock)
+        plan_run(BucketPlanner(opened, view, strategy, clock))
     CompactedTable(opened).inspect(Selection(), clock)
 
 

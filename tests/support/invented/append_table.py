@@ -16,7 +16,7 @@ import numpy as np
 from infrastructure.oracle.client import Oracle, Table
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
 from lithify.tables.paimon.metadata.index_manifests import replaced
-from lithify.tables.paimon.options.table_options import ManifestOptions
+from lithify.tables.paimon.options.snapshot_options import ManifestOptions
 from support.invented.entries import COLUMNS, Entries
 from support.invented.shape import KEYS, Batch
 from support.invented.table import name_of, publish

@@ -25,7 +25,7 @@ from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.tables.files.types import parse_type
 from lithify.tables.paimon.metadata.manifest_writer import ManifestWriter
-from lithify.tables.paimon.options.table_options import ManifestOptions
+from lithify.tables.paimon.options.snapshot_options import ManifestOptions
 from support.invented.entries import COLUMNS, Entries
 from support.invented.shape import Batch, Shape
 

@@ -15,6 +15,7 @@ from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run
 from lithify.tables.paimon.table import PaimonTable
 from support.orders_table import BUCKETS, NAME, make_orders, without_snapshots
@@ -33,7 +34,7 @@ def table(orders: TableAddress) -> PaimonTable:
 def plan(table: PaimonTable) -> RunPlan:
     view = table.view(Selection())
     assert view is not None
-    return plan_run(table, view, Strategy.FULL, SystemClock())
+    return plan_run(BucketPlanner(table, view, Strategy.FULL, SystemClock()))
 
 
 class TestJson:

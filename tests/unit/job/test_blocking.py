@@ -15,6 +15,7 @@ from lithify.job.blocks import error_of
 from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
 from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.metadata.binary_row import encode_row
 from lithify.tables.paimon.metadata.column_groups import with_columns
 from lithify.tables.paimon.metadata.entry_columns import NARROW
@@ -81,7 +82,7 @@ def test_one_bucket_is_blocked_and_the_others_are_planned(
     table = open_table(made)
     view = damaged(table, damage)
 
-    plan = plan_run(table, view, Strategy.FULL, SystemClock())
+    plan = plan_run(BucketPlanner(table, view, Strategy.FULL, SystemClock()))
 
     assert [str(unit.bucket) for unit in plan.units] == [path for path in BUCKETS if path != BAD]
     (block,) = plan.blocks
@@ -101,13 +102,13 @@ def test_the_same_files_are_not_tried_twice_and_others_are(
     del error, word
     table = open_table(made)
     view = damaged(table, damage)
-    told = [block.told for block in plan_run(table, view, Strategy.FULL, SystemClock()).blocks]
+    told = [block.told for block in plan_run(BucketPlanner(table, view, Strategy.FULL, SystemClock())).blocks]
     held = {each.bucket: each.fingerprint for each in told}
 
-    again = plan_run(table, view, Strategy.FULL, SystemClock(), held)
+    again = plan_run(BucketPlanner(table, view, Strategy.FULL, SystemClock(), held))
     assert ([bucket.path for bucket in again.held], again.blocks) == ([BAD], ())
 
-    other = plan_run(table, view, Strategy.FULL, SystemClock(), {BAD: "another one"})
+    other = plan_run(BucketPlanner(table, view, Strategy.FULL, SystemClock(), {BAD: "another one"}))
     assert (other.held, [block.told for block in other.blocks]) == ((), told)
 
 
@@ -116,7 +117,7 @@ def test_what_concerns_all_buckets_is_an_error_of_the_table(made: TableAddress) 
     view = table.view(Selection())
     assert view is not None
     with pytest.raises(UnsupportedTable):
-        plan_run(
+        BucketPlanner(
             table,
             replace(view, indexes=Indexes(frozenset({"DELETION_VECTORS"}), {})),
             Strategy.FULL,

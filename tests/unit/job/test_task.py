@@ -28,7 +28,7 @@ from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.metadata.entries import FileMeta
-from lithify.tables.paimon.primary_key.merge_task import MergeTask, run_task
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.schema.schema import merge_spec
 from support.data_files import input_file, local_storage, read, target, write
 from support.manifests import schema
@@ -104,7 +104,7 @@ MERGED = {number: number % 2 == 0 for number in range(10)}
 
 class TestSuccess:
     def test_result_has_metadata_of_what_was_written(self, task: MergeTask) -> None:
-        result = run_task(task, Stopped(), attempt=2, attempt_id=5)
+        result = task.run(Stopped(), attempt=2, attempt_id=5)
 
         assert values(task, [result]) == MERGED
         assert [Path(task.target.folder, file.name) for file in result.outputs.data] == output(task)
@@ -116,23 +116,23 @@ class TestSuccess:
         assert result.peak_bytes > 1 << 20
 
     def test_files_are_named_after_the_try(self, task: MergeTask) -> None:
-        result = run_task(task, Stopped(), attempt_id=5)
+        result = task.run(Stopped(), attempt_id=5)
         assert [writer_id(PREFIX, 7, 5) in file.name for file in result.outputs.data] == [True]
 
     def test_two_tries_do_not_share_files(self, task: MergeTask) -> None:
-        first, second = (run_task(task, Stopped(), attempt=n, attempt_id=n) for n in (0, 1))
+        first, second = (task.run(Stopped(), attempt=n, attempt_id=n) for n in (0, 1))
         assert (
             len(output(task)) == len({file.name for file in (*first.outputs.data, *second.outputs.data)}) == 2
         )
 
     def test_files_are_cut_at_the_target_size(self, task: MergeTask) -> None:
-        result = run_task(in_many_files(task), Stopped())
+        result = in_many_files(task).run(Stopped())
         assert len(result.outputs.data) == len(output(task)) > 3
         assert values(task, [result]) == MERGED
 
     def test_task_and_result_can_be_shipped(self, task: MergeTask) -> None:
         there = pickle.loads(pickle.dumps(task))
-        result = run_task(there, Stopped())
+        result = there.run(Stopped())
         assert pickle.loads(pickle.dumps(result)) == result
         assert values(task, [result]) == MERGED
 
@@ -169,7 +169,7 @@ class TestFailure:
     ) -> None:
         named = damage(task)
 
-        result = run_task(task, Stopped(), attempt=1)
+        result = task.run(Stopped(), attempt=1)
         came_back = pickle.loads(pickle.dumps(result))
 
         assert came_back.outputs == TaskOutputs()
@@ -183,7 +183,7 @@ class TestFailure:
     def test_running_out_of_memory_is_returned_and_files_are_deleted(
         self, task: MergeTask, after: int
     ) -> None:
-        result = run_task(in_many_files(task), Stopped(MemoryError("malloc of size 64"), after))
+        result = in_many_files(task).run(Stopped(MemoryError("malloc of size 64"), after))
 
         assert result.outputs == TaskOutputs()
         assert result.failure is not None
@@ -197,19 +197,19 @@ class TestFailure:
         self, task: MergeTask, error: BaseException, after: int
     ) -> None:
         with pytest.raises(type(error)):
-            run_task(in_many_files(task), Stopped(error, after))
+            in_many_files(task).run(Stopped(error, after))
 
         assert output(task) == []
 
     def test_a_try_that_fails_leaves_the_files_of_others_alone(self, task: MergeTask) -> None:
-        first = run_task(task, Stopped(), attempt_id=0)
+        first = task.run(Stopped(), attempt_id=0)
         cut(task)
-        run_task(task, Stopped(), attempt_id=1)
+        task.run(Stopped(), attempt_id=1)
         assert [path.name for path in output(task)] == [file.name for file in first.outputs.data]
 
 
 RETURNED = (CorruptTable, StorageError, OutOfMemory)
-"""What `run_task` returns instead of raising it, subclasses included."""
+"""What a task returns instead of raising it, subclasses included."""
 
 
 def kinds(roots: Sequence[type[Any]] = RETURNED) -> Iterator[type[Any]]:

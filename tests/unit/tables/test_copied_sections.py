@@ -28,7 +28,7 @@ from lithify.tables.paimon.deletion_vectors.index_files import located, write_ve
 from lithify.tables.paimon.metadata.entries import APPEND_SOURCE, FileMeta
 from lithify.tables.paimon.primary_key import copying
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
-from lithify.tables.paimon.primary_key.merge_task import MergeTask, run_task
+from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.previous_records import KINDS, TopLevelRecords
 from lithify.tables.paimon.schema.schema import Schema, merge_spec
 from support.data_files import Rows, input_file, local_storage, read, target, write
@@ -108,7 +108,7 @@ def without_copies(task: MergeTask) -> MergeTask:
 
 
 def run(task: MergeTask, attempt: int = 0) -> TaskResult:
-    result = run_task(task, SystemClock(UTC), attempt_id=attempt)
+    result = task.run(SystemClock(UTC), attempt_id=attempt)
     assert result.failure is None, result.failure
     return result
 
@@ -311,7 +311,7 @@ def test_uncounted_deletes_in_a_row_group_are_merged_away(tmp_path: Path) -> Non
 
 def test_an_unsorted_row_group_is_found(tmp_path: Path) -> None:
     large = [HUNDRED[0], [HUNDRED[1][0], *HUNDRED[1][:0:-1]], *HUNDRED[2:]]
-    result = run_task(task_of(tmp_path, [large], [[row(81, sequence=NEW)]]), SystemClock(UTC))
+    result = task_of(tmp_path, [large], [[row(81, sequence=NEW)]]).run(SystemClock(UTC))
     assert result.failure is not None
     assert result.failure.kind == "CorruptTable"
 

@@ -42,6 +42,7 @@ from lithify.tables.files.avro.container import (
     read_header,
 )
 from lithify.tables.paimon.catalog.opening import open_table
+from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.metadata.entry_columns import decode_entries
 from lithify.tables.paimon.metadata.manifest_lists import read_list
 from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
@@ -228,7 +229,7 @@ def look_at(table: Table) -> None:
     view = opened.view(Selection())
     if view is not None:
         opened.check_view(view)
-        plan_run(opened, view, Strategy.FULL, clock)
+        plan_run(BucketPlanner(opened, view, Strategy.FULL, clock))
     CompactedTable(opened).inspect(Selection(), clock)
 
 

@@ -180,7 +180,7 @@ def to(folder: Path, options: dict[str, str]) -> FileTarget:
 
 def opened(folder: Path, options: dict[str, str]) -> OpenDataFile:
     place = to(folder, options)
-    return OpenDataFile(next(place.names()), place, local_storage(folder), lambda: CREATED)
+    return OpenDataFile(place.name("writer", 0), place, local_storage(folder), lambda: CREATED)
 
 
 class TestWriter:
@@ -224,8 +224,8 @@ class TestWriter:
 
     def test_files_of_a_task_that_fails_leave_no_index(self, tmp_path: Path) -> None:
         place = to(tmp_path, {**FEW, "file-index.in-manifest-threshold": "1"})
-        files = NewFiles(place, "w", local_storage(tmp_path), SystemClock())
-        file = files.open_next()
+        files = NewFiles("w", local_storage(tmp_path), SystemClock())
+        file = files.open_next(place)
         file.write(table_of(TWO, ROWS))
         meta = file.close()
         assert file_paths(tmp_path) == {meta.name, f"{meta.name}.index"}

@@ -15,7 +15,8 @@ from lithify.tables.paimon.catalog.file_access import storage_of
 from lithify.tables.paimon.layout.external_paths import ExternalPaths
 from lithify.tables.paimon.layout.file_locations import FileLocations
 from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.options.table_options import LocationOptions, read_options
+from lithify.tables.paimon.options.location_options import LocationOptions
+from lithify.tables.paimon.options.table_options import read_options
 from support.manifests import entry, schema
 
 PLAIN = read_options({}).locations

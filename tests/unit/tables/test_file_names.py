@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID, uuid4
@@ -133,8 +132,8 @@ def test_names_that_tasks_make_are_known(
 ) -> None:
     chosen = {"file.format": kind, "file.suffix.include.compression": suffix, "data-file.prefix": front}
     options = read_options({"file.compression": "zstd", **chosen}).files
-    target = FileTarget("/", writer_id(PREFIX, writer, attempt), 5, schema([("id", "INT")], ["id"]), options)
-    names = list(islice(target.names(), 12))
+    target = FileTarget("/", 5, schema([("id", "INT")], ["id"]), options)
+    names = [target.name(writer_id(PREFIX, writer, attempt), number) for number in range(12)]
     assert all(is_data_file_of(PREFIX, name) for name in (*names, *(f"{name}.index" for name in names)))
 
 

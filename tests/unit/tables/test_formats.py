@@ -369,7 +369,7 @@ class TestOrc:
         stamped = schema([("id", "INT NOT NULL"), ("at", "TIMESTAMP(6)")], ["id"])
         outside = ExternalPaths(tuple(f"file:{tmp_path}/{name}" for name in "ab"), has_entropy=True)
         to = replace(target(tmp_path / "table", stamped, {"file.format": "orc"}), external_paths=outside)
-        file = OpenDataFile(next(to.names()), to, local_storage(tmp_path), lambda: 0)
+        file = OpenDataFile(to.name("writer", 0), to, local_storage(tmp_path), lambda: 0)
         file.write(table_of(stamped, [{"id": 1, "at": EARLY}]))
         meta = file.close()
         (there,) = (path for path in tmp_path.rglob("*") if path.is_file())

@@ -15,7 +15,7 @@ from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.universal.policy import EarlyFull
 from lithify.tables.inspection import GroupInspection, LevelSummary
 from lithify.tables.model import Bucket, BucketId, DataFile
-from lithify.tables.paimon.observing.bucket_statistics import level_statistics
+from lithify.tables.paimon.buckets.statistics import level_statistics
 from lithify.tables.paimon.primary_key.inspecting import inspector
 from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, random_files, repeatable, stack
 from unit.tables.live_files import files_of_one, live_files

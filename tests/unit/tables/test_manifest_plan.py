@@ -19,7 +19,7 @@ from lithify.tables.paimon.metadata.manifest_plan import (
     minor_groups,
     partition_ranges,
 )
-from lithify.tables.paimon.options.table_options import ManifestOptions
+from lithify.tables.paimon.options.snapshot_options import ManifestOptions
 from support.cases import case
 from support.manifest_lists import TYPES, random_partition
 from support.merge_trees import repeatable

@@ -16,13 +16,9 @@ from lithify.rewriting.records import SequenceField
 from lithify.tables.files.options import FileOptions
 from lithify.tables.files.statistics import StatsModes
 from lithify.tables.paimon.options.changelog_options import ChangelogOptions, ChangelogProducer
-from lithify.tables.paimon.options.table_options import (
-    CommitOptions,
-    LocationOptions,
-    ManifestOptions,
-    TableOptions,
-    read_options,
-)
+from lithify.tables.paimon.options.location_options import LocationOptions
+from lithify.tables.paimon.options.snapshot_options import CommitOptions, ManifestOptions
+from lithify.tables.paimon.options.table_options import TableOptions, read_options
 from support.cases import case
 
 MIB = 1 << 20

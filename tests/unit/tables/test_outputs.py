@@ -12,11 +12,12 @@ from lithify.planning.work import Strategy
 from lithify.tables.address import Selection
 from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
+from lithify.tables.paimon.buckets.postponed import postponed_verdict
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.compaction.outputs import Outputs
 from lithify.tables.paimon.compaction.plan import BucketPlan
+from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of, serialize
-from lithify.tables.paimon.observing.postponed import postponed_verdict
 from lithify.tables.paimon.primary_key.merge_task import SupersededRows
 from lithify.tables.paimon.primary_key.moving import MovingOutputs
 from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run
@@ -35,7 +36,7 @@ def planned(tmp_path: Path) -> tuple[PaimonTable, RunPlan]:
     table = open_table(small.address)
     view = table.view(Selection())
     assert view is not None
-    return table, plan_run(table, view, Strategy.FULL, SystemClock())
+    return table, plan_run(BucketPlanner(table, view, Strategy.FULL, SystemClock()))
 
 
 def test_superseded_rows_of_a_table_without_vectors_block_their_bucket(tmp_path: Path) -> None:

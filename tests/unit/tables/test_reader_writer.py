@@ -407,8 +407,8 @@ VALUE_STATS: dict[str, tuple[dict[str, str], tuple[str, ...] | None, list[Raw]]]
 class TestMetadata:
     @pytest.mark.parametrize(("options", "expected"), NAMES.values(), ids=NAMES)
     def test_names(self, tmp_path: Path, options: dict[str, str], expected: list[str]) -> None:
-        names = target(tmp_path, SIMPLE, options).names()
-        assert [next(names), next(names)] == expected
+        to = target(tmp_path, SIMPLE, options)
+        assert [to.name("writer", number) for number in (0, 1)] == expected
 
     def test_what_a_manifest_says_of_a_file(self, tmp_path: Path) -> None:
         newer = schema([("id", "INT NOT NULL")], ["id"], number=7)

@@ -17,8 +17,8 @@ from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.universal.policy import EarlyFull
 from lithify.planning.work import Rest, Strategy
 from lithify.tables.model import Bucket, BucketId, DataFile
-from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
-from lithify.tables.paimon.observing.resting import resting_reasons
+from lithify.tables.paimon.buckets.resting import resting_reasons
+from lithify.tables.paimon.buckets.statistics import bucket_statistics
 from support.cases import case
 from support.merge_trees import (
     HOUR_MILLIS,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from lithify.tables.model import Bucket, BucketId, DataFile
+from lithify.tables.paimon.buckets.statistics import bucket_statistics
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
 from lithify.tables.paimon.metadata.entry_columns import data_files
 from lithify.tables.paimon.metadata.entry_selection import Place
@@ -16,7 +17,6 @@ from lithify.tables.paimon.metadata.vector_columns import (
     marked_files,
     with_vectors,
 )
-from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
 from support.cases import case
 from support.small_files import file, marked
 from unit.tables.live_files import live_files

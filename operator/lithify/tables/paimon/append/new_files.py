@@ -5,34 +5,31 @@ Used by every kind of task of such tables. Each file gets the sequence numbers o
 
 from __future__ import annotations
 
-from lithify.clock import Clock
-from lithify.tables.io.storage import Storage
+from lithify.tables.files.parquet.copying.source import RowGroupSource
 from lithify.tables.paimon.append.row_files import RowSummary
 from lithify.tables.paimon.append.row_numbers import RowNumbers
 from lithify.tables.paimon.data_files.new_files import NewFiles
-from lithify.tables.paimon.data_files.writer import FileTarget
+from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 
 
-class NumberedFiles(NewFiles):
-    """The files of one writer; see `NewFiles`.
+class NumberedFiles:
+    """The files of one writer, whose rows have the task's sequence numbers.
 
     Args:
+        files: the files, as they are opened.
         target: where and how to write.
-        writer: id of the writer, part of the names.
         numbers: sequence numbers of the task's rows.
-        storage: access to the file system.
-        clock: source of creation times.
     """
 
-    def __init__(
-        self, target: FileTarget, writer: str, numbers: RowNumbers, storage: Storage, clock: Clock
-    ) -> None:
-        super().__init__(target, writer, storage, clock)
+    def __init__(self, files: NewFiles, target: FileTarget, numbers: RowNumbers) -> None:
+        self._files = files
+        self._target = target
         self._numbers = numbers
         self._last: RowSummary | None = None
         self._start = 0
 
-    def _summary(self) -> RowSummary:
+    def open_next(self, like: RowGroupSource | None = None) -> OpenDataFile:
+        """Opens the next file; with `like`, row groups can be copied into it."""
         self._start += self._last.rows if self._last else 0
-        self._last = RowSummary(self.target.schema, self._numbers, self._start)
-        return self._last
+        self._last = RowSummary(self._target.schema, self._numbers, self._start)
+        return self._files.open_next(self._target, self._last, like)

@@ -11,7 +11,6 @@ from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
 
-from lithify.clock import Clock
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.planning.bin_packing.packing import Bin
 from lithify.planning.bin_packing.plan import PackedUnit, nothing_to_do, plan_bucket
@@ -26,21 +25,13 @@ from lithify.tables.paimon.append.levels import check_levels
 from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.append.packable import packable, rests
 from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unordered
-from lithify.tables.paimon.compaction.blocking import Blocks
-from lithify.tables.paimon.compaction.plan import (
-    NOTHING_HELD,
-    BucketPlan,
-    Portion,
-    held_buckets,
-    plan_buckets,
-    plan_of,
-    units_of,
-)
+from lithify.tables.paimon.buckets.statistics import bucket_statistics
+from lithify.tables.paimon.compaction.plan import BucketPlan
+from lithify.tables.paimon.compaction.planning import BucketPlanner, Portion
 from lithify.tables.paimon.compaction.targets import target_of
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, locations
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
 from lithify.tables.paimon.table import PaimonTable
 
 PackingPlan = BucketPlan[PackedUnit]
@@ -59,43 +50,24 @@ def packing_of(table: PaimonTable) -> PackingOptions:
     return table.options.packing
 
 
-def plan_run(
-    table: PaimonTable,
-    view: View,
-    strategy: Strategy,
-    clock: Clock,
-    held: Mapping[str, str] = NOTHING_HELD,
-) -> PackingPlan:
-    """Plans every bucket of a view. A problem with the files of a bucket blocks only that bucket.
-
-    Args:
-        table: the table.
-        view: the snapshot and its buckets.
-        strategy: minor or full.
-        clock: source of the time for triggers that depend on it.
-        held: fingerprints by bucket path: buckets that still have these files are left out.
-
-    Raises:
-        UnsupportedTable: a problem prevents the compaction of every bucket.
-    """
-    table.check_view(view)
-    now, options, blocks = clock.now(), packing_of(table), Blocks(table, view)
-    waiting = held_buckets(view, held)
-    chosen = [bucket for bucket in view.bucket_ids if bucket not in waiting]
+def plan_run(planner: BucketPlanner) -> PackingPlan:
+    """Plans the buckets of a planner."""
+    table, view, strategy = planner.table, planner.view, planner.strategy
+    options, portion = packing_of(table), Portion(view)
 
     def plan(bucket: BucketId) -> PackedUnit | Rest:
         files = view.bucket(bucket, lambda files: packable(files, options, strategy))
-        return plan_bucket(files, options, strategy, now)
+        return plan_bucket(files, options, strategy, planner.now)
 
-    portion = Portion(view)
-    planned = plan_buckets(chosen, _resting(view, options, strategy), blocks, plan, portion)
-    for unit in units_of(planned):
-        with blocks.isolate(unit.bucket):
-            check_levels(table.name, unit.inputs)
-            unusual, vectors = view.unusual(unit.bucket, unit.inputs), view.vectors(unit.bucket)
-            table.check_files(unit.bucket, unit.inputs, unusual, vectors)
-            _check_vectors(vectors)
-    return plan_of(view, planned, waiting, blocks, strategy, portion.rest)
+    def check(unit: PackedUnit) -> None:
+        check_levels(table.name, unit.inputs)
+        unusual, vectors = view.unusual(unit.bucket, unit.inputs), view.vectors(unit.bucket)
+        table.check_files(unit.bucket, unit.inputs, unusual, vectors)
+        _check_vectors(vectors)
+
+    planned = planner.plan(planner.buckets, plan, _resting(view, options, strategy), portion)
+    planner.check(planned, check)
+    return planner.result(planned, portion)
 
 
 def _resting(view: View, options: PackingOptions, strategy: Strategy) -> dict[BucketId, str]:

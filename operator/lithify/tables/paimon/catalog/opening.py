@@ -28,15 +28,11 @@ from lithify.tables.paimon.file_indexes.checks import index_problems
 from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.options.changelog_options import PRODUCER, ChangelogProducer
 from lithify.tables.paimon.options.clustering_options import INCREMENTAL
+from lithify.tables.paimon.options.location_options import LocationOptions
 from lithify.tables.paimon.options.merge_engine import MergeEngine, merge_engine
+from lithify.tables.paimon.options.picking_options import SMALL_FILE_AGE, VECTORS
 from lithify.tables.paimon.options.record_expiry import TIME_FIELD
-from lithify.tables.paimon.options.table_options import (
-    SMALL_FILE_AGE,
-    VECTORS,
-    LocationOptions,
-    TableOptions,
-    read_options,
-)
+from lithify.tables.paimon.options.table_options import TableOptions, read_options
 from lithify.tables.paimon.primary_key.changelogs import changelog_problems
 from lithify.tables.paimon.primary_key.merge_functions.choosing import (
     merge_function,

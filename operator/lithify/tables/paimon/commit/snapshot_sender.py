@@ -15,7 +15,7 @@ from lithify.clock import Clock
 from lithify.errors import CommitUnknown, LithifyError, StorageError
 from lithify.tables.paimon.commit.lineage import Lineage
 from lithify.tables.paimon.metadata.snapshots import Snapshots, Written, is_same
-from lithify.tables.paimon.options.table_options import CommitOptions
+from lithify.tables.paimon.options.snapshot_options import CommitOptions
 
 
 class SnapshotSender:

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from lithify.errors import MissingFile
 from lithify.tables.format import Block
 from lithify.tables.model import BucketId
+from lithify.tables.paimon.buckets.blocked import BUCKET_ERRORS, BucketError, blocked_bucket
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, BucketError, blocked_bucket
 from lithify.tables.paimon.table import PaimonTable
 
 

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Generic
 
 from lithify.clock import Clock
-from lithify.planning.work import Strategy
 from lithify.tables.address import Selection
 from lithify.tables.format import CommittedRun, Recovered, Sizing
 from lithify.tables.inspection import GroupInspection, TableInspection
@@ -21,6 +20,7 @@ from lithify.tables.paimon.commit.found_runs import buckets_of, find_run
 from lithify.tables.paimon.commit.orphans import reconcile
 from lithify.tables.paimon.compaction.blocking import Blocks
 from lithify.tables.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
+from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.compaction.step import CompactionStep
 from lithify.tables.paimon.compaction.task import AnyTask
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
@@ -35,14 +35,14 @@ class TableKind(Generic[AnyUnit, AnyTask]):
     """What a kind of tables plans and does by itself.
 
     Attributes:
-        plan: plans every bucket of a view, except those that are held: fingerprints by bucket path.
+        plan: plans the buckets of a planner.
         tasks: the tasks of a plan, each with its unit; not assigned to an attempt yet.
         step: the class of its steps.
         inspector: makes a function that describes one bucket of a view, and may raise an error about the
             bucket's files.
     """
 
-    plan: Callable[[PaimonTable, View, Strategy, Clock, Mapping[str, str]], BucketPlan[AnyUnit]]
+    plan: Callable[[BucketPlanner], BucketPlan[AnyUnit]]
     tasks: Callable[[PaimonTable, BucketPlan[AnyUnit], Sizing], Iterator[tuple[AnyUnit, AnyTask]]]
     step: type[CompactionStep[AnyUnit, AnyTask]]
     inspector: Callable[[PaimonTable, View, datetime], Callable[[Bucket], GroupInspection]]
@@ -147,8 +147,8 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
         return tuple(found), tuple(block.told for block in blocks.sorted_out()[0])
 
     def plan(self, view: View, selection: Selection, clock: Clock) -> BucketPlan[AnyUnit]:
-        """Plans every bucket of a view; see `planning.plan_run`."""
-        return self._kind.plan(self.table, view, selection.strategy, clock, selection.held)
+        """Plans every bucket of a view, except those that are held; see `BucketPlanner`."""
+        return self._kind.plan(BucketPlanner(self.table, view, selection.strategy, clock, selection.held))
 
     def begin(
         self,

@@ -1,6 +1,6 @@
 """Where and how the tasks of a plan write new files, whatever the kind of table.
 
-Called by the planners, on the driver. The executor adds what only it knows: the writer's id.
+Called by the planners, on the driver.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ def target_of(table: PaimonTable, bucket: BucketId, options: FileOptions, level:
     """
     return FileTarget(
         folder=table.folder(bucket),
-        writer_id="",
         level=level,
         schema=table.schema,
         options=options,

@@ -1,13 +1,13 @@
 """The data files that one task writes, one after the other, and their removal if the task fails.
 
-Used by tasks that write the rows of their input one after the other, whatever the kind of table.
+Used by every kind of task; made by `compaction.task` with the writer's id, which only the executor knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from itertools import count
 
 from lithify.clock import Clock, wall_millis
 from lithify.errors import LithifyError
@@ -22,38 +22,29 @@ from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 
 
 class NewFiles:
-    """The files of one writer.
+    """The files of one writer, numbered in the order in which they are opened, wherever they are.
 
     Args:
-        target: where and how to write.
         writer: id of the writer, part of the names.
         storage: access to the file system.
         clock: source of creation times.
     """
 
-    def __init__(self, target: FileTarget, writer: str, storage: Storage, clock: Clock) -> None:
-        self.target = replace(target, writer_id=writer)
+    def __init__(self, writer: str, storage: Storage, clock: Clock) -> None:
+        self._writer = writer
         self._storage = storage
         self._clock = clock
-        self._names = self.target.names()
+        self._numbers = count()
         self._written: list[str] = []
 
-    def open_next(self, like: RowGroupSource | None = None) -> OpenDataFile:
-        """Opens the next file; with `like`, row groups can be copied into it."""
-        name = next(self._names)
-        self._written += self.target.paths(name)
-        return OpenDataFile(
-            name,
-            self.target,
-            self._storage,
-            lambda: wall_millis(self._clock.now()),
-            self._summary(),
-            like=like,
-        )
-
-    def _summary(self) -> FileSummary | None:
-        """What collects the metadata of the next file's rows; None for rows with system columns."""
-        return None
+    def open_next(
+        self, target: FileTarget, summary: FileSummary | None = None, like: RowGroupSource | None = None
+    ) -> OpenDataFile:
+        """Opens the next file; see `OpenDataFile`."""
+        name = target.name(self._writer, next(self._numbers))
+        self._written += target.paths(name)
+        clock = self._clock
+        return OpenDataFile(name, target, self._storage, lambda: wall_millis(clock.now()), summary, like=like)
 
     def delete(self) -> None:
         """Deletes all written files and their indexes; suppresses errors, which would hide the original."""
@@ -63,13 +54,18 @@ class NewFiles:
 
 
 def rolling_of(
-    files: Sequence[InputFile], target: FileTarget, budget: Budget, *, absorbs_rest: bool = True
+    files: Sequence[InputFile],
+    target: FileTarget,
+    budget: Budget,
+    *,
+    absorbs_rest: bool = True,
+    share: float = 1.0,
 ) -> Rolling:
-    """When new files end that get the rows of `files`."""
+    """When new files end that get the rows of `files`; `share` is that of the budget's rows in memory."""
     options = target.options
     return Rolling(
         target_size=options.target_size,
-        row_group_bytes=int(budget.row_group * GATHERED_SHARE[options.format]),
+        row_group_bytes=int(budget.row_group * GATHERED_SHARE[options.format] * share),
         bytes_per_row=sum(file.size for file in files) / max(1, sum(file.rows for file in files)),
         absorbs_rest=absorbs_rest,
         unit_size=options.unit_size,

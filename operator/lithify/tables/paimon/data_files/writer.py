@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import count
 
 import pyarrow as pa
 
@@ -44,7 +43,6 @@ class FileTarget:
 
     Attributes:
         folder: the bucket's directory in the table's folder.
-        writer_id: UUID of the writer, part of its file names.
         level: the output level.
         schema: the table's newest schema.
         options: how files are written.
@@ -54,7 +52,6 @@ class FileTarget:
     """
 
     folder: str
-    writer_id: str
     level: int
     schema: Schema
     options: FileOptions
@@ -71,16 +68,12 @@ class FileTarget:
         path = self.path(name)
         return [path, path + SUFFIX] if self.indexes.indexed else [path]
 
-    def name(self, number: int) -> str:
-        """The name of the writer's file of this number."""
+    def name(self, writer: str, number: int) -> str:
+        """The name of a writer's file of this number; `writer` is its UUID."""
         options = self.options
         names_codec = options.suffix_names_compression and options.named_compression
         codec = f".{options.named_compression}" if names_codec else ""
-        return f"{options.prefix}{self.writer_id}-{number}{codec}.{options.format}"
-
-    def names(self) -> Iterator[str]:
-        """Yields file names in order."""
-        return map(self.name, count())
+        return f"{options.prefix}{writer}-{number}{codec}.{options.format}"
 
 
 class OpenDataFile:

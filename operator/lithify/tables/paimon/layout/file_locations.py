@@ -19,7 +19,7 @@ from lithify.tables.paimon.layout.file_names import is_plain_path, shown
 from lithify.tables.paimon.layout.partition_names import escape, partition_path, partition_texts, same_float
 from lithify.tables.paimon.metadata.binary_row import decode_row
 from lithify.tables.paimon.metadata.entries import FileMeta, ManifestEntry
-from lithify.tables.paimon.options.table_options import LocationOptions
+from lithify.tables.paimon.options.location_options import LocationOptions
 from lithify.tables.paimon.schema.schema import Schema
 
 POSTPONED = -2

@@ -31,7 +31,7 @@ from lithify.tables.paimon.metadata.manifest_plan import (
 )
 from lithify.tables.paimon.metadata.manifest_writer import ManifestWriter, from_pypaimon
 from lithify.tables.paimon.metadata.manifests import Manifests, UnknownFields
-from lithify.tables.paimon.options.table_options import ManifestOptions
+from lithify.tables.paimon.options.snapshot_options import ManifestOptions
 
 Identity: TypeAlias = tuple[object, ...]
 Record: TypeAlias = dict[str, Any]

@@ -17,7 +17,7 @@ from lithify.tables.files.types import ColumnType, Raw, order_parts
 from lithify.tables.model import OrderKey
 from lithify.tables.paimon.metadata.binary_row import decode_row, encode_row
 from lithify.tables.paimon.metadata.entries import Stats
-from lithify.tables.paimon.options.table_options import ManifestOptions
+from lithify.tables.paimon.options.snapshot_options import ManifestOptions
 
 
 class ListedManifest(Protocol):

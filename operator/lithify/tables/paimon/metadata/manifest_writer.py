@@ -23,7 +23,7 @@ from pypaimon.table.row.binary_row import BinaryRow
 from lithify.tables.files.types import ColumnType
 from lithify.tables.paimon.metadata.entries import ADD, Stats
 from lithify.tables.paimon.metadata.manifest_plan import as_stats, partition_ranges
-from lithify.tables.paimon.options.table_options import ManifestOptions
+from lithify.tables.paimon.options.snapshot_options import ManifestOptions
 
 _BLOCK = 16_000
 """Bytes of an Avro block before compression, as in Java."""

@@ -45,7 +45,7 @@ from lithify.tables.paimon.metadata.index_manifests import (
 from lithify.tables.paimon.metadata.manifest_lists import read_list
 from lithify.tables.paimon.metadata.manifest_writer import ManifestWriter
 from lithify.tables.paimon.metadata.metadata_files import field_names, unpack
-from lithify.tables.paimon.options.table_options import ManifestOptions
+from lithify.tables.paimon.options.snapshot_options import ManifestOptions
 
 _AHEAD = 4
 """Manifests that are prefetched at a time, to hide latency; each is a few MiB."""

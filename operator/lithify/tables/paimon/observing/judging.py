@@ -24,6 +24,10 @@ from lithify.planning.universal.policy import OffPeak
 from lithify.planning.universal.triggers import Trigger, last_full_compaction
 from lithify.planning.work import Strategy
 from lithify.tables.model import Bucket, BucketId, OrderKey, fingerprint_of
+from lithify.tables.paimon.buckets.blocked import BUCKET_ERRORS, problem_of
+from lithify.tables.paimon.buckets.postponed import postponed_verdict
+from lithify.tables.paimon.buckets.resting import interval_fires, level0_fires, resting_reasons
+from lithify.tables.paimon.buckets.statistics import bucket_statistics, in_order_of_places
 from lithify.tables.paimon.layout.file_locations import POSTPONED
 from lithify.tables.paimon.metadata.column_groups import (
     PLACE,
@@ -40,11 +44,7 @@ from lithify.tables.paimon.metadata.column_groups import (
     with_columns,
 )
 from lithify.tables.paimon.metadata.entry_columns import data_files
-from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS, problem_of
-from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics, in_order_of_places
 from lithify.tables.paimon.observing.expiring import by_the_hour, expiry_columns
-from lithify.tables.paimon.observing.postponed import postponed_verdict
-from lithify.tables.paimon.observing.resting import interval_fires, level0_fires, resting_reasons
 
 _DAY = 24
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

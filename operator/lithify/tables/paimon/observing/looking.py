@@ -33,7 +33,7 @@ from lithify.tables.paimon.observing.observation_cache import (
 )
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches, in_memory
 from lithify.tables.paimon.observing.summary import summarise
-from lithify.tables.paimon.options.table_options import retention
+from lithify.tables.paimon.options.snapshot_options import retention
 from lithify.tables.paimon.table import PaimonTable
 from lithify.tables.watching import ObservationRequest
 

@@ -20,6 +20,7 @@ from typing import Any
 import cramjam
 import pyarrow as pa
 
+from lithify.tables.paimon.buckets.statistics import in_order_of_places
 from lithify.tables.paimon.metadata.column_groups import (
     PLACE,
     ColumnGroups,
@@ -31,7 +32,6 @@ from lithify.tables.paimon.metadata.column_groups import (
 )
 from lithify.tables.paimon.metadata.entry_selection import Place
 from lithify.tables.paimon.metadata.vector_columns import VECTOR_COLUMNS
-from lithify.tables.paimon.observing.bucket_statistics import in_order_of_places
 
 FILES = pa.schema(
     {

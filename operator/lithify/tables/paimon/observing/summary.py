@@ -21,6 +21,7 @@ from lithify.tables.observation import (
     MergeTreeObservation,
     Observation,
 )
+from lithify.tables.paimon.buckets.statistics import in_order_of_places
 from lithify.tables.paimon.layout.file_locations import POSTPONED, bucket_folder
 from lithify.tables.paimon.metadata.column_groups import (
     PLACE,
@@ -33,7 +34,6 @@ from lithify.tables.paimon.metadata.column_groups import (
     taken,
 )
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
-from lithify.tables.paimon.observing.bucket_statistics import in_order_of_places
 from lithify.tables.paimon.observing.observation_cache import ObservationCache, TableState
 from lithify.tables.paimon.observing.table_statistics import (
     blocked_buckets,
@@ -41,7 +41,8 @@ from lithify.tables.paimon.observing.table_statistics import (
     size_amplification_percent,
     work_in,
 )
-from lithify.tables.paimon.options.table_options import DELTA_COMMITS, is_write_only
+from lithify.tables.paimon.options.picking_options import is_write_only
+from lithify.tables.paimon.options.table_options import DELTA_COMMITS
 from lithify.tables.paimon.primary_key.merge_functions.choosing import has_order_of_its_own
 from lithify.tables.paimon.table import PaimonTable
 from lithify.tables.watching import Filter

@@ -23,9 +23,9 @@ from lithify.tables.inspection import (
     MergeTreeShape,
 )
 from lithify.tables.model import Bucket
+from lithify.tables.paimon.buckets.postponed import is_postponed, postponed_verdict
+from lithify.tables.paimon.buckets.statistics import bucket_statistics, level_statistics
 from lithify.tables.paimon.metadata.column_groups import PLACE
-from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics, level_statistics
-from lithify.tables.paimon.observing.postponed import is_postponed, postponed_verdict
 
 Place = tuple[bytes, int]
 

@@ -1,42 +1,37 @@
 """One task: merges a key range of a rewrite and returns the metadata of the files written.
 
-Made by `tasks`, shipped to an executor by a runner, run there. The result holds no rows. If the task
-fails, the files that it has written are deleted; see `task_running`.
+Made by `tasks`; `compaction.task` runs it on an executor.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 
 import pyarrow as pa
 
-from lithify.clock import Clock, wall_millis
-from lithify.errors import LithifyError
+from lithify.rewriting.functions import LoneRecords
 from lithify.rewriting.merge import Record, forget
 from lithify.rewriting.passes import merge_section
-from lithify.rewriting.rolling import Rolling, RollingWriter
+from lithify.rewriting.rolling import RollingWriter
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import FirstKeys, InputFile
-from lithify.tables.files.names import GATHERED_SHARE
-from lithify.tables.format import TaskOutputs, TaskResult
-from lithify.tables.paimon.commit.journal import writer_id
+from lithify.tables.format import TaskOutputs
 from lithify.tables.paimon.compaction.task import CompactionTask
-from lithify.tables.paimon.compaction.task_running import carry_out
 from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
 from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
+from lithify.tables.paimon.data_files.new_files import NewFiles, rolling_of
 from lithify.tables.paimon.data_files.reader import FileRun, Reading
 from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.tables.paimon.deletion_vectors.bitmaps import serialize
 from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.paimon.primary_key.copying import largest_run, may_copy
 from lithify.tables.paimon.primary_key.looked_up_keys import MOST_KEYS, WORTH_BYTES, first_keys_of
 from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
-from lithify.tables.paimon.primary_key.section_copier import SectionCopier, copying_of
+from lithify.tables.paimon.primary_key.section_copier import SectionCopier
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS
 
 Sections = tuple[tuple[tuple[InputFile, ...], ...], ...]
@@ -65,7 +60,7 @@ class MergeTask(CompactionTask):
         keys: the key range to merge.
         is_last: whether this is the last task of the rewrite in key order.
         spec: how records are merged.
-        target: where and how to write; the writer's id is filled in by the executor.
+        target: where and how to write.
         expired: filter of expired rows; None if rows of the table do not expire.
         known: runs above the output level in which keys are looked up; the task then has one section.
         known_columns: the columns that are read of these, None for all.
@@ -95,46 +90,53 @@ class MergeTask(CompactionTask):
         return [file for run in self.known for file in run]
 
     @property
-    def input_sizes(self) -> dict[str, int]:
-        """Bytes of the files to read, by path."""
-        return {file.path: file.size for file in (*self.inputs, *self.looked_up)}
+    def read_files(self) -> list[InputFile]:
+        """All files that are merged, and those in which keys are looked up."""
+        return [*self.inputs, *self.looked_up]
 
-    def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
-        """Merges, writes, and cleans up after itself if that fails; see `run_task`."""
-        return run_task(self, clock, attempt, attempt_id)
+    @property
+    def folder(self) -> str:
+        """The bucket's directory."""
+        return self.target.folder
 
     @property
     def inputs(self) -> list[InputFile]:
         """All files that are merged."""
         return [file for section in self.sections for run in section for file in run]
 
+    @property
+    def can_copy_row_groups(self) -> bool:
+        """Whether row groups may be copied where no other run has their keys.
 
-def run_task(task: MergeTask, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
-    """Merges, writes, and cleans up after itself if that fails.
+        Changelogs and lookups need the values of rows that a copy does not decode.
+        """
+        return (
+            self.target.options.format == "parquet"
+            and self.expired is None
+            and not self.known
+            and self.rewrites
+            and self.changelog is None
+            and self.spec.changelog is None
+            and self.spec.function.lone_records is not LoneRecords.MERGED
+            and may_copy(self.target.schema)
+            and any(largest_run(section) is not None for section in self.sections)
+        )
 
-    Args:
-        task: the task.
-        clock: source of creation times.
-        attempt: number of the try, from 0.
-        attempt_id: unique among all tries of all tasks of the attempt; part of the file names.
-    """
-    merge = _Merge(task, writer_id(task.prefix, task.index, attempt_id), clock)
-    return carry_out(merge, task.index, task.target.folder, attempt)
+    def write(self, files: NewFiles) -> TaskOutputs:
+        """Writes the merged rows and the changelog; returns the metadata of the files."""
+        return _Merge(self, files).run()
 
 
 class _Merge:
     """The readers, the merge and the writers of one task."""
 
-    def __init__(self, task: MergeTask, writer: str, clock: Clock) -> None:
+    def __init__(self, task: MergeTask, files: NewFiles) -> None:
         self._superseded = Superseded()
         self._task = task
         if isinstance(task.spec.function, Superseding):
             function = replace(task.spec.function, superseded=self._superseded)
             self._task = replace(task, spec=replace(task.spec, function=function))
-        self._writer = writer
-        self._numbers = count()
-        self._written: list[str] = []
-        self._clock = clock
+        self._files = files
         self._copying: SectionCopier | None = None
 
     def run(self) -> TaskOutputs:
@@ -162,16 +164,15 @@ class _Merge:
             raise
 
     def _writer_of(self, target: FileTarget) -> RollingWriter[FileMeta]:
-        task, options = self._task, target.options
-        share = GATHERED_SHARE[options.format] / (2 if task.changelog is not None and task.rewrites else 1)
-        rolling = Rolling(
-            target_size=options.target_size,
-            row_group_bytes=int(task.budget.row_group * share),
-            bytes_per_row=sum(file.size for file in task.inputs) / max(1, sum(f.rows for f in task.inputs)),
+        task = self._task
+        rolling = rolling_of(
+            task.inputs,
+            target,
+            task.budget,
             absorbs_rest=not task.is_last and target is task.target,
-            unit_size=options.unit_size,
+            share=0.5 if task.changelog is not None and task.rewrites else 1.0,
         )
-        return RollingWriter(lambda: self._open_file(replace(target, writer_id=self._writer)), rolling)
+        return RollingWriter(lambda: self._open_file(target), rolling)
 
     def _superseded_rows(self) -> tuple[SupersededRows, ...]:
         """The rows of other files that the merged rows supersede."""
@@ -204,7 +205,8 @@ class _Merge:
 
     def _open_runs(self) -> list[list[FileRun]]:
         task, reading = self._task, self._reading()
-        self._copying = copying_of(task, reading, task.target)
+        if task.can_copy_row_groups:
+            self._copying = SectionCopier(task.spec, task.keys, task.budget, reading, task.target)
         among = self._looked_up(reading)
         only, keys = task.known_columns, task.known_keys
         known = [FileRun(run, reading, only, keys=keys, among=among) for run in task.known]
@@ -237,15 +239,5 @@ class _Merge:
                 yield rows.select(columns)
 
     def _open_file(self, target: FileTarget) -> OpenDataFile:
-        name = target.name(next(self._numbers))
-        self._written += target.paths(name)
         like = None if self._copying is None else self._copying.like
-        return OpenDataFile(
-            name, target, self._task.storage, lambda: wall_millis(self._clock.now()), like=like
-        )
-
-    def delete_files(self) -> None:
-        """Deletes all written files; suppresses errors, which would hide the original one."""
-        for path in self._written:
-            with suppress(LithifyError):  # the driver finds remaining files by the attempt's prefix
-                self._task.storage.delete(path)
+        return self._files.open_next(target, like=like)

@@ -12,28 +12,19 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from lithify.clock import Clock
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.work import Rest, Strategy
 from lithify.tables.files.registry import Readers
 from lithify.tables.model import Bucket, BucketId, DataFile
-from lithify.tables.paimon.compaction.blocking import Blocks
-from lithify.tables.paimon.compaction.plan import (
-    NOTHING_HELD,
-    BucketPlan,
-    Portion,
-    held_buckets,
-    plan_buckets,
-    plan_of,
-    units_of,
-)
+from lithify.tables.paimon.buckets.postponed import is_postponed
+from lithify.tables.paimon.buckets.resting import resting_reasons
+from lithify.tables.paimon.buckets.statistics import bucket_statistics
+from lithify.tables.paimon.compaction.plan import BucketPlan, units_of
+from lithify.tables.paimon.compaction.planning import BucketPlanner, Portion
 from lithify.tables.paimon.metadata.column_groups import PLACE, listed, with_columns
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
-from lithify.tables.paimon.observing.postponed import is_postponed
-from lithify.tables.paimon.observing.resting import resting_reasons
 from lithify.tables.paimon.primary_key.changelogs import check_levels
 from lithify.tables.paimon.primary_key.deletes import hold_deletes
 from lithify.tables.paimon.primary_key.lookups import files_of
@@ -43,7 +34,6 @@ from lithify.tables.paimon.primary_key.postponed import (
     plan_all_postponed,
     stuck_partitions,
 )
-from lithify.tables.paimon.table import PaimonTable
 
 _FOOTER_READERS = 8
 
@@ -51,58 +41,33 @@ PlannedUnit = Unit | PostponedUnit
 RunPlan = BucketPlan[PlannedUnit]
 
 
-def plan_run(
-    table: PaimonTable,
-    view: View,
-    strategy: Strategy,
-    clock: Clock,
-    held: Mapping[str, str] = NOTHING_HELD,
-) -> RunPlan:
-    """Plans every bucket of a view.
+def plan_run(planner: BucketPlanner) -> RunPlan:
+    """Plans the buckets of a planner.
 
     Where a partition has postponed rows, these are moved to their buckets first, and the buckets are planned
     in the run's next round: a compaction may drop a delete that the user's order puts after a postponed row.
 
-    A problem with the files of a bucket blocks only that bucket: overlapping files of one level, a key bound
-    without an order, an unsupported kind of file, or an unreadable file whose deletes must be counted.
-
-    Args:
-        table: the table.
-        view: the snapshot and its buckets.
-        strategy: minor or full.
-        clock: source of the time for triggers that depend on it.
-        held: fingerprints by bucket path: buckets that still have these files are left out.
+    A bucket is blocked by overlapping files of one level, a key bound without an order, an unsupported kind
+    of file, or an unreadable file whose deletes must be counted.
 
     Raises:
-        UnsupportedTable: a problem prevents the compaction of every bucket.
         StorageError: the file system refuses access.
     """
-    table.check_view(view)
-    blocks = Blocks(table, view)
-    waiting = held_buckets(view, held)
-    moving = plan_all_postponed(table, view, waiting, blocks)
+    moving = plan_all_postponed(planner)
     moved = {bucket.partition for bucket in moving}
     chosen = [
-        bucket
-        for bucket in view.bucket_ids
-        if not (bucket in waiting or bucket.partition in moved or is_postponed(bucket.bucket))
+        bucket for bucket in planner.buckets if not (bucket.partition in moved or is_postponed(bucket.bucket))
     ]
-    portion = Portion(view)
-    planned = {**moving, **_plan_buckets(table, view, chosen, strategy, clock, blocks, portion)}
-    return plan_of(view, planned, waiting, blocks, strategy, portion.rest)
+    portion = Portion(planner.view)
+    return planner.result({**moving, **_plan_buckets(planner, chosen, portion)}, portion)
 
 
 def _plan_buckets(
-    table: PaimonTable,
-    view: View,
-    chosen: Collection[BucketId],
-    strategy: Strategy,
-    clock: Clock,
-    blocks: Blocks,
-    portion: Portion,
+    planner: BucketPlanner, chosen: Collection[BucketId], portion: Portion
 ) -> dict[BucketId, Unit | Rest]:
     """Plans real buckets none of whose rows are about to be moved, as many as the portion takes."""
-    now, policy = clock.now(), table.options.policy
+    table, view, strategy = planner.table, planner.view, planner.strategy
+    now, options, policy = planner.now, table.options, table.options.policy
     stuck = stuck_partitions(table, view)
     resting = _resting(view, policy, strategy, now)
     resting |= {bucket: STUCK for bucket in chosen if bucket.partition in stuck}
@@ -111,15 +76,15 @@ def _plan_buckets(
         files = _corrected(view.bucket(bucket), doubted.get(bucket, frozenset()))
         return plan_bucket(files, policy, strategy, now)
 
-    planned = plan_buckets(chosen, resting, blocks, partial(plan, {}), portion)
-    doubted = _files_hiding_deletes(table, view, units_of(planned), blocks)
-    planned |= plan_buckets(doubted, {}, blocks, partial(plan, doubted))
-    for unit in units_of(planned):
-        with blocks.isolate(unit.bucket):
-            check_levels(unit, table.options.changelog, policy.num_levels)
-            files = files_of(unit, table.options)
-            vectors = view.vectors(unit.bucket)
-            table.check_files(unit.bucket, files, view.unusual(unit.bucket, files), vectors)
+    def check(unit: Unit) -> None:
+        check_levels(unit, options.changelog, policy.num_levels)
+        files = files_of(unit, options)
+        table.check_files(unit.bucket, files, view.unusual(unit.bucket, files), view.vectors(unit.bucket))
+
+    planned = planner.plan(chosen, partial(plan, {}), resting, portion)
+    doubted = _files_hiding_deletes(planner, units_of(planned))
+    planned |= planner.plan(doubted, partial(plan, doubted))
+    planner.check(planned, check)
     return planned
 
 
@@ -137,15 +102,14 @@ def _resting(view: View, policy: MergeTreeOptions, strategy: Strategy, now: date
     return {ids[place]: reason for place, reason in found.items() if place in ids}
 
 
-def _files_hiding_deletes(
-    table: PaimonTable, view: View, units: Iterable[Unit], blocks: Blocks
-) -> dict[BucketId, frozenset[int]]:
+def _files_hiding_deletes(planner: BucketPlanner, units: Iterable[Unit]) -> dict[BucketId, frozenset[int]]:
     """By bucket, the handles of files planned for upgrade that hold uncounted deletes but must not.
 
     Some writers (pypaimon among them) store deletes without counting them. A file that moves to another level
     is not rewritten for its deletes unless the table has deletion vectors. Files written by a
     compaction have correct counts and are not checked.
     """
+    table, view = planner.table, planner.view
     suspects = [
         (unit.bucket, file, entry)
         for unit in units
@@ -159,13 +123,13 @@ def _files_hiding_deletes(
     found: dict[BucketId, set[int]] = {}
 
     def look(bucket: BucketId, file: DataFile, entry: ManifestEntry) -> None:
-        with blocks.isolate(bucket):
+        with planner.isolate(bucket):
             if hold_deletes(footers, table.path(entry)):
                 found.setdefault(bucket, set()).add(file.handle)
 
     with ThreadPoolExecutor(_FOOTER_READERS) as readers:
         list(readers.map(look, *zip(*suspects, strict=True)))
-    return {bucket: frozenset(files) for bucket, files in found.items() if bucket not in blocks.errors}
+    return {bucket: frozenset(files) for bucket, files in found.items() if not planner.is_blocked(bucket)}
 
 
 def _corrected(bucket: Bucket, doubted: frozenset[int]) -> Bucket:

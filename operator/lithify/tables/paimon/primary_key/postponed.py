@@ -8,7 +8,7 @@ next sequence number of its bucket.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -19,12 +19,12 @@ from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import Deduplicate
 from lithify.tables.files.model import InputFile
 from lithify.tables.model import Bucket, BucketId, DataFile, TriggerVerdict
-from lithify.tables.paimon.compaction.blocking import Blocks
+from lithify.tables.paimon.buckets.postponed import is_postponed, postponed_verdict
+from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.compaction.targets import target_of
 from lithify.tables.paimon.metadata.entries import APPEND_SOURCE
 from lithify.tables.paimon.metadata.partition_layouts import NO_FILES, PartitionLayout
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.postponed import is_postponed, postponed_verdict
 from lithify.tables.paimon.primary_key.buckets import bucket_key
 from lithify.tables.paimon.primary_key.merge_functions.choosing import has_order_of_its_own, merge_function
 from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
@@ -77,14 +77,13 @@ class PostponedUnit(BucketWork):
         return False
 
 
-def plan_all_postponed(
-    table: PaimonTable, view: View, waiting: Container[BucketId], blocks: Blocks
-) -> dict[BucketId, PostponedUnit]:
-    """Plans the postponed buckets of all partitions, except those that wait; records blocked ones."""
+def plan_all_postponed(planner: BucketPlanner) -> dict[BucketId, PostponedUnit]:
+    """Plans the postponed buckets of all partitions, except those that are held; records blocked ones."""
+    table, view = planner.table, planner.view
     found: dict[BucketId, PostponedUnit] = {}
-    for bucket in view.bucket_ids:
-        if is_postponed(bucket.bucket) and bucket not in waiting:
-            with blocks.isolate(bucket):
+    for bucket in planner.buckets:
+        if is_postponed(bucket.bucket):
+            with planner.isolate(bucket):
                 unit = plan_postponed(table, view, view.bucket(bucket))
                 table.check_files(bucket, unit.inputs, view.unusual(bucket, unit.inputs))
                 found[bucket] = unit

@@ -1,17 +1,15 @@
 """One task: moves the rows of postponed files to their real buckets, as sorted files of level 0.
 
-Made by `postponed`, shipped to an executor by a runner, run there. The rows are read file by file in the
-order in which they were written. Each gets its bucket and the next sequence number there, as if a writer
-wrote it now; the rows of each bucket are then sorted and merged, as a writer merges what it has buffered. If
-the task fails, the files that it has written are deleted; see `task_running`.
+Made by `postponed`; `compaction.task` runs it on an executor. The rows are read file by file in the order in
+which they were written. Each gets its bucket and the next sequence number there, as if a writer wrote it now;
+the rows of each bucket are then sorted and merged, as a writer merges what it has buffered.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,21 +17,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.clock import Clock, wall_millis
-from lithify.errors import CorruptTable, LithifyError, UnsupportedTable
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.rewriting.budget import MAX_PIECE
-from lithify.rewriting.rolling import Rolling, RollingWriter
+from lithify.rewriting.rolling import RollingWriter
 from lithify.rewriting.sorting import UnsortedRows
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import InputFile
-from lithify.tables.files.names import GATHERED_SHARE
-from lithify.tables.format import TaskOutputs, TaskResult
+from lithify.tables.format import TaskOutputs
 from lithify.tables.model import BucketId
-from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.compaction.task import CompactionTask
-from lithify.tables.paimon.compaction.task_running import carry_out
+from lithify.tables.paimon.data_files.new_files import NewFiles, rolling_of
 from lithify.tables.paimon.data_files.reader import FileRun, Reading
-from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
+from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.buckets import BucketKey
 from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
@@ -45,7 +40,7 @@ class TargetBucket:
 
     Attributes:
         bucket: the bucket.
-        target: where and how to write; the writer's id is filled in by the executor.
+        target: where and how to write.
         first_sequence: the sequence number of the first row that the task moves there.
     """
 
@@ -86,30 +81,31 @@ class PostponedTask(CompactionTask):
     spec: MergeSpec
 
     @property
-    def input_sizes(self) -> dict[str, int]:
-        """Bytes of the files to read, by path."""
-        return {file.path: file.size for file in self.files}
+    def read_files(self) -> tuple[InputFile, ...]:
+        """The input files."""
+        return self.files
+
+    @property
+    def folder(self) -> str:
+        """The directory of the partition's first bucket."""
+        return self.targets[0].target.folder
 
     @property
     def schema(self) -> Schema:
         """The newest schema."""
         return self.targets[0].target.schema
 
-    def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
-        """Moves the rows, and cleans up after itself if that fails."""
-        move = _Move(self, writer_id(self.prefix, self.index, attempt_id), clock)
-        return carry_out(move, self.index, self.targets[0].target.folder, attempt)
+    def write(self, files: NewFiles) -> TaskOutputs:
+        """Writes the rows into their buckets and returns the metadata of the files."""
+        return _Move(self, files).run()
 
 
 class _Move:
     """The reader, the buckets and the writers of one task."""
 
-    def __init__(self, task: PostponedTask, writer: str, clock: Clock) -> None:
+    def __init__(self, task: PostponedTask, files: NewFiles) -> None:
         self._task = task
-        self._writer = writer
-        self._names = replace(task.targets[0].target, writer_id=writer).names()
-        self._written: list[str] = []
-        self._clock = clock
+        self._files = files
         self._next = np.array([each.first_sequence for each in task.targets], np.int64)
         self._rows: dict[int, UnsortedRows] = {}
         self._buffered = 0
@@ -128,12 +124,6 @@ class _Move:
                 for file in self._write(bucket)
             ]
         return TaskOutputs(data=tuple(moved))
-
-    def delete_files(self) -> None:
-        """Deletes all written files; suppresses errors, which would hide the original one."""
-        for path in self._written:
-            with suppress(LithifyError):  # the driver finds remaining files by the attempt's prefix
-                self._task.storage.delete(path)
 
     def _read(self) -> Iterator[tuple[pa.RecordBatch, str]]:
         """Yields the rows in the order in which they were written, each batch with its file."""
@@ -192,22 +182,10 @@ class _Move:
         self._buffered, self._has_spilled = 0, True
 
     def _write(self, bucket: int) -> list[FileMeta]:
-        target = replace(self._task.targets[bucket].target, writer_id=self._writer)
-
-        def open_file() -> OpenDataFile:
-            name = next(self._names)
-            self._written += target.paths(name)
-            clock = self._clock
-            return OpenDataFile(name, target, self._task.storage, lambda: wall_millis(clock.now()))
-
-        files = self._task.files
-        rolling = Rolling(
-            target_size=target.options.target_size,
-            row_group_bytes=int(self._task.budget.row_group * GATHERED_SHARE[target.options.format]),
-            bytes_per_row=sum(file.size for file in files) / max(1, sum(file.rows for file in files)),
-            unit_size=target.options.unit_size,
-        )
-        return RollingWriter(open_file, rolling).write_all(self._rows.pop(bucket).merged())
+        target = self._task.targets[bucket].target
+        rolling = rolling_of(self._task.files, target, self._task.budget, absorbs_rest=False)
+        writer = RollingWriter(lambda: self._files.open_next(target), rolling)
+        return writer.write_all(self._rows.pop(bucket).merged())
 
 
 def _numbered(rows: pa.RecordBatch, sequence: npt.NDArray[np.int64]) -> pa.RecordBatch:

@@ -1,6 +1,6 @@
 """Merges the sections of a task, copying row groups where the keys of other runs leave them alone.
 
-Called by `merge_task`. Which row groups these are is decided in `copying`.
+Made by `merge_task` for tasks that may copy. Which row groups are copied is decided in `copying`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.rewriting.functions import LoneRecords
+from lithify.rewriting.budget import Budget
 from lithify.rewriting.order import first_disorder, key_at, parts_of_column
 from lithify.rewriting.passes import merge_section
-from lithify.rewriting.runs import RunSource
+from lithify.rewriting.runs import KeyRange, RunSource
+from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.parquet.copying.source import RowGroupSource
 from lithify.tables.files.parquet.reader import ParquetReader
@@ -29,14 +29,10 @@ from lithify.tables.paimon.primary_key.copying import (
     Stage,
     groups_of_file,
     largest_run,
-    may_copy,
     stages_of,
 )
 from lithify.tables.paimon.primary_key.staged_runs import StagedRun
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS
-
-if TYPE_CHECKING:
-    from lithify.tables.paimon.primary_key.merge_task import MergeTask
 
 _KEY_PIECE_BYTES = 1 << 20
 """Bytes of key columns to read at a time."""
@@ -47,44 +43,37 @@ _MOST_CHUNKS = 20_000
 """Column chunks of a section's largest run whose metadata is held, a few KiB each."""
 
 
-def copying_of(task: MergeTask, rows_reading: Reading, target: FileTarget) -> SectionCopier | None:
-    """What copies row groups for a task; None if none can be copied.
-
-    Changelogs and lookups need the values of rows that a copy does not decode.
-    """
-    is_possible = (
-        target.options.format == "parquet"
-        and task.expired is None
-        and not task.known
-        and task.rewrites
-        and task.changelog is None
-        and task.spec.changelog is None
-        and task.spec.function.lone_records is not LoneRecords.MERGED
-        and may_copy(target.schema)
-        and any(largest_run(section) is not None for section in task.sections)
-    )
-    return SectionCopier(task, rows_reading, OpenDataFile.like(target)) if is_possible else None
-
-
 class SectionCopier:
     """Merges and copies the sections of one task.
 
     Attributes:
         like: a file as the task's writer makes it.
         bytes: bytes of the row groups copied so far.
+
+    Args:
+        spec: how records are merged.
+        keys: the key range to merge.
+        budget: the task's memory budget.
+        reading: how files are read for the merge.
+        target: how new files are written, in Parquet.
     """
 
-    def __init__(self, task: MergeTask, rows_reading: Reading, like: RowGroupSource) -> None:
-        self._task = task
-        self._reading = rows_reading
-        schema = task.target.schema
+    def __init__(
+        self, spec: MergeSpec, keys: KeyRange, budget: Budget, reading: Reading, target: FileTarget
+    ) -> None:
+        self._spec = spec
+        self._keys = keys
+        self._budget = budget
+        self._reading = reading
+        self.like = OpenDataFile.like(target)
+        schema = target.schema
         floats = (column.name for column in schema.columns if column.type.is_float)
         self._first = schema.primary_key[0]
-        self._indexed = task.target.indexes.columns
+        self._first_type = schema.key_types[0]
+        self._indexed = target.indexes.columns
         self._scanned_columns = {*schema.primary_key, *SYSTEM_COLUMNS, *floats, *self._indexed}
-        self._columns = like.footer.metadata.num_columns
+        self._columns = self.like.footer.metadata.num_columns
         self._chunks = 0
-        self.like = like
         self.bytes = 0
 
     def rows(
@@ -136,20 +125,19 @@ class SectionCopier:
 
     def _groups(self, file: InputFile, sources: dict[str, RowGroupSource]) -> list[Group] | None:
         """The row groups of a file; None if they are unknown, and merging has to tell why."""
-        task = self._task
         reader = self._reading.readers.of(file.path)
         if not isinstance(reader, ParquetReader):
             return None
-        first = (self._first, task.target.schema.key_types[0])
+        first = (self._first, self._first_type)
         try:
             self._chunks += reader.footers.of(file.path).num_row_groups * self._columns
             if self._chunks > _MOST_CHUNKS:
                 return None
-            source = open_source(task.storage, file)
+            source = open_source(self._reading.storage, file)
             if source is None:
                 return None
             sources[file.path] = source
-            found = groups_of_file(file, source, self.like, first, task.keys)
+            found = groups_of_file(file, source, self.like, first, self._keys)
         except (CorruptTable, UnsupportedTable):
             return None
         if found is None:
@@ -163,7 +151,7 @@ class SectionCopier:
         wanted = self._scanned_columns
         read = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in wanted]
         size = sum(int(chunk.total_uncompressed_size) for chunk in read)
-        return size <= self._task.budget.reading
+        return size <= self._budget.reading
 
     def _copied(
         self, group: Group, sources: dict[str, RowGroupSource], spill_folder: Path
@@ -172,7 +160,7 @@ class SectionCopier:
         rows = self._scanned(group)
         source, path = sources[group.file.path], group.file.path
         if self._is_clean(rows, group, source):
-            with self._task.storage.open(path, group.file.size) as stream:
+            with self._reading.storage.open(path, group.file.size) as stream:
                 copied = CopiedGroup(source.over(stream), group.number, (rows,), self._indexed)
                 self.bytes += copied.bytes
                 yield copied
@@ -191,7 +179,7 @@ class SectionCopier:
         Raises:
             CorruptTable: there are keys outside of the row group's bounds, on which the stages rely.
         """
-        layout = self._task.spec.layout
+        layout = self._spec.layout
         if not 0 < rows.num_rows == source.footer.row_groups[group.number].rows:
             return False
         batch = rows.combine_chunks().to_batches()[0]
@@ -211,5 +199,4 @@ class SectionCopier:
         return [FileRun([*files.values()], self._reading, None, by_path)] if groups else []
 
     def _merged(self, runs: Sequence[RunSource], spill_folder: Path) -> Iterator[pa.RecordBatch]:
-        task = self._task
-        yield from merge_section(runs, task.spec, task.budget, spill_folder, task.keys)
+        yield from merge_section(runs, self._spec, self._budget, spill_folder, self._keys)

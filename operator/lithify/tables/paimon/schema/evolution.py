@@ -14,7 +14,7 @@ from lithify.tables.files.names import FORMATS, format_of
 from lithify.tables.files.types import ColumnType
 from lithify.tables.paimon.file_indexes.model import SUFFIX
 from lithify.tables.paimon.metadata.entries import ManifestEntry
-from lithify.tables.paimon.options.table_options import has_compacting_writers
+from lithify.tables.paimon.options.picking_options import has_compacting_writers
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.support.loading import load
 from lithify.tables.paimon.support.rules import Support

@@ -6,11 +6,10 @@ turns units into tasks for executors. It reads no data files and writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 
-from lithify.clock import Clock
 from lithify.planning.clustering.plan import HISTORY, ClusteredUnit, SameColumns, plan_bucket
 from lithify.planning.clustering.policy import ClusteringOptions
 from lithify.planning.files import parts_of
@@ -23,64 +22,37 @@ from lithify.tables.paimon.append.clustering.resting import have_same_columns, r
 from lithify.tables.paimon.append.clustering.sorting import clustering_of, same_columns, sort_key
 from lithify.tables.paimon.append.clustering.task import ClusterTask
 from lithify.tables.paimon.append.row_numbers import unordered
-from lithify.tables.paimon.compaction.blocking import Blocks
-from lithify.tables.paimon.compaction.plan import (
-    NOTHING_HELD,
-    BucketPlan,
-    Portion,
-    held_buckets,
-    plan_buckets,
-    plan_of,
-    units_of,
-)
+from lithify.tables.paimon.buckets.statistics import bucket_statistics
+from lithify.tables.paimon.compaction.plan import BucketPlan, units_of
+from lithify.tables.paimon.compaction.planning import BucketPlanner, Portion
 from lithify.tables.paimon.compaction.targets import target_of
 from lithify.tables.paimon.metadata.view import View
-from lithify.tables.paimon.observing.bucket_statistics import bucket_statistics
 from lithify.tables.paimon.table import PaimonTable
 
 ClusteringPlan = BucketPlan[ClusteredUnit]
 
 
-def plan_run(
-    table: PaimonTable,
-    view: View,
-    strategy: Strategy,
-    clock: Clock,
-    held: Mapping[str, str] = NOTHING_HELD,
-) -> ClusteringPlan:
-    """Plans every bucket of a view. A problem with the files of a bucket blocks only that bucket.
-
-    Args:
-        table: the table.
-        view: the snapshot and its buckets.
-        strategy: minor or full.
-        clock: source of the time for triggers that depend on it.
-        held: fingerprints by bucket path: buckets that still have these files are left out.
-
-    Raises:
-        UnsupportedTable: a problem prevents the compaction of every bucket.
-    """
-    table.check_view(view)
-    now, options, blocks = clock.now(), clustering_of(table).planning, Blocks(table, view)
-    has_same_columns = same_columns(table)
-    waiting = held_buckets(view, held)
-    chosen = [bucket for bucket in view.bucket_ids if bucket not in waiting]
+def plan_run(planner: BucketPlanner) -> ClusteringPlan:
+    """Plans the buckets of a planner."""
+    table, view, strategy, now = planner.table, planner.view, planner.strategy, planner.now
+    options, has_same_columns = clustering_of(table).planning, same_columns(table)
 
     def plan(bucket: BucketId, *, takes_history: bool = True) -> ClusteredUnit | Rest:
         files = view.bucket(bucket, lambda files: taken_at_once(files, options))
         return plan_bucket(files, options, strategy, now, has_same_columns, takes_history=takes_history)
 
+    def check(unit: ClusteredUnit) -> None:
+        table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
+
     resting = _resting(view, options, strategy, now, has_same_columns)
     # Which partitions count as history depends on all of them.
     takes_all = options.history is not None and strategy is Strategy.MINOR
     portion = None if takes_all else Portion(view)
-    planned = plan_buckets(chosen, resting, blocks, plan, portion)
+    planned = planner.plan(planner.buckets, plan, resting, portion)
     too_much = [unit.bucket for unit in _too_much_history(units_of(planned), options)]
-    planned |= plan_buckets(too_much, {}, blocks, partial(plan, takes_history=False))
-    for unit in units_of(planned):
-        with blocks.isolate(unit.bucket):
-            table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
-    return plan_of(view, planned, waiting, blocks, strategy, None if portion is None else portion.rest)
+    planned |= planner.plan(too_much, partial(plan, takes_history=False))
+    planner.check(planned, check)
+    return planner.result(planned, portion)
 
 
 def _resting(

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from lithify.rewriting.sort_keys import SortStrategy
 from lithify.tables.paimon.options.clustering_options import COLUMNS, INCREMENTAL, STRATEGY
-from lithify.tables.paimon.options.table_options import VECTORS, TableOptions
+from lithify.tables.paimon.options.picking_options import VECTORS
+from lithify.tables.paimon.options.table_options import TableOptions
 from lithify.tables.paimon.schema.schema import Schema
 
 _ORDERED = "bucket-append-ordered"

@@ -1,7 +1,7 @@
 """Finds buckets that certainly need no clustering, from their statistics alone.
 
 Called by `planning` and by the observer before they create objects for a bucket's files. Conservative, like
-`observing.resting`. Pure.
+`buckets.resting`. Pure.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import pyarrow as pa
 from lithify.planning.clustering.plan import SameColumns
 from lithify.planning.clustering.policy import ClusteringOptions
 from lithify.planning.work import Strategy
+from lithify.tables.paimon.buckets.blocked import BUCKET_ERRORS
+from lithify.tables.paimon.buckets.resting import is_all_at_top, triggers_nothing
 from lithify.tables.paimon.metadata.column_groups import Flags, Numbers, integers
-from lithify.tables.paimon.observing.blocked import BUCKET_ERRORS
-from lithify.tables.paimon.observing.resting import is_all_at_top, triggers_nothing
 
 
 def have_same_columns(files: pa.Table, has_same_columns: SameColumns) -> bool:
