@@ -73,9 +73,13 @@ class Java:
         return replace(self._history, key=dict(zip(key, kinds, strict=True)), options=schema["options"])
 
     def _levels(self, table: Table) -> dict[str, str]:
-        """The table's number of levels: with others, a full compaction would write no changelog later."""
+        """The table's number of levels, if its records are looked up or its full compactions have a changelog.
+
+        With others, Java would take too low a level for the top later: it would write no changelog, or move
+        first rows there without looking whether there are earlier ones.
+        """
         options = self.now(table).options
-        if options.get("changelog-producer") != "full-compaction":
+        if options.get("changelog-producer") not in ("full-compaction", "lookup"):
             return {}
         return {"num-levels": options.get("num-levels", str(int(options.get(_TRIGGER, "5")) + 1))}
 
