@@ -73,7 +73,7 @@ class Java:
         return replace(self._history, key=dict(zip(key, kinds, strict=True)), options=schema["options"])
 
     def _levels(self, table: Table) -> dict[str, str]:
-        """The table's number of levels, if its records are looked up or its full compactions have a changelog.
+        """The number of levels, where records are looked up or full compactions have a changelog.
 
         With others, Java would take too low a level for the top later: it would write no changelog, or move
         first rows there without looking whether there are earlier ones.
