@@ -62,7 +62,7 @@ def test_they_are_due_by_the_policy_and_keep_their_rows(
     assert "the limit is 300 %" in why
     why = _why(stage, dropping)
     assert why.startswith("DeletedRows: ")
-    assert "1 files with deleted rows to drop, 1 of them above 20 %" in why
+    assert "1 file with deleted rows to drop, 1 of them above 20 %" in why
 
     stage.kubectl.apply(policy(sorting.policy, **DUE))
     seen = {care.lake: _compacted(stage, care)["status"]["observation"] for care in (sorting, dropping)}

@@ -6,11 +6,11 @@ not enough: the table's policy must exist, and its last compaction must not have
 
 from __future__ import annotations
 
+from lithify.amounts import count_of
 from lithify.controller.deciding.blocked import BUCKETS_BLOCKED
 from lithify.controller.deciding.holds import policy_hold
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.situation import Hold, Situation
-from lithify.controller.deciding.wording import count_of
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import READY, Condition, ConditionStatus, condition_of, shortened
 from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus, TableHealth

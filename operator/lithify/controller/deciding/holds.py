@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
+from lithify.amounts import bytes_text, count_of, moment_text
 from lithify.clock import find_zone
 from lithify.controller.deciding.dues import Occasion
 from lithify.controller.deciding.problems import TableProblem
 from lithify.controller.deciding.situation import Due, Hold, Situation
 from lithify.controller.deciding.windows import describe_window, opening
-from lithify.controller.deciding.wording import bytes_text, count_of, moment_text
 from lithify.resources.compaction import Reason
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.quantities import quantity_bytes

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from lithify.controller.deciding.wording import bytes_text, count_of, moment_text, seconds_text
+from lithify.amounts import bytes_text, count_of, moment_text, seconds_text
 from lithify.resources.objects import shortened
 
 

@@ -38,9 +38,11 @@ from lithify.tables.paimon.observing.observation_cache import ObservationCache, 
 from lithify.tables.paimon.observing.table_statistics import (
     blocked_buckets,
     delete_percent,
+    selected_buckets,
     size_amplification_percent,
     work_in,
 )
+from lithify.tables.paimon.observing.waiting import Rules, full_wait, minor_waits
 from lithify.tables.paimon.options.table_options import DELTA_COMMITS, is_write_only
 from lithify.tables.paimon.primary_key.merge_functions.choosing import has_order_of_its_own
 from lithify.tables.paimon.table import PaimonTable
@@ -62,6 +64,9 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
     aside = _set_aside(table, figures, held)
     wanted = replace(wanted, selection=replace(wanted.selection, held=aside))
     work = work_in(figures, table.locations.spec, wanted, policy, now)
+    selected = selected_buckets(figures, table.locations.spec, wanted.selection)
+    sorting = table.options.clustering
+    rules = Rules(policy, packing, None if sorting is None else sorting.planning)
     index_problem = table.index_problem(state.index_types)
     # Writers that postpone rows neither compact nor expire, whatever the options say.
     write_only = is_write_only(table.stored_options) or table.options.postponed is not None
@@ -86,6 +91,8 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         blocked=blocked_buckets(figures, held),
         commits=_commits(table, state) if write_only else None,
         check_seconds=_check_seconds(table),
+        waits=() if work.findings else minor_waits(figures, selected, wanted, rules, now),
+        full_wait=full_wait(work, wanted),
         merge_tree=_merge_tree(figures, policy.run_trigger) if has_levels else None,
         append=None if has_levels or packing is None else _append(figures, packing.min_files),
     )
