@@ -149,16 +149,17 @@ class Triggers:
 @part(
     Rule(
         "has(self.intervalSeconds) != has(self.schedule)",
-        "exactly one of intervalSeconds and schedule says when full compactions run",
+        "set exactly one of intervalSeconds and schedule",
     ),
     Rule(
         "!has(self.schedule) || self.schedule.matches('^[^ ]+( [^ ]+){4}$')",
-        "schedule has five fields separated by single blanks: minute, hour, day of month, month, day of week",
+        "a schedule needs five fields separated by single blanks: minute, hour, day of month, month, day of "
+        "week",
         ".schedule",
     ),
     Rule(
         "!has(self.startingDeadlineSeconds) || has(self.schedule)",
-        "startingDeadlineSeconds belongs to a schedule",
+        "startingDeadlineSeconds needs a schedule",
         ".startingDeadlineSeconds",
     ),
 )
@@ -173,7 +174,7 @@ class FullCompactions:
         "a schedule is written as in cron, with letters, digits, blanks and */,-?#, such as 30 2 * * Sun",
         default=None,
         description="At these times, as in cron, in the policy's time zone; for example `30 2 * * Sun`.",
-        min_length=9,
+        min_length=1,
         max_length=128,
     )
     starting_deadline_seconds: int | None = Field(
@@ -184,7 +185,9 @@ class FullCompactions:
     )
 
 
-@part(Rule("self.start != self.end", "start and end of a window differ; for the whole day, omit windows"))
+@part(
+    Rule("self.start != self.end", "start and end of a window must differ; for the whole day, omit windows")
+)
 class Window:
     """A part of the day in which compactions may start."""
 
@@ -198,7 +201,7 @@ class Window:
     )
 
 
-@part(Rule("self.startHour != self.endHour", "startHour and endHour differ"))
+@part(Rule("self.startHour != self.endHour", "startHour and endHour must differ"))
 class OffPeakHours:
     """Hours in which larger compactions are preferred."""
 
@@ -221,7 +224,7 @@ class Limits:
     )
 
 
-@part(Rule("has(self.files) || has(self.bytes)", "minGain names files, bytes or both"))
+@part(Rule("has(self.files) || has(self.bytes)", "set files, bytes or both"))
 class MinGain:
     """Minimum benefit of a minor compaction; reaching one of several is enough."""
 
@@ -308,8 +311,14 @@ class HistoryLimits:
     ),
     Rule(
         "self.retries.backoffSeconds <= self.retries.maxBackoffSeconds",
-        "backoffSeconds is not above maxBackoffSeconds",
+        "backoffSeconds must not be above maxBackoffSeconds",
         ".retries",
+    ),
+    Rule(
+        "!has(self.minIntervalSeconds) || !has(self.full) || !has(self.full.intervalSeconds) "
+        "|| self.minIntervalSeconds <= self.full.intervalSeconds",
+        "minIntervalSeconds must not be above full.intervalSeconds, which it would delay each time",
+        ".minIntervalSeconds",
     ),
 )
 class CompactionPolicySpec:

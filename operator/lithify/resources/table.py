@@ -60,7 +60,7 @@ class LakeTableSpec:
         "slashes or more dots before the branch",
         FIXED,
         description="The table, as `database.table`; a branch of it, as `database.table$branch_name`.",
-        min_length=3,
+        min_length=1,
         max_length=512,
     )
     policy_ref: Reference = Field(
