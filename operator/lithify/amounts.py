@@ -6,7 +6,7 @@ unchanged thing never changes.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 _SIZES = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -21,6 +21,11 @@ def count_of(number: int, noun: str) -> str:
 def moment_text(moment: datetime) -> str:
     """A time to the second, in UTC."""
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def wall_text(millis: int) -> str:
+    """A local time (milliseconds since 1970 without a zone) to the second; tables store no zone with it."""
+    return (datetime(1970, 1, 1) + timedelta(milliseconds=millis)).isoformat(" ", "seconds")
 
 
 def seconds_text(seconds: int) -> str:

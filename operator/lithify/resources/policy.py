@@ -69,7 +69,8 @@ class PrimaryKeyTriggers:
 
     sorted_runs: int | None = Field(
         default=None,
-        description="More sorted runs than this in a bucket (num-sorted-run.compaction-trigger).",
+        description="A bucket with more sorted runs than this is compacted "
+        "(num-sorted-run.compaction-trigger).",
         ge=1,
         le=1000,
     )
@@ -89,7 +90,7 @@ class PrimaryKeyTriggers:
     )
     optimization_interval_seconds: int | None = Field(
         default=None,
-        description="A bucket is compacted fully when its top level is older "
+        description="A bucket is compacted fully when its top level is older than this "
         "(compaction.optimization-interval).",
         ge=1,
         le=31536000,
@@ -100,7 +101,7 @@ class PrimaryKeyTriggers:
     )
     incremental_size_above: Quantity | None = Field(
         default=None,
-        description="A bucket with more than this outside its top level is compacted fully "
+        description="A bucket with more bytes than this outside its top level is compacted fully "
         "(compaction.incremental-size-threshold).",
     )
 
@@ -111,8 +112,8 @@ class AppendTriggers:
 
     small_files: int | None = Field(
         default=None,
-        description="This many small files of a partition, or adjacent files of a bucket "
-        "(compaction.min.file-num).",
+        description="Number of small files of a partition from which they are joined; in a table with "
+        "buckets, of files side by side in a bucket (compaction.min.file-num).",
         ge=2,
         le=100000,
     )
@@ -192,7 +193,7 @@ class Window:
     """A part of the day in which compactions may start."""
 
     start: TimeOfDay = Field(description="From, as HH:MM in the policy's time zone.")
-    end: TimeOfDay = Field(description="Until; before `start` means the next day.")
+    end: TimeOfDay = Field(description="Until, as HH:MM; a time before `start` is on the next day.")
     days: tuple[Day, ...] = Field(
         default=(),
         description="The days on which it starts. Empty: every day.",

@@ -1,4 +1,4 @@
-"""docs/operator.md explains every trigger with which WHY may begin, and every sentence of what files wait for."""
+"""docs/operator.md explains every trigger with which WHY may begin."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lithify.amounts import count_of
 from lithify.tables.observation import Finding
 
 
@@ -16,7 +15,7 @@ def names_text(names: Iterable[str], most: int = 3) -> str:
 
 
 def finding_text(finding: Finding) -> str:
-    """A finding as a sentence, with the number of other buckets that it applies to."""
+    """A finding as a sentence, with the number of other buckets or partitions that it applies to."""
     others = finding.buckets - 1
-    more = f" (and {count_of(others, 'more bucket')})" if others > 0 else ""
+    more = f" (and {others} more like it)" if others > 0 else ""
     return f"{finding.trigger}: {finding.detail}{more}"

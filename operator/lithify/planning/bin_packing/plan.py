@@ -12,10 +12,10 @@ compaction also drops all deleted rows, while Paimon's coordinator leaves large 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
-from lithify.amounts import bytes_text, count_of, seconds_text
+from lithify.amounts import bytes_text, count_of, seconds_text, wall_text
 from lithify.clock import wall_millis
 from lithify.planning.bin_packing.packing import Bin, Packed, has_many_deleted, pack, pack_fully
 from lithify.planning.bin_packing.policy import PackingOptions
@@ -160,10 +160,5 @@ def _leftovers(packed: Packed, options: PackingOptions, now: datetime) -> Trigge
     )
     newest = packed.newest_leftover_millis(options, millis)
     if newest is not None:
-        detail += f"; the newest came at {_local_time(newest)}"
+        detail += f"; the newest came at {wall_text(newest)}, by its writer's clock"
     return TriggerVerdict(PackingTrigger.LEFTOVERS, fired=millis >= due and not packed.bins, detail=detail)
-
-
-def _local_time(wall: int) -> str:
-    """A creation time of a file, by the writers' wall clock."""
-    return (datetime(1970, 1, 1) + timedelta(milliseconds=wall)).isoformat(timespec="seconds")

@@ -181,7 +181,7 @@ class TestDue:
             ),
             case(
                 Finding("SizeAmplification", "bucket-0", "in bucket 0, newer runs have 9 bytes", 3, 1),
-                "SizeAmplification: in bucket 0, newer runs have 9 bytes (and 2 more buckets)",
+                "SizeAmplification: in bucket 0, newer runs have 9 bytes (and 2 more like it)",
                 id="and others",
             ),
         ],
