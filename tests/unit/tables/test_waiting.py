@@ -122,6 +122,12 @@ DUE = stack((0, 1), (0, 10), (0, 100), (5, 10_000))
             ["1 bucket", "writers", "write-only"],
             id="writers with deletion vectors compact, too",
         ),
+        case(
+            Rules(LEVELS, writers_count=True),
+            [stack((0, 10), (5, 100))],
+            ["full-compaction.delta-commits", "writers", "write-only"],
+            id="writers count their commits",
+        ),
     ],
 )
 def test_what_files_wait_for(rules: Rules, files: Sequence[Files], said: list[str]) -> None:

@@ -64,9 +64,6 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
     aside = _set_aside(table, figures, held)
     wanted = replace(wanted, selection=replace(wanted.selection, held=aside))
     work = work_in(figures, table.locations.spec, wanted, policy, now)
-    selected = selected_buckets(figures, table.locations.spec, wanted.selection)
-    sorting = table.options.clustering
-    rules = Rules(policy, packing, None if sorting is None else sorting.planning)
     index_problem = table.index_problem(state.index_types)
     # Writers that postpone rows neither compact nor expire, whatever the options say.
     write_only = is_write_only(table.stored_options) or table.options.postponed is not None
@@ -91,11 +88,25 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         blocked=blocked_buckets(figures, held),
         commits=_commits(table, state) if write_only else None,
         check_seconds=_check_seconds(table),
-        waits=() if work.findings else minor_waits(figures, selected, wanted, rules, now),
+        waits=() if work.findings else _waits(table, figures, wanted, now, write_only=write_only),
         full_wait=full_wait(work, wanted),
         merge_tree=_merge_tree(figures, policy.run_trigger) if has_levels else None,
         append=None if has_levels or packing is None else _append(figures, packing.min_files),
     )
+
+
+def _waits(
+    table: PaimonTable, figures: pa.Table, wanted: Filter, now: datetime, *, write_only: bool
+) -> tuple[str, ...]:
+    sorting = table.options.clustering
+    rules = Rules(
+        table.options.policy,
+        table.options.packing,
+        clustering=None if sorting is None else sorting.planning,
+        writers_count=table.options.delta_commits is not None and not write_only,
+    )
+    selected = selected_buckets(figures, table.locations.spec, wanted.selection)
+    return minor_waits(figures, selected, wanted, rules, now)
 
 
 def _set_aside(table: PaimonTable, figures: pa.Table, held: Mapping[str, str]) -> Mapping[str, str]:

@@ -29,9 +29,11 @@ from lithify.tables.paimon.metadata.column_groups import (
 )
 from lithify.tables.paimon.observing.resting import interval_fires, level0_fires
 from lithify.tables.paimon.observing.table_statistics import DueWork
+from lithify.tables.paimon.options.table_options import DELTA_COMMITS
 from lithify.tables.watching import Filter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_COUNTED_BY_WRITERS = f"{DELTA_COMMITS} is left to the table's writers because write-only is not true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,13 @@ class Rules:
         policy: those of levels.
         packing: those of joined files; None if the table has a primary key.
         clustering: those of clustered rows; None if rows are not clustered.
+        writers_count: whether writers count commits for full compactions, because they compact, too.
     """
 
     policy: MergeTreeOptions
     packing: PackingOptions | None = None
     clustering: ClusteringOptions | None = None
+    writers_count: bool = False
 
 
 def minor_waits(
@@ -68,7 +72,8 @@ def minor_waits(
         found = _of_small_files(quiet, rules.packing)
     else:
         found = _of_levels(quiet, rules.policy, now)
-    return (*_left_out(figures, selected, wanted), *found)
+    counted = [_COUNTED_BY_WRITERS] if rules.writers_count else []
+    return (*_left_out(figures, selected, wanted), *found, *counted)
 
 
 def full_wait(work: DueWork, wanted: Filter) -> str:
