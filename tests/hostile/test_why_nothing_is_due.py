@@ -9,6 +9,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from support.operators.scene import Care, message
+from support.operators.server import CATALOGS, condition
 from support.operators.stage import Stage
 
 COLUMNS = {"day": "STRING NOT NULL", "id": "INT NOT NULL"}
@@ -47,10 +48,11 @@ def cares(oracle: Oracle, stage: Stage, tmp_path: Path) -> dict[str, Care]:
         "clustered": stage.care_for(clustered, "clustered"),
         "outside": stage.care_for(many, "outside", under={"partitions": [{"day": "c"}]}),
         "busy": stage.care_for(busy, "busy", under=full),
+        "typo": stage.care_for(small, "typo", tableOptions={"num-sorted-run.compaction-triger": "3"}),
     }
 
 
-def test_files_that_wait_are_explained(stage: Stage, cares: Mapping[str, Care]) -> None:
+def test_what_files_wait_for_is_told_and_what_is_wrong(stage: Stage, cares: Mapping[str, Care]) -> None:
     expected = {
         "small": ["at most 3 small files", "from 5 on", "for 1 h: 2 partitions", " UTC"],
         "gentle": ["at most 3 level-0 files", "from 10 on", "1 h old", " UTC"],
@@ -58,8 +60,17 @@ def test_files_that_wait_are_explained(stage: Stage, cares: Mapping[str, Care]) 
         "outside": ["none of the policy's partitions", "2 partitions outside"],
         "busy": ["at most 3 sorted runs", "without writes for 1 d", "2 other partitions", " UTC"],
     }
+    _says_whose_option_is_wrong(stage, cares["typo"])
     for name, said in expected.items():
         found = stage.table_says(cares[name], "CompactionNeeded", "False")
         told = message(found, "CompactionNeeded")
         assert [text for text in said if text not in told] == [], name
         assert found["status"]["due"] == told
+
+
+def _says_whose_option_is_wrong(stage: Stage, care: Care) -> None:
+    """The Catalog has nothing to do with it."""
+    found = stage.table_says(care, "Ready", "False", "InvalidTableOption")
+    assert found["status"]["health"] == "InvalidOption"
+    assert "spec.tableOptions" in message(found, "Ready")
+    stage.story.until(CATALOGS, care.catalog, lambda found: condition(found, "Ready").get("status") == "True")

@@ -200,6 +200,7 @@ class TableHealth(StrEnum):
     BLOCKED = "Blocked"
     NO_POLICY = "NoPolicy"
     INVALID_POLICY = "InvalidPolicy"
+    INVALID_OPTION = "InvalidOption"
     NO_CATALOG = "NoCatalog"
     CATALOG_DOWN = "CatalogDown"
     TABLE_NOT_FOUND = "TableNotFound"

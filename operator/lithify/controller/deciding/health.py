@@ -35,6 +35,7 @@ _HEALTH = {
     TableReason.UNSUPPORTED_OPTION: TableHealth.UNSUPPORTED,
     TableReason.UNSUPPORTED_TABLE: TableHealth.UNSUPPORTED,
     TableReason.CORRUPT_TABLE: TableHealth.CORRUPT,
+    TableReason.INVALID_TABLE_OPTION: TableHealth.INVALID_OPTION,
     TableReason.POLICY_MISSING: TableHealth.NO_POLICY,
     TableReason.POLICY_INVALID: TableHealth.INVALID_POLICY,
     TableReason.COMPACTIONS_FAILING: TableHealth.FAILING,
