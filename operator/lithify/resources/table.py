@@ -203,6 +203,7 @@ class TableHealth(StrEnum):
     INVALID_OPTION = "InvalidOption"
     NO_CATALOG = "NoCatalog"
     CATALOG_DOWN = "CatalogDown"
+    OBSERVATION_FAILED = "ObservationFailed"
     TABLE_NOT_FOUND = "TableNotFound"
     UNSUPPORTED = "Unsupported"
     CORRUPT = "Corrupt"

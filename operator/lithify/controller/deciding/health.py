@@ -40,6 +40,8 @@ _HEALTH = {
     TableReason.POLICY_INVALID: TableHealth.INVALID_POLICY,
     TableReason.COMPACTIONS_FAILING: TableHealth.FAILING,
     **{reason: TableHealth.CATALOG_DOWN for reason in TableReason if reason.blames_catalog},
+    # Such as a lack of memory: the table may be to blame alone.
+    TableReason.OBSERVATION_FAILED: TableHealth.OBSERVATION_FAILED,
 }
 
 
