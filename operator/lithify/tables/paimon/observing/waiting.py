@@ -21,11 +21,12 @@ from lithify.planning.clustering.policy import ClusteringOptions
 from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.tables.paimon.metadata.column_groups import (
     flagged,
+    flags,
     integers,
     is_null,
     is_one_of,
-    listed,
     nullable,
+    whole,
 )
 from lithify.tables.paimon.observing.resting import interval_fires, level0_fires
 from lithify.tables.paimon.observing.table_statistics import DueWork
@@ -89,11 +90,10 @@ def full_wait(work: DueWork, wanted: Filter) -> str:
 
 def _left_out(figures: pa.Table, selected: pa.Table, wanted: Filter) -> Iterator[str]:
     """What the partitions of the policy leave out; buckets that are held are reported as blocked."""
-    others = flagged(
-        figures, ~is_one_of(figures["path"], {*listed(selected["path"]), *wanted.selection.held})
-    )
-    if not wanted.selection.partitions or not len(others):
+    if not wanted.selection.partitions or len(selected) == len(figures):
         return
+    is_selected = flags(pc.is_in(whole(figures["path"]), value_set=whole(selected["path"])))
+    others = flagged(figures, ~is_selected & ~is_one_of(figures["path"], wanted.selection.held))
     if not len(selected):
         yield "none of the policy's partitions has files"
     due = flagged(others, ~is_null(others["trigger"]))
