@@ -186,7 +186,8 @@ class ObservationSummary:
         default=None, description="Levels and sorted runs; unset for tables whose files have no levels."
     )
     append: AppendSummary | None = Field(
-        default=None, description="Small files of tables without a primary key; unset for other tables."
+        default=None,
+        description="Small files of tables without a primary key; unset for others, and for clustered ones.",
     )
 
 
