@@ -25,6 +25,13 @@ class Setting:
         return self.flag
 
 
+_OF_CATALOG = " of the Catalog"
+
+
+def _of_catalog(flag: str, path: str) -> Setting:
+    return Setting(flag, f"{path}{_OF_CATALOG}")
+
+
 def _of_policy(flag: str, path: str) -> Setting:
     return Setting(flag, f"{path} of the CompactionPolicy")
 
@@ -34,11 +41,11 @@ def _of_operator(flag: str, path: str) -> Setting:
     return Setting(flag, f"{path} in the values of the operator's chart")
 
 
-WAREHOUSE = Setting("--warehouse", "spec.warehouse of the Catalog")
-CATALOG_SETTINGS = Setting("--catalog-option", "spec.options of the Catalog")
+WAREHOUSE = _of_catalog("--warehouse", "spec.warehouse")
+CATALOG_SETTINGS = _of_catalog("--catalog-option", "spec.options")
 CREDENTIALS = Setting("the --catalog-option settings", "those that spec.secretRef of the Catalog names")
-METASTORE = Setting("metastore", "spec.metastore of the Catalog")
-URI = Setting("uri", "spec.uri of the Catalog")
+METASTORE = _of_catalog("metastore", "spec.metastore")
+URI = _of_catalog("uri", "spec.uri")
 TABLE = Setting("--table", "spec.identifier of the LakeTable")
 TIME_ZONE = Setting("--time-zone", "spec.timeZone of the LakeTable")
 BUCKETS = Setting("--bucket", "spec.buckets of the Compaction")
@@ -60,12 +67,17 @@ MOST_TABLES = _of_operator("--max-discovered-tables", "operator.maxDiscoveredTab
 
 def catalog_option(name: str) -> Setting:
     """Setting of a catalog option."""
-    return _SPECIAL.get(name) or Setting(name, f'spec.options["{name}"] of the Catalog')
+    return _SPECIAL.get(name) or _of_catalog(name, f'spec.options["{name}"]')
 
 
 def table_option(name: str) -> Setting:
     """Setting of a table option for runs."""
     return Setting(f"--option {name}", f'spec.tableOptions["{name}"] of the LakeTable')
+
+
+def is_of_catalog(field: str) -> bool:
+    """Whether a setting, by its name in an object, is one of a Catalog."""
+    return field.endswith(_OF_CATALOG)
 
 
 _SPECIAL = {"metastore": METASTORE, "uri": URI, "warehouse": Setting("warehouse", WAREHOUSE.field)}

@@ -28,11 +28,11 @@ def parse_size(text: str) -> int:
     """
     match = _PARTS.fullmatch(text.strip())
     if match is None:
-        raise ValueError("it is a whole number and a unit, for example 128 mb")
+        raise ValueError("it must be a whole number and a unit, for example 128 mb")
     number, unit = match.groups()
     if unit.lower() not in _NAMES:
         raise ValueError(f"{unit} is no unit; those are b, kb, mb, gb and tb")
     size = int(number) * _NAMES[unit.lower()]
     if size > _LARGEST_LONG:
-        raise ValueError(f"it is at most {_LARGEST_LONG} bytes")
+        raise ValueError(f"it must be at most {_LARGEST_LONG} bytes")
     return size

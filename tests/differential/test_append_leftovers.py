@@ -71,7 +71,7 @@ def test_the_age_can_be_another(oracle: Oracle, table: Table, tmp_path: Path, *,
     assert run_inline(table, full=False, shift=HOURS, options=given).status == "NothingToDo"
     assert seen(table, tmp_path / "young", HOURS, **given).findings == ()
     (finding,) = seen(table, tmp_path / "old", 2 * HOURS, **given).findings
-    assert "none has come for 10800 s" in finding.detail
+    assert "none has come for 3 h" in finding.detail
     assert run_inline(table, full=False, shift=2 * HOURS, options=given).status == "Compacted"
 
 

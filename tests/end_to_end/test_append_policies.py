@@ -62,7 +62,7 @@ def test_they_are_due_by_the_policy_and_keep_their_rows(
     assert "the limit is 300 %" in why
     why = _why(stage, dropping)
     assert why.startswith("DeletedRows: ")
-    assert "1 files with deleted rows to drop, 1 of them above 20 %" in why
+    assert "1 file with deleted rows to drop, 1 of them above 20 %" in why
 
     stage.kubectl.apply(policy(sorting.policy, **DUE))
     seen = {care.lake: _compacted(stage, care)["status"]["observation"] for care in (sorting, dropping)}
@@ -81,7 +81,7 @@ def test_they_are_due_by_the_policy_and_keep_their_rows(
 def _why(stage: Stage, care: Care) -> str:
     """What a LakeTable says of its due compaction, while its policy is suspended."""
     found = stage.table_says(care, "CompactionNeeded", "True")
-    assert "suspended" in message(found, "CompactionNeeded")
+    assert "suspend" in message(found, "CompactionNeeded")
     assert found["status"]["due"].startswith(f"{condition(found, 'CompactionNeeded')['reason']}: ")
     return str(found["status"]["due"])
 

@@ -84,7 +84,10 @@ def test_what_people_create_goes_on_where_the_operator_starts_nothing(stage: Sta
     stage.kubectl.apply(
         catalog(other, still.warehouse), lake_table(other, catalog=other, policy=other, suspend=True)
     )
-    for name, told in ((lake, "there is no CompactionPolicy"), (other, "the table is suspended")):
+    for name, told in (
+        (lake, "there is no CompactionPolicy"),
+        (other, "spec.suspend of the LakeTable is true"),
+    ):
         needed = stage.story.until(
             TABLES, name, lambda found: condition(found, "CompactionNeeded").get("status") == "True"
         )

@@ -49,7 +49,7 @@ def test_a_suspended_policy_starts_nothing_until_it_goes_on(plain: Table, stage:
     due = {**SELDOM, "triggers": {"primaryKey": {"sortedRuns": 2}}}
     care = stage.care_for(stage.copied(plain), under={**due, "suspend": True})
     needed = stage.table_says(care, "CompactionNeeded", "True")
-    assert "suspended" in message(needed, "CompactionNeeded")
+    assert "suspend" in message(needed, "CompactionNeeded")
     assert stage.story.all(COMPACTIONS) == []
 
     stage.kubectl.apply(policy(care.policy, **due, suspend=False, approval="Manual"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from infrastructure.oracle.client import Oracle
+from lithify.amounts import bytes_text
 from lithify.resources.compaction import Reason
 from support.operators.objects import QUIET, policy
 from support.operators.scene import message, proves
@@ -32,7 +33,7 @@ def test_postponed_rows_start_a_run_and_are_told_with_their_numbers(
     worst = max(
         (sum(file.size for file in files if file.partition == {"dt": day}), day) for day in ("a", "b")
     )
-    assert f"dt={worst[1]} has {len(files) // 2} postponed files of {worst[0]:,} bytes" in told
+    assert f"dt={worst[1]} has {len(files) // 2} postponed files of {bytes_text(worst[0])}" in told
 
     stage.kubectl.apply(policy(care.policy, **under, suspend=False))
     stage.ended(stage.first_run(care))

@@ -358,9 +358,9 @@ NO_SIZES = (
 )
 WINDOW: Spec = {"start": "22:00", "end": "06:00"}
 COLUMN_NAMES = "names of partition columns have 1 to 128 characters"
-ONE_OF = "exactly one of intervalSeconds and schedule says when full compactions run"
+ONE_OF = "set exactly one of intervalSeconds and schedule"
 FIVE_FIELDS = (
-    "schedule has five fields separated by single blanks: minute, hour, day of month, month, day of week"
+    "a schedule needs five fields separated by single blanks: minute, hour, day of month, month, day of week"
 )
 
 
@@ -406,7 +406,7 @@ POLICIES = (
         POLICY,
         "spec.minGain",
         "spec.minGain",
-        "minGain names files, bytes or both",
+        "set files, bytes or both",
         {"minGain": {"files": 10}},
         {"minGain": {}},
     ),
@@ -415,7 +415,7 @@ POLICIES = (
         POLICY,
         "spec",
         "spec.retries",
-        "backoffSeconds is not above maxBackoffSeconds",
+        "backoffSeconds must not be above maxBackoffSeconds",
         {"retries": {"backoffSeconds": 60, "maxBackoffSeconds": 60}},
         {"retries": {"backoffSeconds": 61, "maxBackoffSeconds": 60}},
     ),
@@ -424,9 +424,18 @@ POLICIES = (
         POLICY,
         "spec",
         "spec.retries",
-        "backoffSeconds is not above maxBackoffSeconds",
+        "backoffSeconds must not be above maxBackoffSeconds",
         {"retries": {"backoffSeconds": 600}},
         {"retries": {"backoffSeconds": 601}},
+    ),
+    RuleCase(
+        "pause-longer-than-interval",
+        POLICY,
+        "spec",
+        "spec.minIntervalSeconds",
+        "minIntervalSeconds must not be above full.intervalSeconds, which it would delay each time",
+        {"full": {"intervalSeconds": 3600}, "minIntervalSeconds": 3600},
+        {"full": {"intervalSeconds": 3600}, "minIntervalSeconds": 3601},
     ),
     RuleCase(
         "full-neither",
@@ -478,7 +487,7 @@ POLICIES = (
         POLICY,
         "spec.full",
         "spec.full.startingDeadlineSeconds",
-        "startingDeadlineSeconds belongs to a schedule",
+        "startingDeadlineSeconds needs a schedule",
         _full(schedule="0 2 * * *", startingDeadlineSeconds=600),
         _full(intervalSeconds=86400, startingDeadlineSeconds=600),
     ),
@@ -487,7 +496,7 @@ POLICIES = (
         POLICY,
         "spec.windows[]",
         "spec.windows[1]",
-        "start and end of a window differ; for the whole day, omit windows",
+        "start and end of a window must differ; for the whole day, omit windows",
         {"timeZone": "UTC", "windows": [WINDOW, {"start": "06:00", "end": "06:01"}]},
         {"timeZone": "UTC", "windows": [WINDOW, {"start": "06:00", "end": "06:00"}]},
     ),
@@ -496,7 +505,7 @@ POLICIES = (
         POLICY,
         "spec.offPeak",
         "spec.offPeak",
-        "startHour and endHour differ",
+        "startHour and endHour must differ",
         {"offPeak": {"startHour": 22, "endHour": 4, "sizeRatioPercent": 20}},
         {"offPeak": {"startHour": 4, "endHour": 4, "sizeRatioPercent": 20}},
     ),
@@ -514,7 +523,7 @@ POLICIES = (
         POLICY,
         "spec.spark.executor",
         "spec.spark.executor.minInstances",
-        "minInstances is not above maxInstances",
+        "minInstances must not be above maxInstances",
         {"spark": {"executor": {"minInstances": 4}}},
         {"spark": {"executor": {"minInstances": 5}}},
     ),

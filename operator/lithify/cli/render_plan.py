@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lithify.cli.output import amount, blocked_lines, number
+from lithify.planning.work import NO_TRIGGER
 from lithify.tables.format import Plan, WorkUnit
 
 _NUMBERS = ("rewrite", "bytes", "upgrade")
@@ -29,6 +30,8 @@ def plan_view(table: str, plan: Plan | None) -> RenderableType:
     rests = [Text(f"{number(count, 'bucket')}: {reason}", "dim") for reason, count in plan.resting.items()]
     if plan.left:
         rests.append(Text(f"{number(plan.left, 'bucket')}: has work, planned when these are done", "dim"))
+    if not plan.units and NO_TRIGGER in plan.resting:
+        rests.append(Text("lithify inspect shows how far each trigger is from firing", "dim"))
     blocked = blocked_lines([block.told for block in plan.blocks], len(plan.blocks))
     return Group(headline, *([_units(plan.units)] if plan.units else []), *rests, *blocked)
 

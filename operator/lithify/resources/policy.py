@@ -69,7 +69,8 @@ class PrimaryKeyTriggers:
 
     sorted_runs: int | None = Field(
         default=None,
-        description="More sorted runs than this in a bucket (num-sorted-run.compaction-trigger).",
+        description="A bucket with more sorted runs than this is compacted "
+        "(num-sorted-run.compaction-trigger).",
         ge=1,
         le=1000,
     )
@@ -89,7 +90,7 @@ class PrimaryKeyTriggers:
     )
     optimization_interval_seconds: int | None = Field(
         default=None,
-        description="A bucket is compacted fully when its top level is older "
+        description="A bucket is compacted fully when its top level is older than this "
         "(compaction.optimization-interval).",
         ge=1,
         le=31536000,
@@ -100,7 +101,7 @@ class PrimaryKeyTriggers:
     )
     incremental_size_above: Quantity | None = Field(
         default=None,
-        description="A bucket with more than this outside its top level is compacted fully "
+        description="A bucket with more bytes than this outside its top level is compacted fully "
         "(compaction.incremental-size-threshold).",
     )
 
@@ -111,8 +112,8 @@ class AppendTriggers:
 
     small_files: int | None = Field(
         default=None,
-        description="This many small files of a partition, or adjacent files of a bucket "
-        "(compaction.min.file-num).",
+        description="Number of small files of a partition from which they are joined; in a table with "
+        "buckets, of files side by side in a bucket (compaction.min.file-num).",
         ge=2,
         le=100000,
     )
@@ -141,24 +142,23 @@ class Triggers:
         description="Tables with a primary key. Clustered append tables have levels, too: sortedRuns, "
         "sizeAmplificationPercent and sizeRatioPercent apply to them.",
     )
-    append: AppendTriggers = Field(
-        default=AppendTriggers(), description="Tables without a primary key, to which rows are only added."
-    )
+    append: AppendTriggers = Field(default=AppendTriggers(), description="Tables without a primary key.")
 
 
 @part(
     Rule(
         "has(self.intervalSeconds) != has(self.schedule)",
-        "exactly one of intervalSeconds and schedule says when full compactions run",
+        "set exactly one of intervalSeconds and schedule",
     ),
     Rule(
         "!has(self.schedule) || self.schedule.matches('^[^ ]+( [^ ]+){4}$')",
-        "schedule has five fields separated by single blanks: minute, hour, day of month, month, day of week",
+        "a schedule needs five fields separated by single blanks: minute, hour, day of month, month, day of "
+        "week",
         ".schedule",
     ),
     Rule(
         "!has(self.startingDeadlineSeconds) || has(self.schedule)",
-        "startingDeadlineSeconds belongs to a schedule",
+        "startingDeadlineSeconds needs a schedule",
         ".startingDeadlineSeconds",
     ),
 )
@@ -173,7 +173,7 @@ class FullCompactions:
         "a schedule is written as in cron, with letters, digits, blanks and */,-?#, such as 30 2 * * Sun",
         default=None,
         description="At these times, as in cron, in the policy's time zone; for example `30 2 * * Sun`.",
-        min_length=9,
+        min_length=1,
         max_length=128,
     )
     starting_deadline_seconds: int | None = Field(
@@ -184,12 +184,14 @@ class FullCompactions:
     )
 
 
-@part(Rule("self.start != self.end", "start and end of a window differ; for the whole day, omit windows"))
+@part(
+    Rule("self.start != self.end", "start and end of a window must differ; for the whole day, omit windows")
+)
 class Window:
     """A part of the day in which compactions may start."""
 
     start: TimeOfDay = Field(description="From, as HH:MM in the policy's time zone.")
-    end: TimeOfDay = Field(description="Until; before `start` means the next day.")
+    end: TimeOfDay = Field(description="Until, as HH:MM; a time before `start` is on the next day.")
     days: tuple[Day, ...] = Field(
         default=(),
         description="The days on which it starts. Empty: every day.",
@@ -198,12 +200,12 @@ class Window:
     )
 
 
-@part(Rule("self.startHour != self.endHour", "startHour and endHour differ"))
+@part(Rule("self.startHour != self.endHour", "startHour and endHour must differ"))
 class OffPeakHours:
     """Hours in which larger compactions are preferred."""
 
     start_hour: int = Field(description="From this hour on, in the table's time zone.", ge=0, le=23)
-    end_hour: int = Field(description="Up to this hour, exclusively.", ge=0, le=23)
+    end_hour: int = Field(description="Until this hour, which is not included.", ge=0, le=23)
     size_ratio_percent: int = Field(
         description="Per cent added to the size ratio (compaction.offpeak-ratio).", ge=1, le=10000
     )
@@ -221,14 +223,14 @@ class Limits:
     )
 
 
-@part(Rule("has(self.files) || has(self.bytes)", "minGain names files, bytes or both"))
+@part(Rule("has(self.files) || has(self.bytes)", "set files, bytes or both"))
 class MinGain:
     """Minimum benefit of a minor compaction; reaching one of several is enough."""
 
     files: int | None = Field(
-        default=None, description="It can remove at least this number of files.", ge=1, le=1000000
+        default=None, description="Minimum number of files that it can remove.", ge=1, le=1000000
     )
-    bytes: Quantity | None = Field(default=None, description="It reads at least this much.")
+    bytes: Quantity | None = Field(default=None, description="Minimum size that it reads.")
 
 
 @part()
@@ -252,18 +254,30 @@ class Retries:
     """How often a run is retried after a failure, by kind of failure."""
 
     infrastructure: int = Field(
-        default=3, description="Lost drivers and nodes, storage that does not answer.", ge=0, le=10
+        default=3,
+        description="Retries after a lost driver or node, or if storage does not answer.",
+        ge=0,
+        le=10,
     )
-    scheduling: int = Field(default=2, description="No resources in the cluster, or no image.", ge=0, le=10)
-    conflict: int = Field(default=3, description="Other writers changed every bucket.", ge=0, le=10)
+    scheduling: int = Field(
+        default=2, description="Retries if the cluster has no resources, or no image.", ge=0, le=10
+    )
+    conflict: int = Field(
+        default=3, description="Retries if other writers changed every bucket.", ge=0, le=10
+    )
     out_of_memory: int = Field(
-        default=2, description="Too little memory; each retry has 1.5 times as much.", ge=0, le=10
+        default=2, description="Retries after a lack of memory; each has 1.5 times as much.", ge=0, le=10
     )
-    bug: int = Field(default=1, description="Unexpected failures.", ge=0, le=10)
+    bug: int = Field(default=1, description="Retries after unexpected failures.", ge=0, le=10)
     backoff_seconds: int = Field(
-        default=10, description="The first wait; it doubles each time, with jitter.", ge=1, le=3600
+        default=10,
+        description="Seconds before the first retry; they double each time, with jitter.",
+        ge=1,
+        le=3600,
     )
-    max_backoff_seconds: int = Field(default=600, description="The longest wait.", ge=1, le=86400)
+    max_backoff_seconds: int = Field(
+        default=600, description="The longest wait before a retry, in seconds.", ge=1, le=86400
+    )
 
 
 @part()
@@ -271,14 +285,14 @@ class Deadlines:
     """How long a run may stay in a stage."""
 
     queued_seconds: int = Field(
-        default=86400, description="Waiting for a slot and for the table's lock.", ge=60, le=604800
+        default=86400, description="Seconds to wait for a slot and for the table's lock.", ge=60, le=604800
     )
     scheduling_seconds: int = Field(
-        default=600, description="From creating the driver to its start.", ge=10, le=86400
+        default=600, description="Seconds from the creation of the driver to its start.", ge=10, le=86400
     )
-    planning_seconds: int = Field(default=1800, description="Planning.", ge=10, le=86400)
-    running_seconds: int = Field(default=43200, description="Rewriting files.", ge=60, le=604800)
-    committing_seconds: int = Field(default=1800, description="Committing.", ge=10, le=86400)
+    planning_seconds: int = Field(default=1800, description="Seconds for planning.", ge=10, le=86400)
+    running_seconds: int = Field(default=43200, description="Seconds for rewriting files.", ge=60, le=604800)
+    committing_seconds: int = Field(default=1800, description="Seconds for committing.", ge=10, le=86400)
     lost_seconds: int = Field(
         default=300,
         description="Seconds that a driver may be unreachable, or on a lost node, before it counts as lost.",
@@ -291,8 +305,10 @@ class Deadlines:
 class HistoryLimits:
     """Which finished Compactions are kept. The last success is always kept."""
 
-    successful_runs: int = Field(default=3, description="Successful ones of each table.", ge=1, le=100)
-    failed_runs: int = Field(default=3, description="Failed ones of each table.", ge=0, le=100)
+    successful_runs: int = Field(
+        default=3, description="Successful Compactions kept for each table.", ge=1, le=100
+    )
+    failed_runs: int = Field(default=3, description="Failed Compactions kept for each table.", ge=0, le=100)
 
 
 @part(
@@ -308,8 +324,14 @@ class HistoryLimits:
     ),
     Rule(
         "self.retries.backoffSeconds <= self.retries.maxBackoffSeconds",
-        "backoffSeconds is not above maxBackoffSeconds",
+        "backoffSeconds must not be above maxBackoffSeconds",
         ".retries",
+    ),
+    Rule(
+        "!has(self.minIntervalSeconds) || !has(self.full) || !has(self.full.intervalSeconds) "
+        "|| self.minIntervalSeconds <= self.full.intervalSeconds",
+        "minIntervalSeconds must not be above full.intervalSeconds, which it would delay each time",
+        ".minIntervalSeconds",
     ),
 )
 class CompactionPolicySpec:
@@ -334,7 +356,9 @@ class CompactionPolicySpec:
     )
     triggers: Triggers = Field(default=Triggers(), description="When minor compactions are due.")
     full: FullCompactions | None = Field(
-        default=None, description="When full compactions are due. Unset: only on request."
+        default=None,
+        description="When full compactions are due. Unset: only on request, or after the number of commits "
+        "that a table's full-compaction.delta-commits says.",
     )
     time_zone: TimeZone | None = Field(
         default=None, description="Time zone of windows and schedule, for example Europe/Berlin."
@@ -346,7 +370,10 @@ class CompactionPolicySpec:
         default=None, description="Hours in which larger compactions are preferred."
     )
     partitions: tuple[PartitionValues, ...] = Field(
-        default=(), description="Only partitions with the values of one of these. Empty: all.", max_length=64
+        default=(),
+        description="Only partitions with the values of one of these, such as {region: eu}; columns that are "
+        "not named may have any value. Empty: all.",
+        max_length=64,
     )
     partition_idle_seconds: int | None = Field(
         default=None,
@@ -362,7 +389,8 @@ class CompactionPolicySpec:
     )
     min_gain: MinGain | None = Field(
         default=None,
-        description="Minor compactions with a smaller benefit are held back. Unset: none is.",
+        description="Minor compactions with a smaller benefit are held back; reaching one of the two is "
+        "enough. Unset: none is held back.",
     )
     shared_runs: SharedRuns | None = Field(
         default=None,

@@ -44,7 +44,11 @@ class DriverPod:
 
 
 @part(
-    Rule("self.minInstances <= self.maxInstances", "minInstances is not above maxInstances", ".minInstances")
+    Rule(
+        "self.minInstances <= self.maxInstances",
+        "minInstances must not be above maxInstances",
+        ".minInstances",
+    )
 )
 class ExecutorPods:
     """The pods that rewrite files."""

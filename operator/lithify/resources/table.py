@@ -60,7 +60,7 @@ class LakeTableSpec:
         "slashes or more dots before the branch",
         FIXED,
         description="The table, as `database.table`; a branch of it, as `database.table$branch_name`.",
-        min_length=3,
+        min_length=1,
         max_length=512,
     )
     policy_ref: Reference = Field(
@@ -186,7 +186,8 @@ class ObservationSummary:
         default=None, description="Levels and sorted runs; unset for tables whose files have no levels."
     )
     append: AppendSummary | None = Field(
-        default=None, description="Small files of tables without a primary key; unset for other tables."
+        default=None,
+        description="Small files of tables without a primary key; unset for others, and for clustered ones.",
     )
 
 
@@ -200,8 +201,10 @@ class TableHealth(StrEnum):
     BLOCKED = "Blocked"
     NO_POLICY = "NoPolicy"
     INVALID_POLICY = "InvalidPolicy"
+    INVALID_OPTION = "InvalidOption"
     NO_CATALOG = "NoCatalog"
     CATALOG_DOWN = "CatalogDown"
+    OBSERVATION_FAILED = "ObservationFailed"
     TABLE_NOT_FOUND = "TableNotFound"
     UNSUPPORTED = "Unsupported"
     CORRUPT = "Corrupt"

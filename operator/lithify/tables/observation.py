@@ -138,6 +138,8 @@ class Observation:
         blocked: buckets that cannot be compacted.
         commits: commits since the last full compaction; None if the table does not count them.
         check_seconds: observation interval that the table asks for; None if it sets none.
+        waits: what files wait for that no trigger takes yet, and which are left out, as sentences for people.
+        full_wait: what a full compaction leaves out until later, as a sentence; empty if nothing.
         merge_tree: figures of the levels; None if files have no levels.
         append: figures of a table without a primary key; None for other tables.
     """
@@ -162,6 +164,8 @@ class Observation:
     blocked: tuple[BlockedBucket, ...] = ()
     commits: CommitCount | None = None
     check_seconds: int | None = None
+    waits: tuple[str, ...] = ()
+    full_wait: str = ""
     merge_tree: MergeTreeObservation | None = None
     append: AppendObservation | None = None
 

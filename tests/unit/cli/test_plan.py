@@ -37,6 +37,12 @@ def plan(table: PaimonTable) -> RunPlan:
     return plan_run(BucketPlanner(table, view, Strategy.FULL, SystemClock()))
 
 
+def test_where_no_trigger_fires_the_next_command_is_named(lithify: Lithify, orders: TableAddress) -> None:
+    quiet = lithify("plan", *named(orders), "--option", "num-sorted-run.compaction-trigger=99")
+    assert "lithify inspect" in quiet.out
+    assert "lithify inspect" not in lithify("plan", *named(orders), "--strategy", "full").out
+
+
 class TestJson:
     def test_of_a_plan(self, lithify: Lithify, orders: TableAddress) -> None:
         found = lithify("plan", *named(orders), "--strategy", "full", "--json").json

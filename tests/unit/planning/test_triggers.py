@@ -266,10 +266,10 @@ class TestExplain:
     @pytest.mark.parametrize(
         ("changes", "detail"),
         [
-            case({}, "2 level-0 files, none may be left", id="radical"),
+            case({}, "2 level-0 files, compacted as soon as there is one", id="radical"),
             case(
                 {"level0_trigger": 9, "level0_millis": 90_000},
-                "2 level-0 files, all are taken from 9 on, or when the oldest is 90 s old",
+                "2 level-0 files, compacted from 9 on, or when the oldest is 90 s old",
                 id="gentle",
             ),
         ],

@@ -77,7 +77,7 @@ class TestFindings:
         )
         (finding,) = found.findings
         assert (finding.trigger, finding.bucket, finding.buckets) == ("SortedRuns", "dt=b/bucket-3", 2)
-        assert finding.detail == "bucket 3 of dt=b has 5 sorted runs, the trigger is 3"
+        assert finding.detail == "bucket 3 of dt=b has 5 sorted runs, due above 3"
         assert finding.bytes == 10_111 + 10_115
         assert finding.files == 4 + 5
 
@@ -98,24 +98,23 @@ class TestFindings:
     @pytest.mark.parametrize(
         ("policy", "runs", "detail"),
         [
-            case(POLICY, STEEP, "bucket 7 has 4 sorted runs, the trigger is 3", id="sorted runs"),
+            case(POLICY, STEEP, "bucket 7 has 4 sorted runs, due above 3", id="sorted runs"),
             case(
                 replace(POLICY, force_level0=True),
                 CALM,
-                "bucket 7 has 1 level-0 files, none may be left",
+                "bucket 7 has 1 level-0 file, compacted as soon as there is one",
                 id="forced level 0",
             ),
             case(
                 replace(POLICY, size_amplification_percent=1),
                 STEEP,
-                "in bucket 7, newer runs have 111 bytes, the oldest 10000, the limit is 1 %",
+                "in bucket 7, newer runs have 111 B, the oldest has 9.8 KiB, the limit is 1 %",
                 id="size amplification",
             ),
             case(
                 replace(POLICY, early_full=EarlyFull(interval_millis=HOUR_MILLIS)),
                 CALM,
-                "in bucket 7, the top level was last written at 2026-03-01T00:00:00+00:00, "
-                "the interval is 3600 s",
+                "in bucket 7, the top level was last written at 2026-03-01 00:00:00 UTC, the interval is 1 h",
                 id="interval",
             ),
         ],
@@ -321,7 +320,7 @@ class TestPostponedRows:
         found = work([self.HELD_BACK, bucket("dt=a/bucket-0", stack(*CALM))])
         (finding,) = found.findings
         assert (finding.trigger, finding.bucket) == ("PostponedFiles", "dt=a/bucket-postpone")
-        assert finding.detail == "dt=a has 2 postponed files of 42 bytes"
+        assert finding.detail == "dt=a has 2 postponed files of 42 B, which readers do not see yet"
         assert (finding.bytes, finding.files) == (42, 2)
 
     def test_a_full_compaction_would_read_them(self) -> None:

@@ -164,7 +164,7 @@ def test_deleted_rows_are_counted_and_told() -> None:
     files = (file("a", 90), marked(file("b", 90), deleted=5), marked(file("c", 90), deleted=1))
     (row,) = judge(options, MIDNIGHT).figures(live_files([Bucket(path_of(b"dt=1", 0), files, 0)])).to_pylist()
     assert (row["trigger"], row["vector_files"], row["deleted_rows"]) == ("DeletedRows", 2, 6)
-    assert row["detail"].startswith("dt=1 has 1 files with deleted rows to drop")
+    assert row["detail"].startswith("dt=1 has 1 file with deleted rows to drop")
     assert row["full_bytes"] == 180
     unknown = (*files, marked(file("d", 90), deleted=None))
     (row,) = judge(options, MIDNIGHT).figures(live_files([Bucket(path_of(b"", 0), unknown, 0)])).to_pylist()

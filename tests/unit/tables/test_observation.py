@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.clock import SystemClock
-from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound
+from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound, in_fields
 from lithify.planning.work import Strategy
 from lithify.tables.address import Selection
 from lithify.tables.model import fingerprint_of
@@ -213,6 +213,25 @@ class TestWhatIsFound:
         with pytest.raises(InvalidOption) as raised:
             watcher.look(wanted=Filter(Selection(({"day": "b"},))))
         assert raised.value.option == "--partition"
+
+    def test_what_a_filter_leaves_out_is_said(self, table: SmallTable, watcher: Watcher) -> None:
+        eager = overriding(table, **{"num-sorted-run.compaction-trigger": "1"})
+        chosen = Filter(Selection(({"dt": "none"},)))
+        (none, outside) = watcher.find(address=eager, wanted=chosen).waits
+        assert "none of the policy's partitions" in none
+        assert "2 partitions outside" in outside
+
+    def test_partitions_that_are_not_idle_are_said(self, watcher: Watcher) -> None:
+        found = watcher.find(wanted=Filter(idle_seconds=3600))
+        assert "2 other partitions" in found.full_wait
+        watcher.clock.moved = HOUR
+        assert watcher.find(wanted=Filter(idle_seconds=3600), reconsider=True).full_wait == ""
+
+    def test_a_misspelt_option_of_the_lake_table(self, table: SmallTable, watcher: Watcher) -> None:
+        """The table is not to blame, and whoever wrote the LakeTable has to find the mistake."""
+        with pytest.raises(InvalidOption) as raised:
+            watcher.look(address=overriding(table, **{"num-sorted-run.compaction-triger": "3"}))
+        assert in_fields(raised.value).option.startswith("spec.tableOptions")
 
 
 def kept_file(watcher: Watcher) -> Path:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lithify.controller.deciding.wording import bytes_text
+from lithify.amounts import bytes_text
 from lithify.resources.names import ObjectKey
 from lithify.resources.policy import Limits
 from lithify.resources.quantities import quantity_bytes

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from lithify.amounts import count_of
 from lithify.controller.deciding.setting import ConditionSetter
-from lithify.controller.deciding.wording import count_of
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import Compaction
 from lithify.resources.objects import shortened

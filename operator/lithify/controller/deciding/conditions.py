@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from lithify.amounts import bytes_text, count_of
 from lithify.controller.deciding.blocked import after_look, say_blocked
 from lithify.controller.deciding.health import POLICY_READY, failure_text, health_of, trouble_of
 from lithify.controller.deciding.holds import policy_hold
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.setting import ConditionSetter
 from lithify.controller.deciding.situation import Decision, Situation
-from lithify.controller.deciding.wording import bytes_text, count_of
 from lithify.resources.objects import (
     READY,
     RECONCILING,
@@ -216,7 +216,8 @@ def _say_needed(
     elif decision.due is not None:
         conditions.true(COMPACTION_NEEDED, decision.due.trigger, decision.message)
     else:
-        reason = "UpToDate" if seen.full_bytes == 0 else "NotDue"
+        is_up_to_date = seen.full_bytes == 0 and not seen.full_wait
+        reason = "UpToDate" if is_up_to_date else "NotDue"
         conditions.false(COMPACTION_NEEDED, reason, decision.message)
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from lithify.amounts import count_of, moment_text, seconds_text
 from lithify.controller.deciding.schedule import FullTime, full_time
 from lithify.controller.deciding.situation import Due, Situation
-from lithify.controller.deciding.wording import count_of, finding_text, moment_text, seconds_text
+from lithify.controller.deciding.wording import finding_text
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
@@ -160,24 +161,32 @@ def _named(partitions: tuple[Mapping[str, str], ...]) -> tuple[Mapping[str, str]
 def _why_not(seen: Observation | None, next_full: datetime | None, *, gains: bool) -> str:
     if seen is None:
         return "no compaction is known to be due"
-    text = _no_trigger(seen)
+    reasons = [_no_trigger(seen), *seen.waits]
+    if seen.blocked:
+        left = count_of(len(seen.blocked), "bucket")
+        reasons.append(f"{left} left out because of BucketsBlocked, see that condition")
     if seen.commits is not None:
-        text += f"; {_commits_text(seen.commits)}"
-    if not gains:
-        text += "; a full compaction would gain nothing"
-    return (
-        text if next_full is None else f"{text}; the next full compaction is due at {moment_text(next_full)}"
-    )
+        reasons.append(_commits_text(seen.commits))
+    if seen.full_wait:
+        reasons.append(seen.full_wait)
+    elif not gains:
+        reasons.append("a full compaction has nothing to do")
+    if next_full is not None:
+        reasons.append(f"the next full compaction is due at {moment_text(next_full)}")
+    return "; ".join(reasons)
 
 
 def _no_trigger(seen: Observation) -> str:
+    """The figure that is nearest to a trigger, and from where on that fires."""
     if seen.files == 0:
         return "the table has no files"
     tree = seen.merge_tree
     if seen.append is not None:
+        if not seen.append.max_small_files:
+            return "there are no small files"
         small = count_of(seen.append.max_small_files, "small file")
-        return f"nowhere are more than {small} together, they are joined from {seen.append.file_trigger} on"
+        return f"at most {small} in a partition or bucket, joined from {seen.append.file_trigger} on"
     if tree is None:
         return _NO_TRIGGER
-    trigger = _NO_TRIGGER if tree.run_trigger is None else f"the trigger is {tree.run_trigger}"
-    return f"no bucket has more than {count_of(tree.sorted_runs, 'sorted run')}, {trigger}"
+    runs = f"at most {count_of(tree.sorted_runs, 'sorted run')} in a bucket"
+    return runs if tree.run_trigger is None else f"{runs}, due above {tree.run_trigger}"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lithify.amounts import count_of
 from lithify.controller.deciding.pruning import Pruning
 from lithify.controller.deciding.setting import ConditionSetter
-from lithify.controller.deciding.wording import count_of, names_text
+from lithify.controller.deciding.wording import names_text
 from lithify.resources.catalog import Catalog
 from lithify.resources.objects import without_condition
 

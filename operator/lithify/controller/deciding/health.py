@@ -6,11 +6,11 @@ not enough: the table's policy must exist, and its last compaction must not have
 
 from __future__ import annotations
 
+from lithify.amounts import count_of
 from lithify.controller.deciding.blocked import BUCKETS_BLOCKED
 from lithify.controller.deciding.holds import policy_hold
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.situation import Hold, Situation
-from lithify.controller.deciding.wording import count_of
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import READY, Condition, ConditionStatus, condition_of, shortened
 from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus, TableHealth
@@ -35,10 +35,13 @@ _HEALTH = {
     TableReason.UNSUPPORTED_OPTION: TableHealth.UNSUPPORTED,
     TableReason.UNSUPPORTED_TABLE: TableHealth.UNSUPPORTED,
     TableReason.CORRUPT_TABLE: TableHealth.CORRUPT,
+    TableReason.INVALID_TABLE_OPTION: TableHealth.INVALID_OPTION,
     TableReason.POLICY_MISSING: TableHealth.NO_POLICY,
     TableReason.POLICY_INVALID: TableHealth.INVALID_POLICY,
     TableReason.COMPACTIONS_FAILING: TableHealth.FAILING,
     **{reason: TableHealth.CATALOG_DOWN for reason in TableReason if reason.blames_catalog},
+    # Such as a lack of memory: the table may be to blame alone.
+    TableReason.OBSERVATION_FAILED: TableHealth.OBSERVATION_FAILED,
 }
 
 

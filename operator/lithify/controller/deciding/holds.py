@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
+from lithify.amounts import bytes_text, count_of, moment_text
 from lithify.clock import find_zone
 from lithify.controller.deciding.dues import Occasion
 from lithify.controller.deciding.problems import TableProblem
 from lithify.controller.deciding.situation import Due, Hold, Situation
 from lithify.controller.deciding.windows import describe_window, opening
-from lithify.controller.deciding.wording import bytes_text, count_of, moment_text
 from lithify.resources.compaction import Reason
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.quantities import quantity_bytes
@@ -89,13 +89,13 @@ def policy_hold(situation: Situation) -> Held:
         message = f"CompactionPolicy {name} cannot be followed: {situation.policy_problem}"
         return Held(Hold.POLICY_INVALID, message)
     if policy.suspend:
-        return Held(Hold.POLICY_SUSPENDED, f"CompactionPolicy {name} is suspended")
+        return Held(Hold.POLICY_SUSPENDED, f"spec.suspend of CompactionPolicy {name} is true")
     return Held()
 
 
 def _standing(situation: Situation) -> Held:
     if situation.table.spec.suspend:
-        return Held(Hold.SUSPENDED, "the table is suspended")
+        return Held(Hold.SUSPENDED, "spec.suspend of the LakeTable is true")
     unready = _unready(situation)
     if unready is not None:
         return Held(Hold.NOT_READY, unready)
@@ -160,8 +160,12 @@ def _waits(situation: Situation, due: Due, longest: timedelta) -> Iterator[tuple
     # If an observation and a planner ever disagree, runs must not follow one another endlessly.
     is_unwritten = seen.snapshot_time is None or seen.snapshot_time <= last.completion_time
     if is_unwritten and last.strategy == due.strategy:
-        text = f"Compaction {last.name} found nothing to do, and nothing has been written since"
-        yield Hold.BACK_OFF, last.completion_time + longest, text
+        until = last.completion_time + longest
+        text = (
+            f"Compaction {last.name} found nothing to do, and nothing has been written since; the next one "
+            f"starts once something is written, or at {moment_text(until)}"
+        )
+        yield Hold.BACK_OFF, until, text
 
 
 def _min_interval(last: RunSummary, seconds: int) -> tuple[datetime, str]:

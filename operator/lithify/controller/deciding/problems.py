@@ -44,6 +44,7 @@ from lithify.errors import (
 )
 from lithify.plain_text import repeatable
 from lithify.resources.table import LakeTable
+from lithify.settings import is_of_catalog
 
 
 class TableReason(StrEnum):
@@ -57,6 +58,7 @@ class TableReason(StrEnum):
     SECRET_KEY_MISSING = "SecretKeyMissing"  # noqa: S105
     SECRET_NOT_READABLE = "SecretNotReadable"  # noqa: S105
     INVALID_OPTION = "InvalidOption"
+    INVALID_TABLE_OPTION = "InvalidTableOption"
     ACCESS_DENIED = "AccessDenied"
     WAREHOUSE_NOT_FOUND = "WarehouseNotFound"
     TABLE_NOT_FOUND = "TableNotFound"
@@ -92,6 +94,7 @@ _NEED_A_PERSON = frozenset(
         TableReason.SECRET_KEY_MISSING,
         TableReason.SECRET_NOT_READABLE,
         TableReason.INVALID_OPTION,
+        TableReason.INVALID_TABLE_OPTION,
         TableReason.ACCESS_DENIED,
         TableReason.WAREHOUSE_NOT_FOUND,
         TableReason.TABLE_NOT_FOUND,
@@ -205,4 +208,7 @@ def problem_of(error: LithifyError) -> TableProblem:
     reason = next(REASONS[kind] for kind in type(error).__mro__ if kind in REASONS)
     if isinstance(error, NotFound):
         reason = _MISSING.get(error.what, reason)
-    return TableProblem(reason, repeatable(str(in_fields(error))))
+    told = in_fields(error)
+    if isinstance(told, InvalidOption) and not is_of_catalog(told.option):
+        reason = TableReason.INVALID_TABLE_OPTION
+    return TableProblem(reason, repeatable(str(told)))

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from lithify.amounts import count_of
 from lithify.controller.deciding.found_tables import say_pruned, say_supported
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.pruning import Pruning
 from lithify.controller.deciding.setting import ConditionSetter
-from lithify.controller.deciding.wording import count_of, names_text
+from lithify.controller.deciding.wording import names_text
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.objects import READY, RECONCILING, STALLED, condition_of, without_condition
 from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus

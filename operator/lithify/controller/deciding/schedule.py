@@ -134,4 +134,7 @@ def _times(schedule: str, time_zone: str | None, after: datetime) -> Iterator[da
             yield moment.astimezone(UTC)
     except CronSimError as error:
         text = str(error).lower()
-        raise ValueError(f"the schedule {schedule} cannot be understood: {text}") from error
+        raise ValueError(
+            f"the schedule {schedule} cannot be understood, or never comes: {text}; its fields are minute, "
+            "hour, day of month, month and day of week"
+        ) from error

@@ -12,9 +12,10 @@ compaction also drops all deleted rows, while Paimon's coordinator leaves large 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
+from lithify.amounts import bytes_text, count_of, seconds_text, wall_text
 from lithify.clock import wall_millis
 from lithify.planning.bin_packing.packing import Bin, Packed, has_many_deleted, pack, pack_fully
 from lithify.planning.bin_packing.policy import PackingOptions
@@ -125,7 +126,9 @@ def _deleted_rows(packed: Packed, options: PackingOptions) -> TriggerVerdict:
     """Small files with any deleted rows are rewritten, and large ones with many."""
     files = [file for one in packed.vector_bins for file in one]
     many, percent = sum(has_many_deleted(file, options) for file in files), 100 * (options.delete_ratio or 0)
-    detail = f"{len(files)} files with deleted rows to drop, {many} of them above {percent:g} %"
+    detail = f"{count_of(len(files), 'file')} with deleted rows to drop, {many} of them above {percent:g} %"
+    if not files:
+        detail = f"no file has more than {percent:g} % deleted rows, and no small file has any"
     return TriggerVerdict(PackingTrigger.DELETED_ROWS, fired=bool(files), detail=detail)
 
 
@@ -134,11 +137,13 @@ def _small_files(
 ) -> TriggerVerdict:
     small = sum(file.size < options.small_file_size for file in files)
     joined = sum(map(len, bins))
-    detail = f"{small} files below {options.small_file_size} bytes; {joined} files can be joined"
-    if not bins:
-        detail = (
-            f"{small} files below {options.small_file_size} bytes, joined from {options.min_files} files on"
-        )
+    detail = f"{count_of(small, 'file')} below {bytes_text(options.small_file_size)}"
+    if bins:
+        detail += f"; {joined} files can be joined"
+    elif options.is_ordered:
+        detail += f", joined from {max(2, options.min_files)} side by side on"
+    else:
+        detail += f", joined from {max(2, options.min_files)} on"
     return TriggerVerdict(PackingTrigger.SMALL_FILES, fired=bool(bins), detail=detail)
 
 
@@ -147,18 +152,13 @@ def _leftovers(packed: Packed, options: PackingOptions, now: datetime) -> Trigge
     count, millis = len(packed.leftovers), wall_millis(now)
     due = packed.leftovers_due_millis(options, millis)
     if due is None:
-        detail = f"{count} small files that wait for others"
+        detail = f"{count_of(count, 'small file')}; a file alone stays as it is"
         return TriggerVerdict(PackingTrigger.LEFTOVERS, fired=False, detail=detail)
     detail = (
         f"{count} small files, joined from {options.min_files} on, or when none has come for "
-        f"{options.leftover_millis / 1000:g} s"
+        f"{seconds_text(options.leftover_millis // 1000)}"
     )
     newest = packed.newest_leftover_millis(options, millis)
     if newest is not None:
-        detail += f"; the newest came at {_local_time(newest)}"
+        detail += f"; the newest came at {wall_text(newest)}, by its writer's clock"
     return TriggerVerdict(PackingTrigger.LEFTOVERS, fired=millis >= due and not packed.bins, detail=detail)
-
-
-def _local_time(wall: int) -> str:
-    """A creation time of a file, by the writers' wall clock."""
-    return (datetime(1970, 1, 1) + timedelta(milliseconds=wall)).isoformat(timespec="seconds")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from lithify.amounts import seconds_text, wall_text
 from lithify.clock import wall_millis
 from lithify.planning.clustering.policy import ClusteringOptions
 from lithify.planning.files import in_order
@@ -114,15 +115,15 @@ def explain_history(bucket: Bucket, options: ClusteringOptions, now: datetime) -
     """Whether a bucket is clustered fully because of its age; None if the table does not ask for that."""
     if options.history is None:
         return None
-    due, seconds = history_due_millis(bucket.files, options), options.history.idle_millis // 1000
+    due, age = history_due_millis(bucket.files, options), seconds_text(options.history.idle_millis // 1000)
     if due is None:
         return TriggerVerdict(HISTORY, fired=False, detail="all files are in the top level")
-    detail = f"files below the top level, and none has come for {seconds} s"
+    newest = f"the newest came at {wall_text(due - options.history.idle_millis)}, by its writer's clock"
     if wall_millis(now) > due:
+        detail = f"files below the top level, and none has come for {age}; {newest}"
         return TriggerVerdict(HISTORY, fired=True, detail=detail)
-    return TriggerVerdict(
-        HISTORY, fired=False, detail=f"files below the top level, sorted when none has come for {seconds} s"
-    )
+    detail = f"files below the top level, sorted when none has come for {age}; {newest}"
+    return TriggerVerdict(HISTORY, fired=False, detail=detail)
 
 
 def history_due_millis(files: Iterable[DataFile], options: ClusteringOptions) -> int | None:

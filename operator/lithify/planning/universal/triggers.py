@@ -14,6 +14,7 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
+from lithify.amounts import bytes_text, count_of, seconds_text
 from lithify.clock import epoch_millis, epoch_of_wall
 from lithify.planning.universal.levels import Levels
 from lithify.planning.universal.policy import UniversalOptions
@@ -39,11 +40,14 @@ def early_full_verdicts(levels: Levels, policy: UniversalOptions, now: datetime)
     if early.interval_millis is not None:
         verdicts.append(_interval(levels, early.interval_millis, now))
     if early.total_size is not None:
-        detail = f"the bucket has {levels.size} bytes, below {early.total_size} it is compacted fully"
+        detail = (
+            f"the bucket has {bytes_text(levels.size)}, compacted fully below {bytes_text(early.total_size)}"
+        )
         verdicts.append(TriggerVerdict(Trigger.TOTAL_SIZE, levels.size < early.total_size, detail))
     if early.incremental_size is not None:
         newer = sum(run.size for run in levels.runs if run.level != levels.max_level)
-        detail = f"{newer} bytes lie outside the top level, the limit is {early.incremental_size}"
+        limit = bytes_text(early.incremental_size)
+        detail = f"{bytes_text(newer)} lie outside the top level, the limit is {limit}"
         verdicts.append(TriggerVerdict(Trigger.INCREMENTAL_SIZE, newer > early.incremental_size, detail))
     if len(levels.runs) == 1:
         return [
@@ -59,7 +63,9 @@ def size_amplification(levels: Levels, policy: UniversalOptions) -> TriggerVerdi
         return TriggerVerdict(Trigger.SIZE_AMPLIFICATION, fired=False, detail=too_few)
     newer, oldest = sum(run.size for run in levels.runs[:-1]), levels.runs[-1].size
     limit = policy.size_amplification_percent
-    detail = f"newer runs have {newer} bytes, the oldest {oldest}, the limit is {limit} %"
+    detail = (
+        f"newer runs have {bytes_text(newer)}, the oldest has {bytes_text(oldest)}, the limit is {limit} %"
+    )
     return TriggerVerdict(Trigger.SIZE_AMPLIFICATION, newer * 100 > limit * oldest, detail)
 
 
@@ -75,7 +81,7 @@ def size_ratio(levels: Levels, policy: UniversalOptions, taken: int, hour: int) 
 
 def sorted_runs(levels: Levels, policy: UniversalOptions) -> TriggerVerdict:
     """Whether there are more sorted runs than the table allows."""
-    detail = f"{len(levels.runs)} sorted runs, the trigger is {policy.run_trigger}"
+    detail = f"{count_of(len(levels.runs), 'sorted run')}, due above {policy.run_trigger}"
     return TriggerVerdict(Trigger.SORTED_RUNS, len(levels.runs) > policy.run_trigger, detail)
 
 
@@ -83,12 +89,13 @@ def forced_level0(levels: Levels, policy: UniversalOptions, now: datetime) -> Tr
     """Whether level 0 has enough files, or old ones, where none may stay there for ever."""
     count = len(levels.level0)
     if policy.level0_trigger == 1:
-        return TriggerVerdict(Trigger.FORCED_LEVEL0, count > 0, f"{count} level-0 files, none may be left")
+        detail = f"{count_of(count, 'level-0 file')}, compacted as soon as there is one"
+        return TriggerVerdict(Trigger.FORCED_LEVEL0, count > 0, detail)
     fires = level0_fires(levels, policy, now)
     is_old = fires is not None and epoch_millis(now) >= fires
-    detail = f"{count} level-0 files, all are taken from {policy.level0_trigger} on"
+    detail = f"{count_of(count, 'level-0 file')}, compacted from {policy.level0_trigger} on"
     if policy.level0_millis is not None:
-        detail += f", or when the oldest is {policy.level0_millis // 1000} s old"
+        detail += f", or when the oldest is {seconds_text(policy.level0_millis // 1000)} old"
     return TriggerVerdict(Trigger.FORCED_LEVEL0, count >= policy.level0_trigger or is_old, detail)
 
 
@@ -124,7 +131,8 @@ def _interval(levels: Levels, interval: int, now: datetime) -> TriggerVerdict:
         detail = "the top level has never been written"
         return TriggerVerdict(Trigger.INTERVAL, fired=True, detail=detail)
     age = epoch_millis(now) - last
-    detail = f"the top level was last written {age // 1000} s ago, the interval is {interval // 1000} s"
+    limit = seconds_text(interval // 1000)
+    detail = f"the top level was last written {age // 1000} s ago, the interval is {limit}"
     return TriggerVerdict(Trigger.INTERVAL, age > interval, detail)
 
 
@@ -132,4 +140,4 @@ def _too_few_runs(levels: Levels, policy: UniversalOptions) -> str | None:
     count = len(levels.runs)
     if count >= policy.run_trigger:
         return None
-    return f"{count} sorted runs, it is asked from {policy.run_trigger} on"
+    return f"{count_of(count, 'sorted run')}, applies from {policy.run_trigger} on"

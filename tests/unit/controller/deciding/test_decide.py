@@ -18,6 +18,7 @@ from lithify.controller.deciding.situation import Decision, Hold, Situation
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTableStatus, RunSummary
+from lithify.tables.model import BlockedBucket
 from lithify.tables.observation import AppendObservation, Finding, Observation
 from support.cases import case
 from support.deciding.situations import (
@@ -135,19 +136,35 @@ class TestDue:
     @pytest.mark.parametrize(
         ("seen", "said"),
         [
-            case(QUIET, ["more than 3 sorted runs", "trigger is 5"], id="runs and the trigger"),
+            case(QUIET, ["at most 3 sorted runs", "above 5"], id="runs and the trigger"),
             case(
-                with_levels(QUIET, run_trigger=None), ["more than 3 sorted runs"], id="the trigger is unknown"
+                with_levels(QUIET, run_trigger=None), ["at most 3 sorted runs"], id="the trigger is unknown"
             ),
-            case(with_levels(QUIET, sorted_runs=1), ["more than 1 sorted run,"], id="a single run"),
+            case(with_levels(QUIET, sorted_runs=1), ["at most 1 sorted run in"], id="a single run"),
             case(FLAT, ["no trigger fires;"], id="files without levels"),
             case(
                 replace(FLAT, append=AppendObservation(1, 3, "bucket-0", 5)),
-                ["more than 3 small files", "from 5 on"],
+                ["at most 3 small files", "from 5 on"],
                 id="small files",
             ),
             case(replace(QUIET, files=0), ["no files"], id="an empty table"),
-            case(replace(QUIET, full_bytes=0), ["gain nothing"], id="nothing for a full one"),
+            case(
+                replace(FLAT, append=AppendObservation(1, 0, None, 5)),
+                ["no small files"],
+                id="no small files",
+            ),
+            case(replace(QUIET, waits=("a", "b")), ["; a; b;"], id="what files wait for"),
+            case(
+                replace(QUIET, full_bytes=0, full_wait="it waits"),
+                ["; it waits"],
+                id="what a full one waits for",
+            ),
+            case(
+                replace(QUIET, blocked=(BlockedBucket("bucket-0", True, "broken", "f"),)),
+                ["1 bucket left out because of BucketsBlocked"],
+                id="blocked buckets",
+            ),
+            case(replace(QUIET, full_bytes=0), ["nothing to do"], id="nothing for a full one"),
         ],
     )
     def test_why_nothing_is_due_is_said_in_numbers(self, seen: Observation, said: list[str]) -> None:
@@ -164,7 +181,7 @@ class TestDue:
             ),
             case(
                 Finding("SizeAmplification", "bucket-0", "in bucket 0, newer runs have 9 bytes", 3, 1),
-                "SizeAmplification: in bucket 0, newer runs have 9 bytes (and 2 more buckets)",
+                "SizeAmplification: in bucket 0, newer runs have 9 bytes (and 2 more like it)",
                 id="and others",
             ),
         ],

@@ -104,7 +104,7 @@ BLOCKED = replace(
         *(
             case(
                 situation(QUIET, problem=TableProblem(reason, "no")),
-                "CatalogDown",
+                "ObservationFailed" if reason is TableReason.OBSERVATION_FAILED else "CatalogDown",
                 reason.value,
                 reason.needs_person,
                 id=reason.value,

@@ -26,6 +26,7 @@ from lithify.errors import (
     TimedOut,
     UnsupportedTable,
 )
+from lithify.settings import PARTITIONS, URI, catalog_option, table_option
 from support.cases import case
 from support.deciding.situations import table
 
@@ -52,7 +53,15 @@ def test_every_class_of_errors_is_mapped() -> None:
         case(NotFound("Catalog", "lake/c"), TableReason.CATALOG_NOT_FOUND, id="Catalog"),
         case(NotAllowed("http://c", "expired"), TableReason.ACCESS_DENIED, id="credentials"),
         case(OutOfReach("10.1.2.3", "private"), TableReason.ACCESS_DENIED, id="address"),
-        case(InvalidOption("s3.x", "no"), TableReason.INVALID_OPTION, id="option"),
+        case(InvalidOption(catalog_option("s3.x"), "no"), TableReason.INVALID_OPTION, id="of a Catalog"),
+        case(InvalidOption(URI, "no"), TableReason.INVALID_OPTION, id="field of a Catalog"),
+        case(
+            InvalidOption(table_option("num-levls"), "no"),
+            TableReason.INVALID_TABLE_OPTION,
+            id="option of a LakeTable",
+        ),
+        case(InvalidOption(PARTITIONS, "no"), TableReason.INVALID_TABLE_OPTION, id="field of a policy"),
+        case(InvalidOption("num-levels", "no"), TableReason.INVALID_TABLE_OPTION, id="option of the table"),
         case(UnsupportedTable("db.t", ("orc",)), TableReason.UNSUPPORTED_TABLE, id="unsupported"),
         case(CorruptTable("/m", "cut off"), TableReason.CORRUPT_TABLE, id="corrupt"),
         case(MissingFile("/d"), TableReason.CORRUPT_TABLE, id="missing file"),

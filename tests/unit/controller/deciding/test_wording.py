@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from lithify.controller.deciding.wording import bytes_text, count_of, moment_text, seconds_text
+from lithify.amounts import bytes_text, count_of, moment_text, seconds_text, wall_text
 from lithify.resources.objects import shortened
 
 
@@ -35,6 +35,10 @@ def test_seconds(seconds: int, text: str) -> None:
 def test_moments_are_in_utc() -> None:
     moment = datetime(2026, 3, 10, 1, 2, 3, 999, tzinfo=timezone(timedelta(hours=2)))
     assert moment_text(moment) == "2026-03-09 23:02:03 UTC"
+
+
+def test_local_times_have_no_zone() -> None:
+    assert wall_text(1_772_323_200_999) == "2026-03-01 00:00:00"
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs")])

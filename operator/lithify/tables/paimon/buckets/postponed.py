@@ -5,6 +5,7 @@ Used by observations, inspections and plans. Pure.
 
 from __future__ import annotations
 
+from lithify.amounts import bytes_text, count_of
 from lithify.tables.model import TriggerVerdict
 from lithify.tables.paimon.layout.file_locations import POSTPONED
 
@@ -19,5 +20,6 @@ def is_postponed(bucket: int) -> bool:
 
 def postponed_verdict(files: int, size: int, place: str = "the partition") -> TriggerVerdict:
     """How many files of how many bytes are postponed in a place, which always makes it due."""
-    detail = f"{place} has {files} postponed file{'' if files == 1 else 's'} of {size:,} bytes"
+    counted = count_of(files, "postponed file")
+    detail = f"{place} has {counted} of {bytes_text(size)}, which readers do not see yet"
     return TriggerVerdict(TRIGGER, fired=True, detail=detail)

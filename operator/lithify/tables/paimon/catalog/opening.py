@@ -42,6 +42,7 @@ from lithify.tables.paimon.primary_key.postponed_refusals import postponed_refus
 from lithify.tables.paimon.schema.schema import Schema
 from lithify.tables.paimon.schema.schema_files import known_schema, read_schema, stored_options
 from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
+from lithify.tables.paimon.support.loading import load
 from lithify.tables.paimon.support.rules import Role
 from lithify.tables.paimon.table import PaimonTable
 
@@ -141,6 +142,8 @@ def _check_overrides(overrides: Mapping[str, str]) -> None:
                 table_option(key),
                 "it cannot be overridden for a run, only options that tune compaction and file writing can",
             )
+        if load().option(key) is None:
+            raise InvalidOption(table_option(key), "Lithify knows no such option; check its name")
 
 
 def _check_layout(name: str, table: FileStoreTable) -> None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify import __version__
+from lithify.amounts import moment_text, seconds_text
 from lithify.clock import epoch_millis
 from lithify.errors import CorruptTable
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
@@ -225,9 +226,9 @@ class Judge:
         last = last_full_compaction(unit.levels, self.now)
         if last is None:
             return unit.verdict.detail
-        moment = (_EPOCH + timedelta(milliseconds=last)).isoformat(timespec="seconds")
-        seconds = (self.policy.early_full.interval_millis or 0) // 1000
-        return f"the top level was last written at {moment}, the interval is {seconds} s"
+        moment = moment_text(_EPOCH + timedelta(milliseconds=last))
+        interval = seconds_text((self.policy.early_full.interval_millis or 0) // 1000)
+        return f"the top level was last written at {moment}, the interval is {interval}"
 
     def _timed(self, figures: pa.Table) -> pa.Table:
         """Adds the times at which figures change without a commit."""

@@ -38,9 +38,11 @@ from lithify.tables.paimon.observing.observation_cache import ObservationCache, 
 from lithify.tables.paimon.observing.table_statistics import (
     blocked_buckets,
     delete_percent,
+    selected_buckets,
     size_amplification_percent,
     work_in,
 )
+from lithify.tables.paimon.observing.waiting import Rules, full_wait, minor_waits
 from lithify.tables.paimon.options.picking_options import is_write_only
 from lithify.tables.paimon.options.table_options import DELTA_COMMITS
 from lithify.tables.paimon.primary_key.merge_functions.choosing import has_order_of_its_own
@@ -87,9 +89,25 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         blocked=blocked_buckets(figures, held),
         commits=_commits(table, state) if write_only else None,
         check_seconds=_check_seconds(table),
+        waits=() if work.findings else _waits(table, figures, wanted, now, write_only=write_only),
+        full_wait=full_wait(work, wanted),
         merge_tree=_merge_tree(figures, policy.run_trigger) if has_levels else None,
         append=None if has_levels or packing is None else _append(figures, packing.min_files),
     )
+
+
+def _waits(
+    table: PaimonTable, figures: pa.Table, wanted: Filter, now: datetime, *, write_only: bool
+) -> tuple[str, ...]:
+    sorting = table.options.clustering
+    rules = Rules(
+        table.options.policy,
+        table.options.packing,
+        clustering=None if sorting is None else sorting.planning,
+        writers_count=table.options.delta_commits is not None and not write_only,
+    )
+    selected = selected_buckets(figures, table.locations.spec, wanted.selection)
+    return minor_waits(figures, selected, wanted, rules, now)
 
 
 def _set_aside(table: PaimonTable, figures: pa.Table, held: Mapping[str, str]) -> Mapping[str, str]:

@@ -56,6 +56,8 @@ class DueWork:
         full_partitions: the partitions that a full one should compact.
         full_bytes: bytes that it would read.
         next_trigger: when any of this changes by time alone.
+        busy_partitions: number of partitions that a full compaction leaves out because they are not idle.
+        idle_from: when the first of them is idle; None if there is none.
     """
 
     findings: tuple[Finding, ...]
@@ -63,6 +65,8 @@ class DueWork:
     full_partitions: tuple[Spec, ...]
     full_bytes: int
     next_trigger: datetime | None
+    busy_partitions: int = 0
+    idle_from: datetime | None = None
 
 
 def delete_percent(figures: pa.Table) -> int | None:
@@ -104,13 +108,13 @@ def work_in(
         policy: the policy with which they were judged.
         now: an aware time in the table's time zone.
     """
-    selected = _selected(figures, spec_of, wanted.selection)
-    selected = flagged(selected, ~is_one_of(selected["path"], wanted.selection.held))
+    selected = selected_buckets(figures, spec_of, wanted.selection)
     due = flagged(selected, ~is_null(selected["trigger"]))
     full = flagged(selected, ~is_null(selected["full_bytes"]))
     waits = _waits(full, figures, wanted, now)
     takes = flagged(full, ~is_among(full, waits, ["partition_path"]))
-    next_trigger = min([*_idle_moments(waits, now), *_trigger_moments(selected, policy, now)], default=None)
+    idle = _idle_moments(waits, now)
+    next_trigger = min([*idle, *_trigger_moments(selected, policy, now)], default=None)
     is_filtered = bool(wanted.selection.partitions) or wanted.idle_seconds is not None
     return DueWork(
         findings=_findings(due),
@@ -118,7 +122,15 @@ def work_in(
         full_partitions=_largest(takes, spec_of) if is_filtered else (),
         full_bytes=int(integers(takes["full_bytes"]).sum()),
         next_trigger=next_trigger and next_trigger.astimezone(UTC),
+        busy_partitions=len(waits),
+        idle_from=min(idle, default=None),
     )
+
+
+def selected_buckets(figures: pa.Table, spec_of: Callable[[bytes], Spec], selection: Selection) -> pa.Table:
+    """The figures of the buckets that count as due: those in a selection's partitions that are not held."""
+    selected = _selected(figures, spec_of, selection)
+    return flagged(selected, ~is_one_of(selected["path"], selection.held))
 
 
 def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[BlockedBucket, ...]:

@@ -73,7 +73,7 @@ class OptionReader:
         """A number within bounds."""
         least = _SMALLEST_INT if low is None else low
         most = _LARGEST_INT if high is None else high
-        value = self.optional(key, lambda text: bounded(int(text), least, most))
+        value = self.optional(key, lambda text: bounded(_whole(text), least, most))
         return default if value is None else value
 
     def boolean(self, key: str, *, default: bool) -> bool:
@@ -98,7 +98,7 @@ def _parsed(key: str, text: str, parse: Callable[[str], T]) -> T:
     try:
         return parse(text.strip())
     except (ValueError, OverflowError) as error:
-        raise InvalidOption(key, f"'{text}' is not a value that it can have ({error})") from error
+        raise InvalidOption(key, f"'{text}' is not allowed: {error}") from error
 
 
 def bounded(number: int, low: int | None, high: int | None) -> int:
@@ -108,9 +108,9 @@ def bounded(number: int, low: int | None, high: int | None) -> int:
         ValueError: it is not.
     """
     if low is not None and number < low:
-        raise ValueError(f"it is at least {low}")
+        raise ValueError(f"it must be at least {low}")
     if high is not None and number > high:
-        raise ValueError(f"it is at most {high}")
+        raise ValueError(f"it must be at most {high}")
     return number
 
 
@@ -120,7 +120,7 @@ def as_positive(text: str) -> int:
     Raises:
         ValueError: it is none.
     """
-    return bounded(int(text), 1, _LARGEST_INT)
+    return bounded(_whole(text), 1, _LARGEST_INT)
 
 
 def as_positive_long(text: str) -> int:
@@ -129,18 +129,32 @@ def as_positive_long(text: str) -> int:
     Raises:
         ValueError: it is none.
     """
-    return bounded(int(text), 1, _LARGEST_LONG)
+    return bounded(_whole(text), 1, _LARGEST_LONG)
 
 
 def _by_level(text: str) -> dict[int, str]:
     pairs = [pair.split(":") for pair in text.split(",") if pair.strip()]
     if any(len(pair) != 2 for pair in pairs):
-        raise ValueError("it is written as 0:avro,5:parquet")
+        raise ValueError("it must be written as 0:avro,5:parquet")
     return {_level(level): value.strip().lower() for level, value in pairs}
 
 
 def _level(text: str) -> int:
-    return bounded(int(text), 0, _HIGHEST_LEVEL)
+    return bounded(_whole(text), 0, _HIGHEST_LEVEL)
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ValueError("it must be a whole number") from error
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise ValueError("it must be a number") from error
 
 
 def as_share(text: str) -> float:
@@ -149,9 +163,9 @@ def as_share(text: str) -> float:
     Raises:
         ValueError: it is none.
     """
-    share = float(text)
+    share = _number(text)
     if not 0 < share < 1:
-        raise ValueError("it is between 0 and 1")
+        raise ValueError("it must be between 0 and 1")
     return share
 
 
@@ -161,9 +175,9 @@ def as_ratio(text: str) -> float:
     Raises:
         ValueError: it is none.
     """
-    ratio = float(text)
+    ratio = _number(text)
     if not 0 <= ratio < math.inf:
-        raise ValueError("it is a number from 0 on")
+        raise ValueError("it must be a number from 0 on")
     return ratio
 
 
@@ -174,5 +188,5 @@ def as_boolean(text: str) -> bool:
         ValueError: it is neither.
     """
     if text.lower() not in ("true", "false"):
-        raise ValueError("it is true or false")
+        raise ValueError("it must be true or false")
     return text.lower() == "true"

@@ -1,0 +1,18 @@
+"""docs/operator.md explains every trigger with which WHY may begin."""
+
+from __future__ import annotations
+
+from lithify.tables.paimon.observing.postponed import TRIGGER
+
+from lithify.controller.deciding.dues import Occasion
+from lithify.planning.bin_packing.plan import PackingTrigger
+from lithify.planning.clustering.plan import HISTORY
+from lithify.planning.universal.triggers import Trigger
+from support.pages import OPERATOR
+
+
+def test_every_trigger_is_explained_once() -> None:
+    rows = OPERATOR.table("WHY begins with", "Tables", "The cause")
+    explained = [name.strip(" `") for row in rows for name in row[0].split(",")]
+    known = {*map(str, (*Occasion, *Trigger, *PackingTrigger)), HISTORY, TRIGGER}
+    assert sorted(explained) == sorted(known)
