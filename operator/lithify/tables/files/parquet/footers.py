@@ -13,6 +13,7 @@ from functools import lru_cache
 import pyarrow.parquet as pq
 
 from lithify.tables.files.parquet.int96 import with_fixed_bytes
+from lithify.tables.files.parquet.sound_statistics import flat_columns, unsound_chunks
 from lithify.tables.files.reading import has_any, reading, told_by_bounds
 from lithify.tables.io.storage import Fetching, Storage
 
@@ -63,6 +64,8 @@ class Footers:
         self._fetched = fetched
         self._kept = lru_cache(_KEPT)(self._read)
         self._whole = lru_cache(_KEPT)(self._is_read_whole)
+        self._numbers = lru_cache(_KEPT)(self._read_numbers)
+        self._unsound = lru_cache(_KEPT)(self._read_unsound)
 
     def of(self, path: str) -> pq.FileMetaData:
         """The footer of a file; INT96 columns appear as the 12 fixed bytes that they are.
@@ -74,11 +77,11 @@ class Footers:
         return self._kept(path)
 
     def statistics(self, path: str, row_group: int, column: str | None) -> pq.Statistics | None:
-        """The statistics of a column chunk, None if it has none."""
-        footer = self.of(path)
-        named = (index for index, name in enumerate(footer.schema.names) if name == column)
-        chunks = (footer.row_group(row_group).column(index) for index in named)
-        return next((chunk.statistics for chunk in chunks if chunk.path_in_schema == column), None)
+        """The statistics of a column chunk, None if it has none, or none that can be decoded."""
+        number = self._numbers(path).get(column or "")
+        if number is None or (row_group, number) in self._unsound(path):
+            return None
+        return self.of(path).row_group(row_group).column(number).statistics
 
     def overhead(self, path: str) -> int:
         """Bytes that decoding the file holds in addition to the rows asked for."""
@@ -173,6 +176,13 @@ class Footers:
         if len(told) < len(groups) or not told or not all(each.has_min_max for each in told):
             return None
         return min(int(each.min) for each in told), max(int(each.max) for each in told)
+
+    def _read_numbers(self, path: str) -> dict[str, int]:
+        return flat_columns(self.of(path))
+
+    def _read_unsound(self, path: str) -> frozenset[tuple[int, int]]:
+        with reading(path, "Parquet"):
+            return unsound_chunks(self.of(path))
 
     def _read(self, path: str) -> pq.FileMetaData:
         with reading(path, "Parquet"), self._storage.open(path) as source:

@@ -21,6 +21,9 @@ ROW_GROUPS = 4
 _COLUMNS, _META_DATA = 1, 3
 """Field numbers of a row group's column chunks, and of a chunk's metadata."""
 
+_MOST_BITS = 64
+"""Bits of the longest integer; longer ones would take time that grows with the square of their length."""
+
 I32, I64 = 5, 6
 _BOOLEANS = (1, 2)
 _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 3, 7, 8, 9, 10, 11, 12
@@ -51,6 +54,8 @@ class Thrift:
             if byte < 0x80:
                 return result
             shift += 7
+            if shift > _MOST_BITS:
+                raise IndexError(f"an integer of more than {_MOST_BITS} bits at byte {self.at}")
 
     def integer(self) -> int:
         """Reads a signed (zigzag) varint."""

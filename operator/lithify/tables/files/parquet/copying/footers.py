@@ -24,6 +24,8 @@ _ENCRYPTED = b"PARE"
 _TAIL = 8
 _TAIL_READ = 64 << 10
 """Bytes of the end that are read with the first request."""
+_MOST_FOOTER = 32 << 20
+"""Bytes of the largest footer that is read in Python, which takes many times its size."""
 
 SCHEMA, ROWS, ROW_GROUPS, KEY_VALUES, CREATED_BY, COLUMN_ORDERS = 2, 3, 4, 5, 6, 7
 VERSION = 1
@@ -143,7 +145,7 @@ def read_footer(source: pa.NativeFile, path: str) -> ParquetFooter:
     Raises:
         MissingFile: the file does not exist.
         CorruptTable: it is not Parquet, is cut off, or contradicts itself.
-        UnsupportedTable: it is encrypted.
+        UnsupportedTable: it is encrypted, or its footer is too large.
     """
     with checking(path):
         size = source.size()
@@ -156,6 +158,10 @@ def read_footer(source: pa.NativeFile, path: str) -> ParquetFooter:
         start = size - _TAIL - length
         if start < len(MAGIC):
             raise Malformed(f"a footer of {length} bytes does not fit into {size} bytes")
+        if length > _MOST_FOOTER:
+            raise UnsupportedTable(
+                path, (f"its footer of {length} bytes takes too much memory to copy from it",)
+            )
         data = source.read_at(length, start) if length + _TAIL > len(end) else end[-_TAIL - length : -_TAIL]
         return _parsed(data, start, path)
 

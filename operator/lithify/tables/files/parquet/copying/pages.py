@@ -22,8 +22,9 @@ PLAIN, RLE = 0, 3
 _ENCODING, _LEVEL_ENCODING = 2, 3
 _KNOWN_OF_PAGE, _KNOWN_OF_DATA_PAGE = {*range(1, 6)}, {*range(1, 6)}
 _USUAL_HEADER = 1 << 10
-_MOST_HEADER = 16 << 20
-"""Bytes of the longest page header: it may have a minimum and a maximum of any length."""
+_MOST_HEADER = 1 << 20
+"""Bytes of the longest page header. It may have a minimum and a maximum; writers leave out those of more than
+a few KiB. Reading a header takes some eighty times its bytes if it consists of empty structs."""
 
 
 class PageWalk:
@@ -65,16 +66,19 @@ class PageWalk:
     def _header(self, data: bytes | memoryview, at: int) -> int:
         """Reads a page header, which may have begun in the piece before; returns where it ends."""
         before = len(self._begun)
-        for most in (_USUAL_HEADER, len(data)):
-            walk = Thrift(self._begun + bytes(data[at : at + most]))
+        size = before + _USUAL_HEADER
+        while True:
+            walk = Thrift(self._begun + bytes(data[at : at + size - before]))
             with suppress(IndexError):
                 self._begin_page(read_struct(walk))
                 self._begun = b""
                 return at + walk.at - before
-        self._begun += bytes(data[at:])
-        if len(self._begun) > _MOST_HEADER:
-            raise Malformed(f"a page header of more than {_MOST_HEADER} bytes")
-        return len(data)
+            if size >= _MOST_HEADER:
+                raise Malformed(f"there is no page header within {_MOST_HEADER} bytes")
+            if at + size - before >= len(data):
+                self._begun += bytes(data[at:])
+                return len(data)
+            size = min(4 * size, _MOST_HEADER)
 
     def _begin_page(self, header: Struct) -> None:
         kind, self._left = integer_of(header, _TYPE), integer_of(header, _COMPRESSED)
