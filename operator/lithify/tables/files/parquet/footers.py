@@ -186,7 +186,22 @@ class Footers:
 
     def _read(self, path: str) -> pq.FileMetaData:
         with reading(path, "Parquet"), self._storage.open(path) as source:
-            return with_fixed_bytes(pq.read_metadata(source))
+            footer = with_fixed_bytes(pq.read_metadata(source))
+            _check_names(footer)
+            return footer
+
+
+def _check_names(footer: pq.FileMetaData) -> None:
+    """Reads the names of all columns, which PyArrow decodes whenever it is asked for one.
+
+    Raises:
+        UnicodeDecodeError: one is no text.
+    """
+    for number in range(footer.num_columns):
+        _ = footer.schema.column(number).path
+    for group in range(footer.num_row_groups):
+        for chunk in _chunks(footer, group):
+            _ = chunk.path_in_schema
 
 
 def columns_with_any_dictionary(footer: pq.FileMetaData) -> frozenset[str]:

@@ -84,6 +84,7 @@ class ParquetReader:
                 read_dictionary=dictionaries,
                 buffer_size=FETCH_BYTES if self._storage.is_local else _SIP_BYTES,
                 pre_buffer=False,
+                page_checksum_verification=True,
             )
             names, declared = wanted.names, Declared(wanted.columns)
             for batch in self._decoded(parquet, file, wanted, groups, set(names) - set(dictionaries)):

@@ -178,7 +178,13 @@ def read_row_groups(
 ) -> Iterator[pa.Table]:
     """Iterates over the row groups of a file, as they are stored but for dictionaries."""
     dictionaries = [field.name for field in rows_schema if pa.types.is_dictionary(field.type)]
-    parquet = pq.ParquetFile(source, metadata=footer, read_dictionary=dictionaries, pre_buffer=False)
+    parquet = pq.ParquetFile(
+        source,
+        metadata=footer,
+        read_dictionary=dictionaries,
+        pre_buffer=False,
+        page_checksum_verification=True,
+    )
     for number in range(parquet.num_row_groups):
         yield parquet.read_row_group(number, columns=rows_schema.names, use_threads=False)
 
@@ -215,6 +221,7 @@ def _opened(
         store_decimal_as_integer=True,
         write_statistics=with_statistics,
         write_page_index=True,
+        write_page_checksum=True,
         metadata_collector=footers,
     )
 

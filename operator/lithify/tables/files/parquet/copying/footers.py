@@ -170,6 +170,7 @@ def _parsed(data: bytes, start: int, path: str) -> ParquetFooter:
     whole = b"".join((MAGIC, data, len(data).to_bytes(4, "little"), MAGIC))
     metadata = pq.read_metadata(pa.BufferReader(whole))  # checks the schema
     fields = read_struct(Thrift(data))
+    integer_of(fields, VERSION)
     groups = tuple(_row_group(group, metadata, start) for group in fields[ROW_GROUPS].structs)
     if sum(group.rows for group in groups) != metadata.num_rows:
         raise Malformed(f"it has {metadata.num_rows} rows, but its row groups have others")

@@ -1,11 +1,13 @@
 """Walks from page to page through the bytes of a column chunk, which are copied or joined with others.
 
 Called by `source` and `paged_chunks`. Page headers tell how long each page is, so a chunk that is cut off, or
-whose bytes are not those that its footer describes, is found although no value is decoded.
+whose bytes are not those that its footer describes, is found although no value is decoded. Where writers
+added checksums, as Java's do, wrong bits are found as well.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from lithify.tables.files.parquet.copying.footers import ColumnChunk
 from lithify.tables.files.parquet.structs import Malformed, Struct, integer_of, read_struct
 from lithify.tables.files.parquet.thrift import Thrift
 
-_TYPE, _COMPRESSED, _DATA, _DATA_V2 = 1, 3, 5, 8
+_TYPE, _COMPRESSED, _CHECKSUM, _DATA, _DATA_V2 = 1, 3, 4, 5, 8
 _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
 DATA_PAGE_V1 = _DATA_PAGE
 PLAIN, RLE = 0, 3
@@ -33,6 +35,8 @@ class PageWalk:
     def __init__(self, chunk: ColumnChunk) -> None:
         self._chunk = chunk
         self._left = 0
+        self._expected: int | None = None
+        self._checksum = 0
         self._begun = b""
         self._values = 0
         self._pages = 0
@@ -41,14 +45,19 @@ class PageWalk:
         """Walks over the next bytes.
 
         Raises:
-            Malformed, IndexError: there is no page header where one must be.
+            Malformed, IndexError: there is no page header where one must be, or a page has another checksum.
         """
+        data = memoryview(data)
         at = 0
         while at < len(data):
             if self._left:
                 step = min(self._left, len(data) - at)
+                if self._expected is not None:
+                    self._checksum = zlib.crc32(data[at : at + step], self._checksum)
                 self._left -= step
                 at += step
+                if not self._left:
+                    _check(self._expected, self._checksum)
             else:
                 at = self._header(data, at)
 
@@ -63,7 +72,7 @@ class PageWalk:
         if self._values != self._chunk.values:
             raise Malformed(f"a column chunk has {self._values} values instead of {self._chunk.values}")
 
-    def _header(self, data: bytes | memoryview, at: int) -> int:
+    def _header(self, data: memoryview, at: int) -> int:
         """Reads a page header, which may have begun in the piece before; returns where it ends."""
         before = len(self._begun)
         size = before + _USUAL_HEADER
@@ -84,6 +93,7 @@ class PageWalk:
         kind, self._left = integer_of(header, _TYPE), integer_of(header, _COMPRESSED)
         if self._left < 0:
             raise Malformed(f"a page of {self._left} bytes")
+        self._expected, self._checksum = _checksum_of(header), 0
         if kind == _DICTIONARY_PAGE and self._pages:
             raise Malformed("a dictionary behind data pages")
         if kind in (_DATA_PAGE, _DATA_PAGE_V2):
@@ -94,6 +104,16 @@ class PageWalk:
         elif kind != _DICTIONARY_PAGE:
             raise Malformed(f"a page of type {kind}")
         self._pages += 1
+
+
+def _checksum_of(header: Struct) -> int | None:
+    """The checksum of a page, None without one."""
+    return integer_of(header, _CHECKSUM) & 0xFFFFFFFF if _CHECKSUM in header else None
+
+
+def _check(expected: int | None, found: int) -> None:
+    if expected is not None and found != expected:
+        raise Malformed(f"a page has the checksum {found:08x} instead of {expected:08x}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,5 +146,8 @@ def data_pages(data: memoryview, *, has_nulls: bool) -> Iterator[Page]:
             raise Malformed("a page that is not plain")
         if not 0 <= length <= len(data) - at - walk.at:
             raise Malformed(f"a page of {length} bytes")
+        expected, start = _checksum_of(header), at + walk.at
+        if expected is not None:
+            _check(expected, zlib.crc32(data[start : start + length]))
         yield Page(walk.at + length, integer_of(of_data, 1))
         at += walk.at + length
