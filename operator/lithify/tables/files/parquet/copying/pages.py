@@ -14,14 +14,17 @@ from dataclasses import dataclass
 
 from lithify.tables.files.parquet.copying.footers import ColumnChunk
 from lithify.tables.files.parquet.structs import Malformed, Struct, integer_of, read_struct
-from lithify.tables.files.parquet.thrift import Thrift
+from lithify.tables.files.parquet.thrift import I32, Thrift
 
-_TYPE, _COMPRESSED, _CHECKSUM, _DATA, _DATA_V2 = 1, 3, 4, 5, 8
+_TYPE, _COMPRESSED, _CHECKSUM, _DATA, _DICTIONARY, _DATA_V2 = 1, 3, 4, 5, 7, 8
 _DATA_PAGE, _DICTIONARY_PAGE, _DATA_PAGE_V2 = 0, 2, 3
 DATA_PAGE_V1 = _DATA_PAGE
 PLAIN, RLE = 0, 3
 """Encodings of values and of definition levels, which tell where nulls are."""
 _ENCODING, _LEVEL_ENCODING = 2, 3
+_REQUIRED = (1, 2, 3)
+_REQUIRED_OF = {_DATA_PAGE: (_DATA, 4), _DICTIONARY_PAGE: (_DICTIONARY, 2), _DATA_PAGE_V2: (_DATA_V2, 6)}
+"""Without these fields, from 1 to a number in the struct for its type, readers take no page header."""
 _KNOWN_OF_PAGE, _KNOWN_OF_DATA_PAGE = {*range(1, 6)}, {*range(1, 6)}
 _USUAL_HEADER = 1 << 10
 _MOST_HEADER = 1 << 20
@@ -90,20 +93,35 @@ class PageWalk:
             size = min(4 * size, _MOST_HEADER)
 
     def _begin_page(self, header: Struct) -> None:
-        kind, self._left = integer_of(header, _TYPE), integer_of(header, _COMPRESSED)
+        kind, of_kind = _kind_of(header)
+        self._left = integer_of(header, _COMPRESSED)
         if self._left < 0:
             raise Malformed(f"a page of {self._left} bytes")
         self._expected, self._checksum = _checksum_of(header), 0
         if kind == _DICTIONARY_PAGE and self._pages:
             raise Malformed("a dictionary behind data pages")
-        if kind in (_DATA_PAGE, _DATA_PAGE_V2):
-            number = _DATA if kind == _DATA_PAGE else _DATA_V2
-            if number not in header:
-                raise Malformed("a data page without its header")
-            self._values += integer_of(header[number].struct, 1)
-        elif kind != _DICTIONARY_PAGE:
-            raise Malformed(f"a page of type {kind}")
+        if kind != _DICTIONARY_PAGE:
+            self._values += integer_of(of_kind, 1)
         self._pages += 1
+
+
+def _kind_of(header: Struct) -> tuple[int, Struct]:
+    """The type of a page, and the part of its header for this type.
+
+    Raises:
+        Malformed: it is another type, or the header lacks something.
+    """
+    kind = integer_of(header, _TYPE)
+    if kind not in _REQUIRED_OF:
+        raise Malformed(f"a page of type {kind}")
+    number, last = _REQUIRED_OF[kind]
+    if number not in header:
+        raise Malformed("a page without the header for its type")
+    of_kind = header[number].struct
+    has_all = all(n in header and header[n].kind == I32 for n in _REQUIRED)
+    if not has_all or any(n not in of_kind or of_kind[n].kind != I32 for n in range(1, last + 1)):
+        raise Malformed("a page header without all its fields")
+    return kind, of_kind
 
 
 def _checksum_of(header: Struct) -> int | None:
@@ -137,9 +155,9 @@ def data_pages(data: memoryview, *, has_nulls: bool) -> Iterator[Page]:
         walk = Thrift(bytes(data[at : at + _USUAL_HEADER]))
         header = read_struct(walk)
         length = integer_of(header, _COMPRESSED)
-        if integer_of(header, _TYPE) != _DATA_PAGE or not header.keys() <= _KNOWN_OF_PAGE:
+        kind, of_data = _kind_of(header)
+        if kind != _DATA_PAGE or not header.keys() <= _KNOWN_OF_PAGE:
             raise Malformed("a page that is no data page of version 1")
-        of_data = header[_DATA].struct
         values, levels = (integer_of(of_data, number) for number in (_ENCODING, _LEVEL_ENCODING))
         is_plain = values == PLAIN and (levels == RLE or not has_nulls)
         if not is_plain or not of_data.keys() <= _KNOWN_OF_DATA_PAGE:
