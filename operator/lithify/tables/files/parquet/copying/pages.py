@@ -95,8 +95,6 @@ class PageWalk:
     def _begin_page(self, header: Struct) -> None:
         kind, of_kind = _kind_of(header)
         self._left = integer_of(header, _COMPRESSED)
-        if self._left < 0:
-            raise Malformed(f"a page of {self._left} bytes")
         self._expected, self._checksum = _checksum_of(header), 0
         if kind == _DICTIONARY_PAGE and self._pages:
             raise Malformed("a dictionary behind data pages")
@@ -118,9 +116,9 @@ def _kind_of(header: Struct) -> tuple[int, Struct]:
     if number not in header:
         raise Malformed("a page without the header for its type")
     of_kind = header[number].struct
-    has_all = all(n in header and header[n].kind == I32 for n in _REQUIRED)
-    if not has_all or any(n not in of_kind or of_kind[n].kind != I32 for n in range(1, last + 1)):
-        raise Malformed("a page header without all its fields")
+    required = [*(header.get(n) for n in _REQUIRED), *(of_kind.get(n) for n in range(1, last + 1))]
+    if any(value is None or value.kind != I32 or value.integer < 0 for value in required):
+        raise Malformed("a page header without all its fields, or with a negative one")
     return kind, of_kind
 
 
@@ -162,7 +160,7 @@ def data_pages(data: memoryview, *, has_nulls: bool) -> Iterator[Page]:
         is_plain = values == PLAIN and (levels == RLE or not has_nulls)
         if not is_plain or not of_data.keys() <= _KNOWN_OF_DATA_PAGE:
             raise Malformed("a page that is not plain")
-        if not 0 <= length <= len(data) - at - walk.at:
+        if length > len(data) - at - walk.at:
             raise Malformed(f"a page of {length} bytes")
         expected, start = _checksum_of(header), at + walk.at
         if expected is not None:
