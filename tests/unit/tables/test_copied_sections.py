@@ -318,14 +318,14 @@ def test_an_unsorted_row_group_is_found(tmp_path: Path) -> None:
     assert result.failure.kind == "CorruptTable"
 
 
-def with_bounds(task: MergeTask, group: int, low: int, high: int) -> MergeTask:
+def with_bounds(task: MergeTask, group: int, low: int, high: int, width: int = 4) -> MergeTask:
     """The task whose large file has other bounds of `id` in a row group."""
 
     def changed(fields: Struct) -> Struct:
         row_groups = [dict(each) for each in fields[ROW_GROUPS].structs]
         chunks = row_groups[group][1].structs
         metadata = chunks[number][METADATA].struct
-        bounds = {6: binary(low.to_bytes(4, "little")), 5: binary(high.to_bytes(4, "little"))}
+        bounds = {6: binary(low.to_bytes(width, "little")), 5: binary(high.to_bytes(width, "little"))}
         statistics = struct({**metadata[STATISTICS].struct, **bounds})
         chunks[number] = {**chunks[number], METADATA: struct({**metadata, STATISTICS: statistics})}
         row_groups[group][1] = structs(chunks)
@@ -351,7 +351,7 @@ def test_a_run_that_is_not_sorted_is_found_although_each_of_its_row_groups_is(tm
 
 
 def test_a_run_whose_bounds_cannot_be_read_is_merged(tmp_path: Path) -> None:
-    task = with_bounds(task_of(tmp_path, [HUNDRED], [[row(21, sequence=NEW)]]), 3, 78, 60)
+    task = with_bounds(task_of(tmp_path, [HUNDRED], [[row(21, sequence=NEW)]]), 3, 0, 0, width=0)
     assert assert_same(task).outputs.copied_bytes == 0
 
 
