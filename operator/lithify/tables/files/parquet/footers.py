@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import pyarrow.parquet as pq
 
+from lithify.errors import CorruptTable
 from lithify.tables.files.parquet.int96 import with_fixed_bytes
 from lithify.tables.files.parquet.sound_statistics import flat_columns, unsound_chunks
 from lithify.tables.files.reading import has_any, reading, told_by_bounds
@@ -159,13 +160,21 @@ class Footers:
         """Whether any row of a file has one of the values in a column of small integers.
 
         Usually decided by the statistics; else by reading the column, which is tiny.
+
+        Raises:
+            MissingFile: the file does not exist.
+            CorruptTable: the column cannot be read, or has other rows than the footer says.
         """
         bounds = self._bounds(path, column)
         told = told_by_bounds(*bounds, values) if bounds else None
         if told is not None:
             return told
         with reading(path, "Parquet"), self._storage.open(path) as source:
-            return has_any(pq.read_table(source, columns=[column], use_threads=False).to_batches(), values)
+            rows = pq.read_table(source, columns=[column], use_threads=False, page_checksum_verification=True)
+            expected = self.of(path).num_rows
+            if rows.num_rows != expected:
+                raise CorruptTable(path, f"it has {rows.num_rows} rows, its footer says {expected}")
+            return has_any(rows.to_batches(), values)
 
     def _bounds(self, path: str, column: str) -> tuple[int, int] | None:
         """The minimum and maximum of a column from the statistics; None if they are missing."""
