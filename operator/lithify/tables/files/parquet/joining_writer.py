@@ -79,20 +79,18 @@ class JoiningWriter:
             others: the other columns in the order of the file, as the file has them.
         """
         footers = [*group.footers]
-        encoded_chunks: list[tuple[ChunkSource, ColumnChunk]] = []
+        chunks: list[tuple[ChunkSource, ColumnChunk]] = []
         if others.num_columns:
             types = {name: kind for name, kind in self._types.items() if name in others.column_names}
             source = encoded(others, self._options, types)
             (row_group,) = source.footer.row_groups
-            encoded_chunks = [(source, chunk) for chunk in row_group.chunks]
+            chunks = [(source, chunk) for chunk in row_group.chunks]
             footers.append(source.footer)
         # By position: a column named "a.b" and the part b of a column a have the same path.
-        left = iter(encoded_chunks)
-        joined = {name: (each, each.chunk) for name, each in group.joined.items()}
-        chunks = [
-            joined[each.path] if is_flat(each) and each.path in joined else next(left)
-            for each in self._columns
-        ]
+        for number, column in enumerate(self._columns):
+            joined = group.joined.get(column.path) if is_flat(column) else None
+            if joined is not None:
+                chunks.insert(number, (joined, joined.chunk))
         self._copier.append_columns(group.rows, chunks, footers)
 
     def finish(self) -> int:

@@ -41,6 +41,7 @@ from lithify.tables.files.parquet.copying.footers import (
     VERSION,
     ColumnChunk,
     ParquetFooter,
+    check_column,
 )
 from lithify.tables.files.parquet.copying.page_index import PageIndex
 from lithify.tables.files.parquet.copying.source import RowGroupSource
@@ -173,8 +174,12 @@ class RowGroupCopier:
             footers: of the files that the rows come from.
 
         Raises:
+            ValueError: they are not the columns of the schema, or not of this number of rows.
             CorruptTable: a file contradicts its footer; the new file must then be discarded.
         """
+        schema = self._like.footer.metadata.schema
+        for number, (_, chunk) in zip(range(len(schema)), columns, strict=True):
+            check_column(chunk, schema.column(number), rows)
         self._write({GROUP_ROWS: i64(rows)}, rows, columns)
         for footer in footers:
             self._remember(footer)

@@ -184,11 +184,16 @@ def _row_group(fields: Struct, metadata: pq.FileMetaData, end: int) -> RowGroup:
         raise Malformed(f"a row group of {rows} rows and {len(chunks)} of {metadata.num_columns} columns")
     found = tuple(_chunk(chunk, end) if rows else _empty(chunk) for chunk in chunks)
     for number, chunk in enumerate(found):
-        _check_column(chunk, metadata.schema.column(number), rows)
+        check_column(chunk, metadata.schema.column(number), rows)
     return RowGroup(fields, found, rows)
 
 
-def _check_column(chunk: ColumnChunk, column: pq.ColumnSchema, rows: int) -> None:
+def check_column(chunk: ColumnChunk, column: pq.ColumnSchema, rows: int) -> None:
+    """Checks that a column chunk is one of a column, in a row group with this number of rows.
+
+    Raises:
+        Malformed: it is not.
+    """
     path = ".".join(part.decode() for part in _texts(chunk.metadata[PATH]))
     kind = integer_of(chunk.metadata, TYPE)
     if path != column.path or _TYPES[kind : kind + 1] != (column.physical_type,):
