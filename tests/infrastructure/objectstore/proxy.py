@@ -154,6 +154,16 @@ def fail_before(asked: Asked, forward: Forward) -> Answered | None:
     return FAILURE
 
 
+def cut_off(asked: Asked, forward: Forward) -> Answered | None:
+    """Gives half of the answer, and hangs up."""
+    answered = forward()
+    return Answered(
+        answered.status,
+        (*answered.headers, ("Content-Length", str(len(answered.body)))),
+        answered.body[: len(answered.body) // 2],
+    )
+
+
 def send_twice(asked: Asked, forward: Forward) -> Answered | None:
     """Has it carried out twice, and gives the second answer."""
     forward()
@@ -215,6 +225,7 @@ def _handler_of(proxy: S3Proxy) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(answered.body)
+                self.close_connection = len(answered.body) < int(length or 0)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             pass

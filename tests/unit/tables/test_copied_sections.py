@@ -21,6 +21,8 @@ from lithify.rewriting.budget import Budget
 from lithify.rewriting.changelog import ChangelogSpec
 from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.runs import EVERYTHING, KeyRange
+from lithify.tables.files.parquet.copying.footers import METADATA, ROW_GROUPS, STATISTICS
+from lithify.tables.files.parquet.structs import Struct, binary, struct, structs
 from lithify.tables.format import TaskResult
 from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
 from lithify.tables.paimon.deletion_vectors.bitmaps import DeletionVector
@@ -314,6 +316,43 @@ def test_an_unsorted_row_group_is_found(tmp_path: Path) -> None:
     result = task_of(tmp_path, [large], [[row(81, sequence=NEW)]]).run(SystemClock(UTC))
     assert result.failure is not None
     assert result.failure.kind == "CorruptTable"
+
+
+def with_bounds(task: MergeTask, group: int, low: int, high: int, width: int = 4) -> MergeTask:
+    """The task whose large file has other bounds of `id` in a row group."""
+
+    def changed(fields: Struct) -> Struct:
+        row_groups = [dict(each) for each in fields[ROW_GROUPS].structs]
+        chunks = row_groups[group][1].structs
+        metadata = chunks[number][METADATA].struct
+        bounds = {6: binary(low.to_bytes(width, "little")), 5: binary(high.to_bytes(width, "little"))}
+        statistics = struct({**metadata[STATISTICS].struct, **bounds})
+        chunks[number] = {**chunks[number], METADATA: struct({**metadata, STATISTICS: statistics})}
+        row_groups[group][1] = structs(chunks)
+        return {**fields, ROW_GROUPS: structs(row_groups)}
+
+    *runs, (file,) = task.sections[0]
+    path = Path(file.path)
+    number = pq.read_schema(path).names.index("id")
+    path.write_bytes(with_footer(path.read_bytes(), change=changed))
+    return replace(task, sections=((*runs, (replace(file, size=path.stat().st_size),)),))
+
+
+def test_a_run_that_is_not_sorted_is_found_although_each_of_its_row_groups_is(tmp_path: Path) -> None:
+    """The bounds of the first row group hide that its last keys are among those of the next one."""
+    large = [[*HUNDRED[0], row(27)], *HUNDRED[1:]]
+    task = task_of(tmp_path, [large], [[row(1, sequence=NEW)]], options={"metadata.stats-mode": "none"})
+    task = with_bounds(task, 0, 0, 18)
+    for each in (task, without_copies(task)):
+        result = run_task(each, SystemClock(UTC))
+        assert result.failure is not None
+        assert result.failure.kind == "CorruptTable"
+        assert result.failure.path == task.sections[0][-1][0].path
+
+
+def test_a_run_whose_bounds_cannot_be_read_is_merged(tmp_path: Path) -> None:
+    task = with_bounds(task_of(tmp_path, [HUNDRED], [[row(21, sequence=NEW)]]), 3, 0, 0, width=0)
+    assert assert_same(task).outputs.copied_bytes == 0
 
 
 @st.composite

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
 from lithify.tables.files.parquet.copying.bounds import ExactBounds, exact_bounds
+from lithify.tables.files.parquet.copying.copier import RowGroupCopier
 from lithify.tables.files.parquet.copying.footers import METADATA, ROW_GROUPS
 from lithify.tables.files.parquet.copying.paged_chunks import PagedColumn, paged_columns
 from lithify.tables.files.parquet.joining_writer import JoiningWriter
@@ -285,6 +286,16 @@ def test_damage_is_found_or_harmless(position: int, flips: int) -> None:
     first = pq.read_table(pa.BufferReader(content))
     found = pq.read_table(pa.BufferReader(result))
     assert found.equals(pa.concat_tables([first, expected]).cast(found.schema))
+
+
+@pytest.mark.parametrize("names", [["id"], ["text", "id"]], ids=["one is missing", "in another order"])
+def test_columns_of_another_schema_are_no_row_group(names: list[str]) -> None:
+    opened = source(written(TWO, Layout([20], PLAIN))[0])
+    (group,) = opened.footer.row_groups
+    columns = [(opened, group.chunks[TWO.names.index(name)]) for name in names]
+    copier = RowGroupCopier(pa.BufferOutputStream(), opened)
+    with pytest.raises(ValueError):
+        copier.append_columns(20, columns, [])
 
 
 def test_small_pages_are_decoded() -> None:

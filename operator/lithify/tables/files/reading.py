@@ -28,7 +28,7 @@ def reading(path: str, kind: str) -> Iterator[None]:
         raise MissingFile(path) from error
     except MemoryError as error:
         raise OutOfMemory(path, f"reading it takes more memory than there is ({error})") from error
-    except (pa.ArrowException, OSError, EOFError, LookupError) as error:
+    except (pa.ArrowException, OSError, EOFError, LookupError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise StorageError(path, error.strerror or str(error)) from error
         raise CorruptTable(path, f"it cannot be read as {kind} ({error})") from error

@@ -12,7 +12,9 @@ from functools import lru_cache
 
 import pyarrow.parquet as pq
 
+from lithify.errors import CorruptTable
 from lithify.tables.files.parquet.int96 import with_fixed_bytes
+from lithify.tables.files.parquet.sound_statistics import flat_columns, unsound_chunks
 from lithify.tables.files.reading import has_any, reading, told_by_bounds
 from lithify.tables.io.storage import Fetching, Storage
 
@@ -63,6 +65,8 @@ class Footers:
         self._fetched = fetched
         self._kept = lru_cache(_KEPT)(self._read)
         self._whole = lru_cache(_KEPT)(self._is_read_whole)
+        self._numbers = lru_cache(_KEPT)(self._read_numbers)
+        self._unsound = lru_cache(_KEPT)(self._read_unsound)
 
     def of(self, path: str) -> pq.FileMetaData:
         """The footer of a file; INT96 columns appear as the 12 fixed bytes that they are.
@@ -74,11 +78,11 @@ class Footers:
         return self._kept(path)
 
     def statistics(self, path: str, row_group: int, column: str | None) -> pq.Statistics | None:
-        """The statistics of a column chunk, None if it has none."""
-        footer = self.of(path)
-        named = (index for index, name in enumerate(footer.schema.names) if name == column)
-        chunks = (footer.row_group(row_group).column(index) for index in named)
-        return next((chunk.statistics for chunk in chunks if chunk.path_in_schema == column), None)
+        """The statistics of a column chunk, None if it has none, or none that can be decoded."""
+        number = self._numbers(path).get(column or "")
+        if number is None or (row_group, number) in self._unsound(path):
+            return None
+        return self.of(path).row_group(row_group).column(number).statistics
 
     def overhead(self, path: str) -> int:
         """Bytes that decoding the file holds in addition to the rows asked for."""
@@ -156,13 +160,21 @@ class Footers:
         """Whether any row of a file has one of the values in a column of small integers.
 
         Usually decided by the statistics; else by reading the column, which is tiny.
+
+        Raises:
+            MissingFile: the file does not exist.
+            CorruptTable: the column cannot be read, or has other rows than the footer says.
         """
         bounds = self._bounds(path, column)
         told = told_by_bounds(*bounds, values) if bounds else None
         if told is not None:
             return told
         with reading(path, "Parquet"), self._storage.open(path) as source:
-            return has_any(pq.read_table(source, columns=[column], use_threads=False).to_batches(), values)
+            rows = pq.read_table(source, columns=[column], use_threads=False, page_checksum_verification=True)
+            expected = self.of(path).num_rows
+            if rows.num_rows != expected:
+                raise CorruptTable(path, f"it has {rows.num_rows} rows, its footer says {expected}")
+            return has_any(rows.to_batches(), values)
 
     def _bounds(self, path: str, column: str) -> tuple[int, int] | None:
         """The minimum and maximum of a column from the statistics; None if they are missing."""
@@ -174,9 +186,31 @@ class Footers:
             return None
         return min(int(each.min) for each in told), max(int(each.max) for each in told)
 
+    def _read_numbers(self, path: str) -> dict[str, int]:
+        return flat_columns(self.of(path))
+
+    def _read_unsound(self, path: str) -> frozenset[tuple[int, int]]:
+        with reading(path, "Parquet"):
+            return unsound_chunks(self.of(path))
+
     def _read(self, path: str) -> pq.FileMetaData:
         with reading(path, "Parquet"), self._storage.open(path) as source:
-            return with_fixed_bytes(pq.read_metadata(source))
+            footer = with_fixed_bytes(pq.read_metadata(source))
+            _check_names(footer)
+            return footer
+
+
+def _check_names(footer: pq.FileMetaData) -> None:
+    """Reads the names of all columns, which PyArrow decodes whenever it is asked for one.
+
+    Raises:
+        UnicodeDecodeError: one is no text.
+    """
+    for number in range(footer.num_columns):
+        _ = footer.schema.column(number).path
+    for group in range(footer.num_row_groups):
+        for chunk in _chunks(footer, group):
+            _ = chunk.path_in_schema
 
 
 def columns_with_any_dictionary(footer: pq.FileMetaData) -> frozenset[str]:

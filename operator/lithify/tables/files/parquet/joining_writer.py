@@ -18,6 +18,7 @@ from lithify.tables.files.parquet.copying.footers import ColumnChunk
 from lithify.tables.files.parquet.copying.source import RowGroupSource
 from lithify.tables.files.parquet.int96 import with_fixed_bytes
 from lithify.tables.files.parquet.small_files import JoinedGroup
+from lithify.tables.files.parquet.sound_statistics import flat_columns, is_flat
 from lithify.tables.files.parquet.statistics import footer_stats
 from lithify.tables.files.parquet.writer import ParquetWriter, read_row_groups
 from lithify.tables.files.statistics import ColumnStats
@@ -45,7 +46,7 @@ class JoiningWriter:
         self._types = types
         self._copier = RowGroupCopier(sink, like)
         schema = like.footer.metadata.schema
-        self._paths = [schema.column(number).path for number in range(len(schema))]
+        self._columns = [schema.column(number) for number in range(len(schema))]
         self._footer: pq.FileMetaData | None = None
 
     @property
@@ -74,22 +75,23 @@ class JoiningWriter:
         """Adds a row group of which some columns are joined page by page.
 
         Args:
-            group: the joined columns, by path.
-            others: the other columns, as the file has them.
+            group: the joined columns, by name.
+            others: the other columns in the order of the file, as the file has them.
         """
         footers = [*group.footers]
-        chunks: dict[str, tuple[ChunkSource, ColumnChunk]] = {
-            path: (joined, joined.chunk) for path, joined in group.joined.items()
-        }
+        chunks: list[tuple[ChunkSource, ColumnChunk]] = []
         if others.num_columns:
             types = {name: kind for name, kind in self._types.items() if name in others.column_names}
             source = encoded(others, self._options, types)
             (row_group,) = source.footer.row_groups
-            schema = source.footer.metadata.schema
-            for number, chunk in enumerate(row_group.chunks):
-                chunks[schema.column(number).path] = (source, chunk)
+            chunks = [(source, chunk) for chunk in row_group.chunks]
             footers.append(source.footer)
-        self._copier.append_columns(group.rows, [chunks[path] for path in self._paths], footers)
+        # By position: a column named "a.b" and the part b of a column a have the same path.
+        for number, column in enumerate(self._columns):
+            joined = group.joined.get(column.path) if is_flat(column) else None
+            if joined is not None:
+                chunks.insert(number, (joined, joined.chunk))
+        self._copier.append_columns(group.rows, chunks, footers)
 
     def finish(self) -> int:
         """Writes the footer; returns the size of the file."""
@@ -106,9 +108,8 @@ class JoiningWriter:
 
     @cached_property
     def _indexes(self) -> Mapping[str, int]:
-        """The index of each leaf in the footer, by its path."""
-        footer = self._copier.metadata
-        return {footer.schema.column(index).path: index for index in range(footer.num_columns)}
+        """The index of each column in the footer, by its name; not of nested columns."""
+        return flat_columns(self._copier.metadata)
 
     def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
         """Iterates over the row groups."""

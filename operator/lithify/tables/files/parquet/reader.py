@@ -11,6 +11,7 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lithify.errors import CorruptTable
 from lithify.rewriting.runs import EVERYTHING
 from lithify.tables.files.model import FileColumn, InputFile, Wanted, check_rows
 from lithify.tables.files.parquet.footers import FETCH_BYTES, MOST_FETCHED, Footers
@@ -64,9 +65,16 @@ class ParquetReader:
         return [(starts[number], rows[number]) for number in self.row_groups(file, wanted)]
 
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        """The rows of the row groups that may hold keys of the range."""
+        """The rows of the row groups that may hold keys of the range.
+
+        Raises:
+            MissingFile: the file does not exist.
+            CorruptTable: it cannot be read, or has other rows than its footer says.
+        """
         footer = self.footers.of(file.path)
         check_rows(file, footer.num_rows)
+        groups = self.row_groups(file, wanted)
+        expected = sum(footer.row_group(number).num_rows for number in groups)
         dictionaries = [column.name for column in wanted.columns if column.as_dictionary]
         how = self.footers.fetching(file.path)
         with reading(file.path, "Parquet"), self._storage.open(file.path, file.size, how) as source:
@@ -76,22 +84,26 @@ class ParquetReader:
                 read_dictionary=dictionaries,
                 buffer_size=FETCH_BYTES if self._storage.is_local else _SIP_BYTES,
                 pre_buffer=False,
+                page_checksum_verification=True,
             )
             names, declared = wanted.names, Declared(wanted.columns)
-            for batch in self._decoded(parquet, file, wanted, names, set(names) - set(dictionaries)):
+            for batch in self._decoded(parquet, file, wanted, groups, set(names) - set(dictionaries)):
+                expected -= batch.num_rows
                 # PyArrow ignores columns that the file lacks, and reads too many if names contain dots.
                 yield declared.rows(batch if batch.schema.names == names else batch.select(names))
+        if expected:  # PyArrow returns fewer rows if pages end before
+            raise CorruptTable(file.path, f"its pages have {-expected:+} rows more than its footer says")
 
     def _decoded(
         self,
         parquet: pq.ParquetFile,
         file: InputFile,
         wanted: Wanted,
-        names: Sequence[str],
+        groups: Sequence[int],
         plain: Collection[str],
     ) -> Iterator[pa.RecordBatch]:
-        """The rows as stored: whole row groups if that takes no more memory, else in pieces."""
-        groups = self.row_groups(file, wanted)
+        """The rows of row groups as stored: whole ones if that takes no more memory, else in pieces."""
+        names = wanted.names
         if self.footers.is_read_whole(file.path):
             for group in groups:
                 rows = parquet.read_row_group(group, columns=names, use_threads=False)

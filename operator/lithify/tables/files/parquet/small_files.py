@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from lithify.errors import CorruptTable
 from lithify.tables.files.parquet.copying.footers import UNCOMPRESSED, ParquetFooter
 from lithify.tables.files.parquet.copying.paged_chunks import (
     JoinedChunk,
@@ -129,6 +130,20 @@ def _parts(files: Sequence[SmallFile], column: PagedColumn) -> list[PagedChunk]:
     return parts
 
 
+def _decoded(file: SmallFile, others: pa.Schema) -> pa.Table:
+    """The rows of a file with some columns.
+
+    Raises:
+        CorruptTable: they cannot be decoded, or are not as many as the footer says.
+    """
+    with reading(file.source.path, "Parquet"):
+        rows = file.decoded(others).cast(others)
+    expected = file.source.footer.metadata.num_rows
+    if rows.num_rows != expected:
+        raise CorruptTable(file.source.path, f"it has {rows.num_rows} rows, its footer says {expected}")
+    return rows
+
+
 def joined_group(
     files: Sequence[SmallFile], joined: Mapping[str, JoinedChunk], others: pa.Schema
 ) -> JoinedGroup:
@@ -144,7 +159,7 @@ def joined_group(
     """
     rows = sum(file.source.footer.row_groups[0].rows for file in files)
     if others.names:
-        decoded = pa.concat_tables([file.decoded(others) for file in files]).cast(others)
+        decoded = pa.concat_tables([_decoded(file, others) for file in files])
     else:
         decoded = pa.table([pa.nulls(rows)], [""])
     footers = [file.source.footer for file in files]

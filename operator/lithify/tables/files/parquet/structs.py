@@ -14,7 +14,10 @@ I16 = 4
 BINARY, LIST, STRUCT = 8, 9, 12
 """Types of the compact protocol, besides those of `thrift`."""
 _TRUE = 1
+_BITS = {I16: 16, I32: 32, I64: 64}
 _INTEGERS = (I16, I32, I64)
+_MOST_BYTES = 10
+"""Bytes of the longest integer."""
 _LONG_LIST = 15
 _MORE = 0x80
 """Set in every byte of an integer but the last."""
@@ -39,13 +42,21 @@ class Value(NamedTuple):
 
     @property
     def integer(self) -> int:
-        """The number in an integer field."""
+        """The number in an integer field.
+
+        Raises:
+            Malformed: it is no integer, or one that does not fit into the field.
+        """
         if self.kind not in _INTEGERS:
             raise Malformed(f"a field of type {self.kind} is no integer")
+        if len(self.data) > _MOST_BYTES:
+            raise Malformed(f"an integer of {len(self.data)} bytes")
         number = shift = 0
         for byte in self.data:
             number |= (byte & 0x7F) << shift
             shift += 7
+        if number >> _BITS[self.kind]:  # other readers would only see the last bits
+            raise Malformed(f"an integer of more than {_BITS[self.kind]} bits")
         return (number >> 1) ^ -(number & 1)
 
     @property

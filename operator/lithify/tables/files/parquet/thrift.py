@@ -21,10 +21,15 @@ ROW_GROUPS = 4
 _COLUMNS, _META_DATA = 1, 3
 """Field numbers of a row group's column chunks, and of a chunk's metadata."""
 
+_MOST_BITS = 64
+"""Bits of the longest integer; longer ones would take time that grows with the square of their length."""
+
 I32, I64 = 5, 6
-_BOOLEANS = (1, 2)
+_BOOLEANS, _INTEGERS = (1, 2), (4, I32, I64)
 _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 3, 7, 8, 9, 10, 11, 12
-"""Types of the compact protocol; those in between are variable-length integers."""
+"""Types of the compact protocol."""
+_FIXED = {1: 0, 2: 0, _BYTE: 1, _DOUBLE: 8}
+"""Bytes of types of one width; booleans are types."""
 
 
 @dataclass(slots=True)
@@ -51,6 +56,8 @@ class Thrift:
             if byte < 0x80:
                 return result
             shift += 7
+            if shift > _MOST_BITS:
+                raise IndexError(f"an integer of more than {_MOST_BITS} bits at byte {self.at}")
 
     def integer(self) -> int:
         """Reads a signed (zigzag) varint."""
@@ -77,12 +84,8 @@ class Thrift:
 
     def skip(self, kind: int) -> None:
         """Skips a value of a type."""
-        if kind in _BOOLEANS:
-            return
-        if kind == _BYTE:
-            self.at += 1
-        elif kind == _DOUBLE:
-            self.at += 8
+        if kind in _FIXED:
+            self.at += _FIXED[kind]
         elif kind == _BINARY:
             length = self.varint()
             self.at += length
@@ -95,8 +98,10 @@ class Thrift:
         elif kind == _STRUCT:
             for _, inner, _ in self.fields():
                 self.skip(inner)
-        else:
+        elif kind in _INTEGERS:
             self.varint()
+        else:
+            raise IndexError(f"a value of the unknown type {kind} at byte {self.at}")
 
     def changed(self) -> bytes:
         """The footer with all changes applied."""

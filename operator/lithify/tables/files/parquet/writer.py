@@ -20,6 +20,7 @@ from lithify.tables.files.options import FileOptions, ParquetOptions
 from lithify.tables.files.parquet.bloom_filters import Place, filters_of, with_places
 from lithify.tables.files.parquet.int96 import with_fixed_bytes, with_int96
 from lithify.tables.files.parquet.physical import Leaf, leaves_of_rows
+from lithify.tables.files.parquet.sound_statistics import flat_columns
 from lithify.tables.files.parquet.statistics import footer_stats
 from lithify.tables.files.parquet.thrift import with_footer
 from lithify.tables.files.statistics import ColumnStats
@@ -101,9 +102,9 @@ class ParquetWriter:
 
     @cached_property
     def _indexes(self) -> Mapping[str, int]:
-        """The index of each leaf in the footer, by its path."""
+        """The index of each column in the footer, by its name; not of nested columns."""
         (footer,) = self._footers
-        return {footer.schema.column(index).path: index for index in range(footer.num_columns)}
+        return flat_columns(footer)
 
     def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
         """Iterates over the row groups."""
@@ -177,7 +178,13 @@ def read_row_groups(
 ) -> Iterator[pa.Table]:
     """Iterates over the row groups of a file, as they are stored but for dictionaries."""
     dictionaries = [field.name for field in rows_schema if pa.types.is_dictionary(field.type)]
-    parquet = pq.ParquetFile(source, metadata=footer, read_dictionary=dictionaries, pre_buffer=False)
+    parquet = pq.ParquetFile(
+        source,
+        metadata=footer,
+        read_dictionary=dictionaries,
+        pre_buffer=False,
+        page_checksum_verification=True,
+    )
     for number in range(parquet.num_row_groups):
         yield parquet.read_row_group(number, columns=rows_schema.names, use_threads=False)
 
@@ -214,6 +221,7 @@ def _opened(
         store_decimal_as_integer=True,
         write_statistics=with_statistics,
         write_page_index=True,
+        write_page_checksum=True,
         metadata_collector=footers,
     )
 

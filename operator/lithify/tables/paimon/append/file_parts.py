@@ -84,13 +84,13 @@ class RowGroups:
     def __init__(self, reading: Reading, target: FileTarget) -> None:
         self._reading = reading
         self.like = OpenDataFile.like(target)
-        columns = self.like.footer.metadata.num_columns
-        self._smallest = max(SMALLEST_COPIED, columns * SMALLEST_CHUNK)
+        self._columns = self.like.footer.metadata.num_columns
+        self._smallest = max(SMALLEST_COPIED, self._columns * SMALLEST_CHUNK)
         self._indexed = frozenset(target.indexes.columns)
         floats = {column.name for column in target.schema.columns if column.type.is_float}
         self._read_columns = floats | self._indexed
         self._sources: dict[str, RowGroupSource] = {}
-        self._held = _MOST_CHUNKS // columns
+        self._held = _MOST_CHUNKS // self._columns
 
     @classmethod
     def of(cls, files: Sequence[InputFile], reading: Reading, target: FileTarget) -> RowGroups | None:
@@ -151,8 +151,9 @@ class RowGroups:
         reader = self._reading.readers.of(file.path)
         if file.size < self._smallest or not is_copyable(file) or not isinstance(reader, ParquetReader):
             return False
-        groups = int(reader.footers.of(file.path).num_row_groups)
-        return file.size >= self._smallest * groups and self._reading.are_all_stored(file)
+        footer = reader.footers.of(file.path)
+        is_large = footer.num_columns == self._columns and file.size >= self._smallest * footer.num_row_groups
+        return is_large and self._reading.are_all_stored(file)
 
     def _source(self, file: InputFile) -> RowGroupSource | None:
         """A file to copy from, None if it has to be decoded.

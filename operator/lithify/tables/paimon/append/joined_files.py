@@ -101,10 +101,12 @@ class FileJoiner:
         reader = self._reading.readers.of(file.path)
         if not is_copyable(file) or not isinstance(reader, ParquetReader) or file.size > self._most:
             return None
-        is_promising = reader.footers.bytes_in_pages(file.path, SMALLEST_PAGE) >= LEAST_JOINED
+        footers, columns = reader.footers, self._like.footer.metadata.num_columns
+        is_promising = footers.of(file.path).num_columns == columns
+        is_promising = is_promising and footers.bytes_in_pages(file.path, SMALLEST_PAGE) >= LEAST_JOINED
         if not is_promising or not self._reading.are_all_stored(file):
             return None
-        return reader.footers.bytes_per_row(file.path) * file.rows
+        return footers.bytes_per_row(file.path) * file.rows
 
     def _group(self, batch: Sequence[InputFile]) -> JoinedGroup | None:
         """Some files as a row group, None if they should be decoded."""

@@ -8,6 +8,7 @@ read with it tell what the manifest has to say of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from lithify.tables.files.model import InputFile
 from lithify.tables.files.parquet.copying.bounds import has_exact_statistics
 from lithify.tables.files.parquet.copying.footers import CODEC, FILTER, RowGroup
 from lithify.tables.files.parquet.copying.source import RowGroupSource
-from lithify.tables.files.parquet.structs import integer_of
+from lithify.tables.files.parquet.structs import Malformed, integer_of
 from lithify.tables.files.reading import reading
 from lithify.tables.files.types import ColumnType
 from lithify.tables.io.storage import Storage
@@ -82,13 +83,18 @@ def open_source(storage: Storage, file: InputFile) -> RowGroupSource | None:
 
 def is_alike(source: RowGroupSource, like: RowGroupSource) -> bool:
     """Whether a file has the columns and layout of `like`, a file of the output's writer."""
-    is_known = source.footer.created_by.startswith(_WRITERS) and source.obstacle is None
-    return is_known and source.fingerprint == like.fingerprint
+    with suppress(CorruptTable):  # decoding may work, or tells what is wrong
+        is_known = source.footer.created_by.startswith(_WRITERS) and source.obstacle is None
+        return is_known and source.fingerprint == like.fingerprint
+    return False
 
 
 def fits(source: RowGroupSource, number: int, like: RowGroupSource) -> bool:
     """Whether a row group is as the output's writer would make it, and its statistics are exact."""
-    return _same_codec(source.footer.row_groups[number], like) and has_exact_statistics(source.footer, number)
+    with suppress(CorruptTable, Malformed):  # decoding may work, or tells what is wrong
+        group = source.footer.row_groups[number]
+        return _same_codec(group, like) and has_exact_statistics(source.footer, number)
+    return False
 
 
 def _same_codec(group: RowGroup, like: RowGroupSource) -> bool:

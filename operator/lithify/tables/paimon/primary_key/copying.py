@@ -16,7 +16,9 @@ from lithify.planning.row_groups import SMALLEST_COPIED
 from lithify.rewriting.order import KeyValue, Part, count_upto, key_at, parts_of_column
 from lithify.rewriting.runs import EVERYTHING, KeyRange, RunSource
 from lithify.tables.files.model import InputFile
+from lithify.tables.files.parquet.copying.bounds import has_sound_statistics
 from lithify.tables.files.parquet.copying.source import RowGroupSource
+from lithify.tables.files.parquet.sound_statistics import flat_columns
 from lithify.tables.files.parquet.statistics import raw_bounds
 from lithify.tables.files.types import ColumnType, order_parts
 from lithify.tables.paimon.data_files import copied_groups
@@ -105,7 +107,9 @@ def groups_of_file(
     """
     name, kind = first
     metadata = source.footer.metadata
-    column = next(n for n in range(metadata.num_columns) if metadata.schema.column(n).path == name)
+    column = flat_columns(metadata).get(name)
+    if column is None or not has_sound_statistics(source.footer, column):
+        return None
     bounds = [
         raw_bounds(metadata.row_group(n).column(column).statistics, kind)
         for n in range(metadata.num_row_groups)

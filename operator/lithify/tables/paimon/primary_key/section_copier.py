@@ -31,6 +31,7 @@ from lithify.tables.paimon.primary_key.copying import (
     largest_run,
     stages_of,
 )
+from lithify.tables.paimon.primary_key.key_order import in_key_order
 from lithify.tables.paimon.primary_key.staged_runs import StagedRun
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS
 
@@ -72,7 +73,6 @@ class SectionCopier:
         self._first_type = schema.key_types[0]
         self._indexed = target.indexes.columns
         self._scanned_columns = {*schema.primary_key, *SYSTEM_COLUMNS, *floats, *self._indexed}
-        self._columns = self.like.footer.metadata.num_columns
         self._chunks = 0
         self.bytes = 0
 
@@ -90,6 +90,17 @@ class SectionCopier:
         if number is None or not stages:
             yield from self._merged(runs, spill_folder)
             return
+        parts = self._staged(runs, number, stages, sources, spill_folder)
+        yield from in_key_order(parts, self._task.spec.layout, section[number][0].path)
+
+    def _staged(
+        self,
+        runs: Sequence[FileRun],
+        number: int,
+        stages: Sequence[Stage],
+        sources: dict[str, RowGroupSource],
+        spill_folder: Path,
+    ) -> Iterator[pa.RecordBatch | CopiedGroup]:
         with ExitStack() as opened:
             others = [StagedRun(run, self._first) for at, run in enumerate(runs) if at != number]
             for run in others:
@@ -130,7 +141,8 @@ class SectionCopier:
             return None
         first = (self._first, self._first_type)
         try:
-            self._chunks += reader.footers.of(file.path).num_row_groups * self._columns
+            footer = reader.footers.of(file.path)
+            self._chunks += footer.num_row_groups * footer.num_columns
             if self._chunks > _MOST_CHUNKS:
                 return None
             source = open_source(self._reading.storage, file)

@@ -22,6 +22,7 @@ from lithify.tables.files.parquet.copying.footers import (
     RowGroup,
     checking,
 )
+from lithify.tables.files.parquet.sound_statistics import are_sound, is_flat
 from lithify.tables.files.parquet.structs import Malformed, Struct, binary, i64, integer_of
 
 _NULLS, _MAX, _MIN, _IS_MAX_EXACT, _IS_MIN_EXACT = 3, 5, 6, 7, 8
@@ -73,23 +74,44 @@ def has_exact_statistics(footer: ParquetFooter, number: int) -> bool:
         return all(
             _is_exact(chunk, column)
             for chunk, column in zip(group.chunks, map(schema.column, range(len(group.chunks))), strict=True)
-            if not column.max_repetition_level
-            and "." not in column.path
-            and column.physical_type not in _FLOATS
+            if is_flat(column) and column.physical_type not in _FLOATS
         )
+
+
+def has_sound_statistics(footer: ParquetFooter, number: int) -> bool:
+    """Whether the statistics of a column may be decoded in every row group, where there are any.
+
+    Raises:
+        CorruptTable: they are malformed.
+    """
+    column = footer.metadata.schema.column(number)
+    with checking(footer.path):
+        chunks = [group.chunks[number] for group in footer.row_groups]
+        found = [chunk for chunk in chunks if STATISTICS in chunk.metadata]
+        return all(are_sound(chunk.metadata[STATISTICS].struct, column, chunk.values) for chunk in found)
 
 
 def _is_exact(chunk: ColumnChunk, column: pq.ColumnSchema) -> bool:
     if STATISTICS not in chunk.metadata:
         return False
     fields = chunk.metadata[STATISTICS].struct
-    if _NULLS not in fields:
+    if _NULLS not in fields or not are_sound(fields, column, chunk.values):
         return False
     if any(number in fields and not fields[number].is_true for number in (_IS_MIN_EXACT, _IS_MAX_EXACT)):
         return False
     has_bounds = _MIN in fields and _MAX in fields
+    if has_bounds and not _are_in_order(fields, column):
+        return False
     may_lack_them = column.physical_type not in _WIDTHS or integer_of(fields, _NULLS) == chunk.values
     return has_bounds or may_lack_them
+
+
+def _are_in_order(fields: Struct, column: pq.ColumnSchema) -> bool:
+    read = bounds_reading(column)
+    if read is None:
+        return True
+    low, high = (fields[number].binary for number in (_MIN, _MAX))
+    return low in (high, min((low, high), key=read.raw))
 
 
 def joined_statistics(
@@ -134,7 +156,7 @@ def exact_bounds(parts: Sequence[Part]) -> dict[str, ExactBounds]:
     metadata = parts[0][0].metadata
     for number in range(metadata.num_columns):
         column = metadata.schema.column(number)
-        read = None if column.max_repetition_level or "." in column.path else bounds_reading(column)
+        read = bounds_reading(column) if is_flat(column) else None
         bounds = None if read is None else _joined(parts, number, read)
         if bounds is not None:
             found[column.path] = bounds

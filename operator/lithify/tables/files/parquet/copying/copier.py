@@ -41,6 +41,7 @@ from lithify.tables.files.parquet.copying.footers import (
     VERSION,
     ColumnChunk,
     ParquetFooter,
+    check_column,
 )
 from lithify.tables.files.parquet.copying.page_index import PageIndex
 from lithify.tables.files.parquet.copying.source import RowGroupSource
@@ -173,13 +174,13 @@ class RowGroupCopier:
             footers: of the files that the rows come from.
 
         Raises:
+            ValueError: they are not the columns of the schema, or not of this number of rows.
             CorruptTable: a file contradicts its footer; the new file must then be discarded.
         """
-        sizes = {
-            number: i64(sum(integer_of(chunk.metadata, of_chunk) for _, chunk in columns))
-            for number, of_chunk in ((GROUP_BYTES, UNCOMPRESSED), (GROUP_COMPRESSED, COMPRESSED))
-        }
-        self._write({GROUP_ROWS: i64(rows), **sizes}, rows, columns)
+        schema = self._like.footer.metadata.schema
+        for number, (_, chunk) in zip(range(len(schema)), columns, strict=True):
+            check_column(chunk, schema.column(number), rows)
+        self._write({GROUP_ROWS: i64(rows)}, rows, columns)
         for footer in footers:
             self._remember(footer)
 
@@ -205,7 +206,7 @@ class RowGroupCopier:
                 self._sink.write(piece)
             written[number] = (source, chunk, shift)
         chunks = [self._with_filter(*written[number]) for number in range(len(columns))]
-        self._groups.append(_CopiedGroup(fields, chunks, start))
+        self._groups.append(_CopiedGroup({**fields, **_sizes(columns)}, chunks, start))
         self.rows += rows
 
     def _with_filter(self, source: ChunkSource, chunk: ColumnChunk, shift: int) -> _CopiedChunk:
@@ -255,6 +256,14 @@ class RowGroupCopier:
         if COLUMN_ORDERS in like.fields:
             fields[COLUMN_ORDERS] = like.fields[COLUMN_ORDERS]
         return fields
+
+
+def _sizes(columns: Sequence[tuple[ChunkSource, ColumnChunk]]) -> Struct:
+    """The sizes of a row group. Readers that divide a file find its middle by them: a wrong one loses it."""
+    return {
+        number: i64(sum(integer_of(chunk.metadata, of_chunk) for _, chunk in columns))
+        for number, of_chunk in ((GROUP_BYTES, UNCOMPRESSED), (GROUP_COMPRESSED, COMPRESSED))
+    }
 
 
 def _encodable(group: _CopiedGroup, number: int) -> Struct:

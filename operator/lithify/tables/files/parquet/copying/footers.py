@@ -24,6 +24,8 @@ _ENCRYPTED = b"PARE"
 _TAIL = 8
 _TAIL_READ = 64 << 10
 """Bytes of the end that are read with the first request."""
+_MOST_FOOTER = 32 << 20
+"""Bytes of the largest footer that is read in Python, which takes many times its size."""
 
 SCHEMA, ROWS, ROW_GROUPS, KEY_VALUES, CREATED_BY, COLUMN_ORDERS = 2, 3, 4, 5, 6, 7
 VERSION = 1
@@ -143,7 +145,7 @@ def read_footer(source: pa.NativeFile, path: str) -> ParquetFooter:
     Raises:
         MissingFile: the file does not exist.
         CorruptTable: it is not Parquet, is cut off, or contradicts itself.
-        UnsupportedTable: it is encrypted.
+        UnsupportedTable: it is encrypted, or its footer is too large.
     """
     with checking(path):
         size = source.size()
@@ -156,6 +158,10 @@ def read_footer(source: pa.NativeFile, path: str) -> ParquetFooter:
         start = size - _TAIL - length
         if start < len(MAGIC):
             raise Malformed(f"a footer of {length} bytes does not fit into {size} bytes")
+        if length > _MOST_FOOTER:
+            raise UnsupportedTable(
+                path, (f"its footer of {length} bytes takes too much memory to copy from it",)
+            )
         data = source.read_at(length, start) if length + _TAIL > len(end) else end[-_TAIL - length : -_TAIL]
         return _parsed(data, start, path)
 
@@ -164,6 +170,7 @@ def _parsed(data: bytes, start: int, path: str) -> ParquetFooter:
     whole = b"".join((MAGIC, data, len(data).to_bytes(4, "little"), MAGIC))
     metadata = pq.read_metadata(pa.BufferReader(whole))  # checks the schema
     fields = read_struct(Thrift(data))
+    integer_of(fields, VERSION)
     groups = tuple(_row_group(group, metadata, start) for group in fields[ROW_GROUPS].structs)
     if sum(group.rows for group in groups) != metadata.num_rows:
         raise Malformed(f"it has {metadata.num_rows} rows, but its row groups have others")
@@ -177,11 +184,16 @@ def _row_group(fields: Struct, metadata: pq.FileMetaData, end: int) -> RowGroup:
         raise Malformed(f"a row group of {rows} rows and {len(chunks)} of {metadata.num_columns} columns")
     found = tuple(_chunk(chunk, end) if rows else _empty(chunk) for chunk in chunks)
     for number, chunk in enumerate(found):
-        _check_column(chunk, metadata.schema.column(number), rows)
+        check_column(chunk, metadata.schema.column(number), rows)
     return RowGroup(fields, found, rows)
 
 
-def _check_column(chunk: ColumnChunk, column: pq.ColumnSchema, rows: int) -> None:
+def check_column(chunk: ColumnChunk, column: pq.ColumnSchema, rows: int) -> None:
+    """Checks that a column chunk is one of a column, in a row group with this number of rows.
+
+    Raises:
+        Malformed: it is not.
+    """
     path = ".".join(part.decode() for part in _texts(chunk.metadata[PATH]))
     kind = integer_of(chunk.metadata, TYPE)
     if path != column.path or _TYPES[kind : kind + 1] != (column.physical_type,):

@@ -34,8 +34,11 @@ _FIXED = 7
 _MAP_KEY_VALUE = 2
 """A converted type without a meaning, which only some writers give to the entries of maps."""
 
-_ABOUT_SCHEMA = re.compile(rb"schema|metadata|pandas|geo|model|proto", re.IGNORECASE)
-"""Keys of key-value metadata that tell readers more about the columns, such as `ARROW:schema`."""
+_ABOUT_SCHEMA = re.compile(rb"schema|metadata|pandas|geo|model|proto|spark|calendar|zone", re.IGNORECASE)
+"""Keys of key-value metadata that tell readers more about the columns, such as `ARROW:schema`.
+
+Spark tells by its version, and by keys for old dates, in which calendar it wrote them.
+"""
 _NOT_ABOUT_SCHEMA = {b"writer.model.name"}
 
 _WRITER = re.compile(r"(?P<name>\S.*?) version v?(?P<number>\d+(?:\.\d+)*)")

@@ -34,6 +34,7 @@ from lithify.tables.files.parquet.copying.footers import (
 from lithify.tables.files.parquet.copying.page_index import PageIndex, joined_index
 from lithify.tables.files.parquet.copying.pages import DATA_PAGE_V1, PLAIN, RLE, Page, data_pages
 from lithify.tables.files.parquet.copying.source import RowGroupSource
+from lithify.tables.files.parquet.sound_statistics import is_flat
 from lithify.tables.files.parquet.structs import (
     Malformed,
     Value,
@@ -89,8 +90,7 @@ def paged_columns(metadata: pq.FileMetaData) -> list[PagedColumn]:
     columns = [metadata.schema.column(number) for number in range(metadata.num_columns)]
     found = []
     for number, column in enumerate(columns):
-        is_flat = column.max_repetition_level == 0 and "." not in column.path
-        reading = bounds_reading(column) if is_flat and column.physical_type in _TYPES else None
+        reading = bounds_reading(column) if is_flat(column) and column.physical_type in _TYPES else None
         if reading is not None:
             found.append(PagedColumn(number, column, reading))
     return found

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from lithify.errors import UnsupportedTable
 from lithify.tables.files.parquet.copying.footers import (
     ByteRange,
     ColumnChunk,
@@ -32,6 +33,9 @@ READ_BYTES = 8 << 20
 _GAP = 64 << 10
 """Bytes between two indexes that are read rather than skipped with another request."""
 
+_MOST_INDEX = 64 << 20
+"""Bytes of all page indexes of a file that are held in memory."""
+
 _FILTER_HEADER = 64
 _MOST_FILTER = 128 << 20
 
@@ -50,7 +54,7 @@ class RowGroupSource:
 
     Raises:
         CorruptTable: the file is not Parquet, is cut off, or its footer or page indexes contradict it.
-        UnsupportedTable: it is encrypted.
+        UnsupportedTable: it is encrypted, or its footer or page indexes are too large to copy from it.
     """
 
     def __init__(self, source: pa.NativeFile, path: str, columns: Collection[int] | None = None) -> None:
@@ -128,7 +132,11 @@ class RowGroupSource:
         """The page indexes of some columns, by the position of the offset index."""
         found: dict[int, PageIndex] = {}
         with checking(self.path):
-            get = self._reader_of(_index_places(self.footer.row_groups))
+            places = [*_index_places(self.footer.row_groups)]
+            size = sum(place.length or 0 for place in places)
+            if size > _MOST_INDEX:
+                raise UnsupportedTable(self.path, (f"its page indexes take {size} bytes of memory",))
+            get = self._reader_of(places)
             for group in self.footer.row_groups:
                 for number, chunk in enumerate(group.chunks):
                     if chunk.offset_index is not None and (columns is None or number in columns):
