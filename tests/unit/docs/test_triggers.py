@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from lithify.tables.paimon.observing.postponed import TRIGGER
-
 from lithify.controller.deciding.dues import Occasion
 from lithify.planning.bin_packing.plan import PackingTrigger
 from lithify.planning.clustering.plan import HISTORY
 from lithify.planning.universal.triggers import Trigger
+from lithify.tables.paimon.buckets.postponed import TRIGGER
 from support.pages import OPERATOR
 
 

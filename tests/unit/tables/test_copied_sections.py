@@ -344,7 +344,7 @@ def test_a_run_that_is_not_sorted_is_found_although_each_of_its_row_groups_is(tm
     task = task_of(tmp_path, [large], [[row(1, sequence=NEW)]], options={"metadata.stats-mode": "none"})
     task = with_bounds(task, 0, 0, 18)
     for each in (task, without_copies(task)):
-        result = run_task(each, SystemClock(UTC))
+        result = each.run(SystemClock(UTC))
         assert result.failure is not None
         assert result.failure.kind == "CorruptTable"
         assert result.failure.path == task.sections[0][-1][0].path

@@ -91,7 +91,7 @@ class SectionCopier:
             yield from self._merged(runs, spill_folder)
             return
         parts = self._staged(runs, number, stages, sources, spill_folder)
-        yield from in_key_order(parts, self._task.spec.layout, section[number][0].path)
+        yield from in_key_order(parts, self._spec.layout, section[number][0].path)
 
     def _staged(
         self,
