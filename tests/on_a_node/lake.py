@@ -48,14 +48,15 @@ class Lake:
         }
 
     def clean_up(self, table: Table) -> None:
-        """Does what a run that comes in some days does first: it removes what dead attempts have left.
+        """Does what two runs that come in some days do first: they remove what dead attempts have left.
 
-        On S3 that has to wait, since what was sent and not answered may arrive late.
+        The first condemns them, and the second deletes: what they have sent may arrive late.
         """
         catalog = self.catalog_of(table)
         address = TableAddress(catalog["warehouse"], str(table.name), self.server.options())
-        cleaned = reconcile(open_table(address), ShiftedClock(timedelta(days=3)))
-        assert cleaned.problems == ()
+        for days in (3, 4):
+            cleaned = reconcile(open_table(address), ShiftedClock(timedelta(days=days)))
+            assert cleaned.problems == ()
 
     def credentials(self) -> Object:
         """The Secret that its Catalogs name."""

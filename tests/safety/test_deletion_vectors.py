@@ -130,7 +130,7 @@ def test_what_a_killed_run_leaves_goes_in_time(oracle: Oracle, table: Table, poi
     assert oracle.read(table) == before
     assert oracle.index_files(table) == index
 
-    clean_up(table, 24.1)
+    clean_up(table, 24.1, 25.2)
 
     assert stray_files(oracle, table) == set()
     assert unpaired(oracle, table) == set()

@@ -33,7 +33,7 @@ def test_what_a_killed_run_leaves_goes_in_time(oracle: Oracle, table: Table, poi
     start(table, faults={point: "kill"}).wait()
     assert beside(table) > files, "it has written indexes"
 
-    clean_up(table, 24.1)
+    clean_up(table, 24.1, 25.2)
 
     assert stray_files(oracle, table) == set()
     assert oracle.read(table) == before

@@ -327,7 +327,7 @@ def test_server_that_goes_down_leaves_it_open_and_no_file_is_deleted(
     assert oracle.read(table) == rows
     with RestServer(Path(str(table.warehouse))) as server:
         assert run(server, run="run-a").status == ("AlreadyCommitted" if committed else "Compacted")
-        for later in (SETTLED, 2 * SETTLED):
+        for later in (SETTLED, 2 * SETTLED, 3 * SETTLED):
             run(server, ShiftedClock(later))
     assert kinds(oracle, table).count("COMPACT") == 1
     assert oracle.read(table) == rows

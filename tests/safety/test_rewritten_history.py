@@ -557,6 +557,22 @@ def test_files_that_java_takes_for_orphans_are_not_committed(oracle: Oracle, tab
     assert stray_files(oracle, table) == set()
 
 
+@pytest.mark.parametrize("call", [1, 2], ids=["a data file", "manifests"])
+def test_new_files_that_are_gone_before_they_are_on_disk_are_named(
+    oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    rows, snapshots = oracle.read(table), oracle.snapshots(table)
+    step_before(monkeypatch, (Storage, "persist"), lambda: remove_orphans(oracle, table), call=call)
+
+    with pytest.raises(StorageError) as caught:
+        run_inline(table)
+
+    assert not Path(caught.value.path).exists()
+    assert oracle.snapshots(table) == snapshots
+    assert oracle.read(table) == rows
+    assert stray_files(oracle, table) == set()
+
+
 def remove_orphans(oracle: Oracle, table: Table) -> None:
     assert oracle.remove_orphan_files(table, older_than=FAR_FUTURE).files != []
 

@@ -229,13 +229,20 @@ class Storage(StoragePaths):
         """Flushes finished files and their names to disk.
 
         Only a local file system needs this: S3 answers when an object is durable.
+
+        Raises:
+            StorageError: a file is gone, or the file system refuses.
         """
         if not self.is_local:
             return
         files = [self.local_path(path) for path in paths]
         for file in files:
-            with reporting(str(file)):
-                sync(file)
+            try:
+                with reporting(str(file)):
+                    sync(file)
+            except FileNotFoundError as error:
+                problem = "the new file is gone; something else deletes files of this table"
+                raise StorageError(str(file), problem) from error
         for folder in {file.parent for file in files}:
             with reporting(str(folder)):
                 sync(folder)

@@ -48,6 +48,19 @@ def find_run(table: PaimonTable, run: str, since: datetime | None = None) -> Run
     return None
 
 
+def newest_of_run(table: PaimonTable, run: str) -> Snapshot | None:
+    """The newest snapshot that a run has committed, if it still exists.
+
+    Every run with an id asks for it when it begins, and a new one reads all snapshots: thousands of requests
+    where they are kept for days, so several are sent at a time.
+
+    Raises:
+        CorruptTable: a snapshot cannot be read.
+        StorageError: the file system refuses, or the catalog does not answer.
+    """
+    return next((each for each in backwards(table) if own_properties(each).get(RUN_PROPERTY) == run), None)
+
+
 def buckets_of(table: PaimonTable, run: str) -> frozenset[BucketId]:
     """The buckets that a run has compacted, as far as its snapshots still exist.
 

@@ -5,7 +5,7 @@ Called by the job's driver before it plans. For every attempt in the journal:
 - It has committed: unreferenced files with its prefix are remains of failed tasks.
 - It has not committed and no longer can: every snapshot since its base was read and none is its own, and each
   of its units has lost an input, so a late commit would be refused. Then its files may be deleted.
-- Undecidable: its files stay until the attempt was silent for the safe age, at which it fences itself.
+- Undecidable: it may be cleaned up once it was silent for the safe age, at which it fences itself.
 
 Before anything is deleted the attempt is condemned (it checks its journal before it commits), and its files
 are looked up in all snapshots, tags and branches. Only the directories of the journal's buckets are listed. A
@@ -141,15 +141,10 @@ def _clean_up(table: PaimonTable, path: str, clock: Clock, taken_back: Container
 def _is_settled(table: PaimonTable, condemned: Attempt, now: datetime) -> bool:
     """Whether no snapshot of it can still arrive, and no commit can be about to build on one.
 
-    Servers refuse late writes, and snapshots there cannot be replaced. An attempt that was silent for the
-    safe age has sent nothing for half of it.
+    Its silence alone does not tell: it is measured with the clock of this process, which may be fast, and the
+    attempt may have sent its snapshot right after it checked its journal for the last time.
     """
-    return (
-        table.snapshots.has_server
-        or condemned.condemned_for(now) > LINGERING
-        or table.journal.silence(condemned, now) > SAFE_AGE
-        or fate_of(table, condemned) is Fate.COMMITTED
-    )
+    return condemned.condemned_for(now) > LINGERING or fate_of(table, condemned) is Fate.COMMITTED
 
 
 def _may_be_cleaned(table: PaimonTable, attempt: Attempt, clock: Clock) -> bool:

@@ -16,7 +16,7 @@ from lithify.tables.format import CommittedRun, Recovered, Sizing
 from lithify.tables.inspection import GroupInspection, TableInspection
 from lithify.tables.model import BlockedBucket, Bucket, BucketId
 from lithify.tables.observation import RunFound
-from lithify.tables.paimon.commit.found_runs import buckets_of, find_run
+from lithify.tables.paimon.commit.found_runs import buckets_of, find_run, newest_of_run
 from lithify.tables.paimon.commit.orphans import reconcile
 from lithify.tables.paimon.compaction.blocking import Blocks
 from lithify.tables.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
@@ -85,7 +85,7 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
 
     def committed_by(self, run: str) -> CommittedRun | None:
         """What a run has committed; None if it has committed nothing."""
-        found = self.table.snapshots.committed_by_run(run)
+        found = newest_of_run(self.table, run)
         return None if found is None else CommittedRun(snapshot_id(found.id), is_last_step(found))
 
     def find_run(self, run: str) -> RunFound | None:

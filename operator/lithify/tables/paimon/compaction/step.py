@@ -203,12 +203,14 @@ class CompactionStep(ABC, Generic[AnyUnit, AnyTask]):
         """Ends an attempt that can no longer be committed.
 
         Suppresses errors, which would hide the original one; later runs find remaining files by the journal.
+        On object stores it stays open: writes that were not answered, or were repeated, may arrive later.
         """
         with suppress(LithifyError):
             self._table.journal.condemn(self._attempt, self._clock.now())
         with suppress(LithifyError):
             sweep(self._table, self._attempt)
-            self._close()
+            if self._table.storage.s3 is None:
+                self._close()
 
     def _finished(self) -> Outputs:
         assert self._outputs is not None  # noqa: S101  # a step is committed after its tasks

@@ -19,7 +19,7 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
 
-from lithify.errors import CorruptTable, MissingFile, StorageError
+from lithify.errors import CorruptTable, LithifyError, MissingFile, StorageError
 from lithify.tables.files.types import ColumnType
 from lithify.tables.io.small_files import MOST_MANIFEST
 from lithify.tables.io.storage import Storage, reporting
@@ -324,6 +324,6 @@ def _writing(path: str) -> Iterator[None]:
         try:
             yield
         except RuntimeError as error:
-            if isinstance(error.__cause__, OSError):
+            if isinstance(error.__cause__, OSError | LithifyError):
                 raise error.__cause__ from error
             raise

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
-from itertools import chain
 from typing import Protocol
 
 from pypaimon.common.json_util import JSON
@@ -255,11 +254,6 @@ class Snapshots:
         between = [self.get(number) for number in range(base.id + 1, newest.id)]
         steps = [snapshot for snapshot in between if snapshot is not None]
         return [*steps, newest] if len(steps) == len(between) else None
-
-    def committed_by_run(self, run: str) -> Snapshot | None:
-        """The newest snapshot that a run of this id committed, if it still exists."""
-        found = chain([self.latest()], (self.get(number) for number in reversed(self.numbers())))
-        return next((s for s in found if s and own_properties(s).get(RUN_PROPERTY) == run), None)
 
     def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
         """Writes the snapshot that follows `base` and returns what is then in its place.
