@@ -17,11 +17,11 @@ from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.rolling import SMALL
 from lithify.rewriting.runs import EVERYTHING
 from lithify.tables.files.model import InputFile
-from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId, OrderKey
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.changelog_task import ChangelogTask
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.results import TaskOutputs, TaskResult
 
 UnitTask = tuple[Unit, MergeTask]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lithify.planning.merge_tree.plan import Unit
-from lithify.tables.format import GroupReport, TaskOutputs, TaskResult
 from lithify.tables.paimon.compaction.outputs import Outputs
 from lithify.tables.paimon.compaction.reporting import bucket_report
 from lithify.tables.paimon.compaction.step import CompactionStep
@@ -21,6 +20,7 @@ from lithify.tables.paimon.primary_key.moving import MovingOutputs
 from lithify.tables.paimon.primary_key.planning import PlannedUnit
 from lithify.tables.paimon.primary_key.postponed import PostponedUnit
 from lithify.tables.paimon.primary_key.tasks import PlannedTask
+from lithify.tables.results import GroupReport, TaskOutputs, TaskResult
 
 
 def _merges(work: Sequence[tuple[PlannedUnit, PlannedTask]]) -> Iterator[UnitTask]:
