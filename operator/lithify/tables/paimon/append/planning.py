@@ -27,7 +27,7 @@ from lithify.tables.paimon.append.packable import packable, rests
 from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unordered
 from lithify.tables.paimon.buckets.statistics import bucket_statistics
 from lithify.tables.paimon.compaction.plan import BucketPlan
-from lithify.tables.paimon.compaction.planning import BucketPlanner, Portion
+from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.compaction.targets import target_of
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, locations
 from lithify.tables.paimon.metadata.entries import ManifestEntry
@@ -53,7 +53,7 @@ def packing_of(table: PaimonTable) -> PackingOptions:
 def plan_run(planner: BucketPlanner) -> PackingPlan:
     """Plans the buckets of a planner."""
     table, view, strategy = planner.table, planner.view, planner.strategy
-    options, portion = packing_of(table), Portion(view)
+    options = packing_of(table)
 
     def plan(bucket: BucketId) -> PackedUnit | Rest:
         files = view.bucket(bucket, lambda files: packable(files, options, strategy))
@@ -65,9 +65,9 @@ def plan_run(planner: BucketPlanner) -> PackingPlan:
         table.check_files(unit.bucket, unit.inputs, unusual, vectors)
         _check_vectors(vectors)
 
-    planned = planner.plan(planner.buckets, plan, _resting(view, options, strategy), portion)
+    planned = planner.plan(planner.buckets, plan, _resting(view, options, strategy))
     planner.check(planned, check)
-    return planner.result(planned, portion)
+    return planner.result(planned)
 
 
 def _resting(view: View, options: PackingOptions, strategy: Strategy) -> dict[BucketId, str]:

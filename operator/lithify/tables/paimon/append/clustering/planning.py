@@ -24,7 +24,7 @@ from lithify.tables.paimon.append.clustering.task import ClusterTask
 from lithify.tables.paimon.append.row_numbers import unordered
 from lithify.tables.paimon.buckets.statistics import bucket_statistics
 from lithify.tables.paimon.compaction.plan import BucketPlan, units_of
-from lithify.tables.paimon.compaction.planning import BucketPlanner, Portion
+from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.compaction.targets import target_of
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.table import PaimonTable
@@ -47,12 +47,11 @@ def plan_run(planner: BucketPlanner) -> ClusteringPlan:
     resting = _resting(view, options, strategy, now, has_same_columns)
     # Which partitions count as history depends on all of them.
     takes_all = options.history is not None and strategy is Strategy.MINOR
-    portion = None if takes_all else Portion(view)
-    planned = planner.plan(planner.buckets, plan, resting, portion)
+    planned = planner.plan(planner.buckets, plan, resting, takes_all=takes_all)
     too_much = [unit.bucket for unit in _too_much_history(units_of(planned), options)]
-    planned |= planner.plan(too_much, partial(plan, takes_history=False))
+    planned |= planner.plan_again(too_much, partial(plan, takes_history=False))
     planner.check(planned, check)
-    return planner.result(planned, portion)
+    return planner.result(planned)
 
 
 def _resting(
