@@ -61,9 +61,8 @@ def plan_run(planner: BucketPlanner) -> PackingPlan:
 
     def check(unit: PackedUnit) -> None:
         check_levels(table.name, unit.inputs)
-        unusual, vectors = view.unusual(unit.bucket, unit.inputs), view.vectors(unit.bucket)
-        table.check_files(unit.bucket, unit.inputs, unusual, vectors)
-        _check_vectors(vectors)
+        planner.check_files(unit.bucket, unit.inputs)
+        _check_vectors(view.vectors(unit.bucket))
 
     planned = planner.plan(planner.buckets, plan, _resting(view, options, strategy))
     planner.check(planned, check)

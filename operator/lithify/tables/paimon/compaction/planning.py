@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 
 from lithify.clock import Clock
 from lithify.planning.work import Rest, Strategy
-from lithify.tables.model import BucketId
+from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.compaction.blocking import Blocks
+from lithify.tables.paimon.compaction.checks import check_files, check_view
 from lithify.tables.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit, units_of
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.table import PaimonTable
@@ -94,7 +95,7 @@ class BucketPlanner:
         clock: Clock,
         held: Mapping[str, str] = NOTHING_HELD,
     ) -> None:
-        table.check_view(view)
+        check_view(table, view)
         self.table = table
         self.view = view
         self.strategy = strategy
@@ -155,6 +156,10 @@ class BucketPlanner:
     ) -> dict[BucketId, AnyUnit | Rest]:
         """The work of buckets that this plan takes already, or why they have none; see `plan`."""
         return self.plan(buckets, plan, NO_BUCKETS, takes_all=True)
+
+    def check_files(self, bucket: BucketId, files: Sequence[DataFile]) -> None:
+        """Checks that some files of a bucket can be compacted; see `checks.check_files`."""
+        check_files(self.table, self.view, bucket, files)
 
     def check(self, planned: Mapping[BucketId, AnyUnit | Rest], check: Callable[[AnyUnit], None]) -> None:
         """Checks the files of each unit; a bucket whose check raises is blocked."""

@@ -75,8 +75,7 @@ def _plan_buckets(planner: BucketPlanner, chosen: Collection[BucketId]) -> dict[
 
     def check(unit: Unit) -> None:
         check_levels(unit, options.changelog, policy.num_levels)
-        files = files_of(unit, options)
-        table.check_files(unit.bucket, files, view.unusual(unit.bucket, files), view.vectors(unit.bucket))
+        planner.check_files(unit.bucket, files_of(unit, options))
 
     planned = planner.plan(chosen, partial(plan, {}), resting)
     doubted = _files_hiding_deletes(planner, units_of(planned))

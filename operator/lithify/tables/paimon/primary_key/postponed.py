@@ -85,7 +85,7 @@ def plan_all_postponed(planner: BucketPlanner) -> dict[BucketId, PostponedUnit]:
         if is_postponed(bucket.bucket):
             with planner.isolate(bucket):
                 unit = plan_postponed(table, view, view.bucket(bucket))
-                table.check_files(bucket, unit.inputs, view.unusual(bucket, unit.inputs))
+                planner.check_files(bucket, unit.inputs)
                 found[bucket] = unit
     return found
 

@@ -42,7 +42,7 @@ def plan_run(planner: BucketPlanner) -> ClusteringPlan:
         return plan_bucket(files, options, strategy, now, has_same_columns, takes_history=takes_history)
 
     def check(unit: ClusteredUnit) -> None:
-        table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
+        planner.check_files(unit.bucket, unit.inputs)
 
     resting = _resting(view, options, strategy, now, has_same_columns)
     # Which partitions count as history depends on all of them.
