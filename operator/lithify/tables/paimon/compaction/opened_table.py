@@ -24,7 +24,7 @@ from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.compaction.step import CompactionStep
 from lithify.tables.paimon.compaction.task import AnyTask
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
-from lithify.tables.paimon.metadata.snapshots import is_last_step
+from lithify.tables.paimon.metadata.snapshot_properties import is_last_step
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.schema.evolution import schema_conflict
 from lithify.tables.paimon.table import PaimonTable
