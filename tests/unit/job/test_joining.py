@@ -24,7 +24,6 @@ from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.model import Bucket, BucketId, OrderKey
 from lithify.tables.paimon.primary_key.joining import (
-    ChangelogJoin,
     Join,
     UnitTask,
     changelog_joins_of,
@@ -101,7 +100,7 @@ def result_of(index: int, sizes: Sequence[int]) -> TaskResult:
     return TaskResult(index, TaskOutputs(files), 0.25, 2000)
 
 
-def groups(joins: Sequence[Join | ChangelogJoin]) -> list[list[str]]:
+def groups(joins: Sequence[Join]) -> list[list[str]]:
     return [[file.name for file in join.files] for join in joins]
 
 
