@@ -16,7 +16,7 @@ import pytest
 from infrastructure.oracle.client import Table
 from lithify.tables.paimon.metadata.binary_row import decode_row
 from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
-from lithify.tables.paimon.metadata.entry_columns import entries_of
+from lithify.tables.paimon.metadata.entry_objects import entries_of
 from lithify.tables.paimon.metadata.manifest_writer import from_pypaimon
 from lithify.tables.paimon.metadata.manifests import Manifests
 from lithify.tables.paimon.options.snapshot_options import ManifestOptions

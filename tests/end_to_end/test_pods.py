@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from lithify.contract.outcome import Stage as DriverStage
 from lithify.errors import Failure
 from lithify.resources.compaction import Reason, ResultSummary
 from lithify.resources.names import FINALIZER_DRIVER
+from support.operators.driver_pods import LAUNCHER, Podding, podding_in
 from support.operators.kubelet import Kubelet, node
 from support.operators.objects import NO_RETRIES, QUIET
 from support.operators.scene import message, proves
@@ -24,31 +25,13 @@ from support.operators.stage import Stage, stage_in
 
 DEADLINES = {"schedulingSeconds": 10, "lostSeconds": 10}
 ONCE = {"triggers": QUIET, "retries": NO_RETRIES, "deadlines": DEADLINES}
-OPTIONS = ("--launcher", "kubernetes", "--image", "lithify:test")
 Started = Callable[..., Kubelet]
-
-
-@dataclass(frozen=True, slots=True)
-class Podding:
-    """A namespace whose operator makes pods, the story of these, and a node for them."""
-
-    stage: Stage
-    story: Story
-    node: str
 
 
 @pytest.fixture(scope="module")
 def podding(cluster: Cluster, port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podding]:
-    name = f"pods-{secrets.token_hex(4)}"
     with ExitStack() as stack:
-        stack.callback(cluster.kubectl, "delete", "namespace", name, "--wait=false")
-        cluster.kubectl("create", "namespace", name)
-        cluster.kubectl("-n", name, "create", "serviceaccount", "lithify-driver")
-        bound_to = stack.enter_context(node(cluster))
-        stage = stage_in(stack, cluster, port, name, tmp_path_factory.mktemp("pods"))
-        stage.operator.options = OPTIONS
-        stage.operator.restart()
-        yield Podding(stage, stack.enter_context(Story(stage.server, (PODS,))), bound_to)
+        yield podding_in(stack, cluster, port, "pods", tmp_path_factory.mktemp("pods"))
 
 
 @pytest.fixture
@@ -237,7 +220,7 @@ def test_a_namespace_with_a_driver_can_be_deleted(
     cluster.kubectl("-n", name, "create", "serviceaccount", "lithify-driver")
     with ExitStack() as stack:
         stage = stage_in(stack, cluster, port, name, tmp_path)
-        stage.operator.options = (*OPTIONS, "--home", namespace)
+        stage.operator.options = (*LAUNCHER, "--home", namespace)
         pods = stack.enter_context(Story(stage.server, (PODS,)))
         stage.operator.restart()
         run = stage.run(stage.care_for(stage.copied(plain), under=ONCE))

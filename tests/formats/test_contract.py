@@ -22,10 +22,11 @@ from lithify.job.runner import InlineRunner, Progress
 from lithify.job.steps import Commits
 from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
-from lithify.tables.format import CommitStep, OpenTable, Plan, Sizing, Task, TaskOutputs, TaskResult
+from lithify.tables.format import CommitStep, OpenTable, Plan, Sizing, Task
 from lithify.tables.model import SnapshotId, is_snapshot_id
 from lithify.tables.observation import Observation
 from lithify.tables.registry import open_table, open_watch
+from lithify.tables.results import TaskOutputs, TaskResult
 from lithify.tables.watching import ObservationRequest, TableWatch
 from support.cases import case
 from support.crashes import SETTLED

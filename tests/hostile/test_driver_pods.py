@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -16,34 +14,25 @@ from lithify.controller.launching.pod import PodSettings, driver_pod
 from lithify.resources.compaction import Reason
 from lithify.resources.names import ANNOTATION_PROGRESS, ObjectKey
 from support.launching.orders import order
-from support.operators.kubelet import Kubelet, node
+from support.operators.driver_pods import IMAGE, Podding, podding_in
+from support.operators.kubelet import Kubelet
 from support.operators.objects import NO_RETRIES, QUIET, catalog, compaction, lake_table, policy
 from support.operators.scene import message
-from support.operators.server import COMPACTIONS, PODS, Object, Refused, Story
-from support.operators.stage import Stage, stage_in
+from support.operators.server import COMPACTIONS, PODS, Object, Refused
 from support.small_tables import SmallTable
 
-IMAGE = "lithify:test"
 TABLES = ("mad", "calm", "spark-pi", "last", "upgraded", "selected")
 DEADLINES = {"schedulingSeconds": 600, "lostSeconds": 10}
 
 
-@dataclass(frozen=True, slots=True)
-class Podding:
-    """A namespace whose operator makes pods, the story of these, and a node for them."""
-
-    stage: Stage
-    story: Story
-    node: str
+class HostilePods(Podding):
+    """The same, with a table for each test."""
 
     def run(self, name: str) -> Kubelet:
         """A run of a table of its own, and the kubelet of its driver's pod."""
         table = lake_table(name, catalog="lake", policy="default", identifier=f"db.{name}")
         self.stage.kubectl.apply(table, compaction(name, name))
         return self.kubelet(name)
-
-    def kubelet(self, name: str) -> Kubelet:
-        return Kubelet(self.stage, self.story, name, self.node)
 
     def pod(self, name: str) -> Object | None:
         """A pod as the API server has it now."""
@@ -54,27 +43,21 @@ class Podding:
 
 
 @pytest.fixture(scope="module")
-def podding(cluster: Cluster, port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podding]:
-    name, folder = f"hostile-{secrets.token_hex(4)}", tmp_path_factory.mktemp("hostile")
+def podding(cluster: Cluster, port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostilePods]:
+    folder = tmp_path_factory.mktemp("hostile")
     for each in TABLES:
         SmallTable(folder / "warehouse", f"db.{each}").create().append()
     with ExitStack() as stack:
-        stack.callback(cluster.kubectl, "delete", "namespace", name, "--wait=false")
-        cluster.kubectl("create", "namespace", name)
-        cluster.kubectl("-n", name, "create", "serviceaccount", "lithify-driver")
-        bound_to = stack.enter_context(node(cluster))
-        stage = stage_in(stack, cluster, port, name, folder)
-        stage.operator.options = ("--launcher", "kubernetes", "--image", IMAGE)
-        stage.kubectl.apply(
+        podding = podding_in(stack, cluster, port, "hostile", folder)
+        podding.stage.kubectl.apply(
             catalog("lake", folder / "warehouse"),
             policy("default", triggers=QUIET, retries=NO_RETRIES, deadlines=DEADLINES),
         )
-        stage.operator.restart()
-        yield Podding(stage, stack.enter_context(Story(stage.server, (PODS,))), bound_to)
+        yield HostilePods(podding.stage, podding.story, podding.node)
 
 
 @pytest.fixture
-def tidy(podding: Podding) -> Iterator[Podding]:
+def tidy(podding: HostilePods) -> Iterator[HostilePods]:
     """The same; nothing holds the namespace afterwards."""
     yield podding
     podding.stage.server.delete(COMPACTIONS)
@@ -85,7 +68,7 @@ def tidy(podding: Podding) -> Iterator[Podding]:
         podding.stage.server.delete(PODS, name, grace=0)
 
 
-def test_a_pod_that_says_absurd_things_costs_only_its_own_run(tidy: Podding) -> None:
+def test_a_pod_that_says_absurd_things_costs_only_its_own_run(tidy: HostilePods) -> None:
     stage, mad, calm = tidy.stage, tidy.run("mad"), tidy.run("calm")
     for kubelet in (mad, calm):
         kubelet.takes()
@@ -120,7 +103,7 @@ def foreign(name: str, **metadata: Any) -> Object:
         pytest.param({"lithify.dev/compaction": "spark-pi"}, id="with our label"),
     ],
 )
-def test_a_pod_of_a_drivers_name_is_left_alone_and_told_of(tidy: Podding, labels: dict[str, str]) -> None:
+def test_a_pod_of_a_drivers_name_is_left_alone_and_told_of(tidy: HostilePods, labels: dict[str, str]) -> None:
     stage, server = tidy.stage, tidy.stage.server
     names = ("spark-pi-lithify", "spark-pi-driver")
     stage.kubectl.apply(*(foreign(name, labels=labels) for name in names))
@@ -142,7 +125,7 @@ def test_a_pod_of_a_drivers_name_is_left_alone_and_told_of(tidy: Podding, labels
     assert not any("deletionTimestamp" in pod for pod in found)
 
 
-def test_a_driver_that_an_older_release_started_is_found_and_finished(tidy: Podding) -> None:
+def test_a_driver_that_an_older_release_started_is_found_and_finished(tidy: HostilePods) -> None:
     stage, name = tidy.stage, "upgraded"
     stage.operator.stop()
     stage.kubectl.apply(
@@ -170,7 +153,7 @@ def test_a_driver_that_an_older_release_started_is_found_and_finished(tidy: Podd
     assert tidy.pod(f"{name}-lithify") is None
 
 
-def test_executors_of_others_stay(tidy: Podding) -> None:
+def test_executors_of_others_stay(tidy: HostilePods) -> None:
     """Spark's own label may stand on any pod; only the owner says whose it is."""
     stage, run = tidy.stage, tidy.run("selected")
     driver = run.takes()

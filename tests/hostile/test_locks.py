@@ -18,6 +18,7 @@ from lithify.errors import ClusterRefused
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.compaction import Reason
 from lithify.resources.names import LABEL_LOCK, LEASE, ObjectKey
+from support.operators.driver_pods import LAUNCHER, namespace_of_drivers
 from support.operators.objects import NO_RETRIES, QUIET, catalog, compaction, lake_table, policy, secret
 from support.operators.scene import message
 from support.operators.server import COMPACTIONS, EVENTS, LEASES, PODS, Object, Server, Story
@@ -52,16 +53,10 @@ class Tenants:
 
 @pytest.fixture
 def tenants(cluster: Cluster, port: int, tmp_path: Path) -> Iterator[Tenants]:
-    home, other = (f"tenant-{secrets.token_hex(4)}" for _ in range(2))
     with ExitStack() as stack:
-        for name in (home, other):
-            stack.callback(cluster.kubectl, "delete", "namespace", name, "--wait=false")
-            cluster.kubectl("create", "namespace", name)
-            cluster.kubectl("-n", name, "create", "serviceaccount", "lithify-driver")
+        home, other = (namespace_of_drivers(stack, cluster, "tenant") for _ in range(2))
         victim = stage_in(stack, cluster, port, home, tmp_path)
-        victim.operator.options = (
-            *("--launcher", "kubernetes", "--image", "lithify:test", "--namespace", other),
-        )
+        victim.operator.options = (*LAUNCHER, "--namespace", other)
         server = Server(port, other)
         story = stack.enter_context(Story(server))
         attacker = replace(victim, server=server, story=story, kubectl=cluster.kubectl.within(other))

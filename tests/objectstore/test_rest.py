@@ -17,8 +17,8 @@ from lithify.job.driver import Request, compact
 from lithify.job.runner import InlineRunner, Progress
 from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
-from lithify.tables.format import TaskResult
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.results import TaskResult
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock
 from support.tables import journals, stray_files

@@ -19,11 +19,11 @@ from lithify.errors import AttemptFenced, InvalidOption, StorageError, TaskFaile
 from lithify.job.runner import InlineRunner, Progress
 from lithify.job.spark import SparkRunner, SparkSettings
 from lithify.tables.address import TableAddress
-from lithify.tables.format import TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.orphans import reconcile
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.results import TaskResult
 from support.races import HeldStorage, Meanwhile, step_after, step_at, step_before
 from support.runs import TESTS, Held, ShiftedClock, clean_up, run_inline, start
 from support.tables import (

@@ -12,8 +12,8 @@ from lithify.clock import Clock
 from lithify.errors import AttemptFenced
 from lithify.job.driver import compact
 from lithify.job.runner import InlineRunner, Progress
-from lithify.tables.format import TaskResult
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.results import TaskResult
 from support.runs import ShiftedClock, clean_up, request
 from support.tables import journals, kept_journals, stray_files
 

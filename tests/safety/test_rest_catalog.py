@@ -33,9 +33,9 @@ from lithify.job.report import Report
 from lithify.job.runner import InlineRunner, Progress
 from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
-from lithify.tables.format import TaskResult
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.results import TaskResult
 from support.cases import case
 from support.crashes import SETTLED
 from support.rest_server import FAILURE, WAREHOUSE, Reply, RestServer, Step

@@ -18,8 +18,8 @@ from lithify.clock import SystemClock
 from lithify.job.driver import compact
 from lithify.job.runner import Progress
 from lithify.job.spark import SparkRunner, SparkSettings
-from lithify.tables.format import TaskResult
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.results import TaskResult
 from support.runs import LITHIFY, request
 from support.tables import make_plain, stray_files
 

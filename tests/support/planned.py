@@ -20,9 +20,10 @@ from infrastructure.oracle.client import Table
 from lithify.clock import Clock, SystemClock
 from lithify.job.driver import compact
 from lithify.job.runner import Progress
-from lithify.tables.format import Task, TaskOutputs, TaskResult
+from lithify.tables.format import Task
 from lithify.tables.paimon.compaction import planning
 from lithify.tables.paimon.compaction.planning import MOST_FILES
+from lithify.tables.results import TaskOutputs, TaskResult
 from support.runs import TESTS, request, resident
 
 

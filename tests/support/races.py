@@ -14,9 +14,9 @@ import pytest
 from lithify import faults
 from lithify.clock import Clock
 from lithify.job.runner import InlineRunner, Progress
-from lithify.tables.format import TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.results import TaskResult
 
 Step = Callable[[], object]
 Method = tuple[type, str]

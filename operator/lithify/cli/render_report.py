@@ -10,7 +10,7 @@ from rich.text import Text
 
 from lithify.cli.output import amount, blocked_lines, number
 from lithify.job.report import Report
-from lithify.tables.format import GroupReport
+from lithify.tables.results import GroupReport
 
 _SHOWN = 20
 

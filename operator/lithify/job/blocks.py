@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lithify.errors import CorruptTable, LithifyError, with_message
-from lithify.tables.format import Block
+from lithify.tables.results import Block
 
 _REMEDY = "restore its files or rewrite them with the engine that writes the table, then compact again"
 

@@ -24,20 +24,10 @@ from lithify.job.report import Report
 from lithify.job.runner import Progress, TaskRunner
 from lithify.job.steps import Commits, Pace
 from lithify.tables.address import Selection, TableAddress
-from lithify.tables.format import (
-    Block,
-    CommitStep,
-    OpenTable,
-    Plan,
-    Sizing,
-    StepOutcome,
-    TableView,
-    Task,
-    TaskResult,
-    check_run_id,
-)
-from lithify.tables.model import GroupId
+from lithify.tables.format import CommitStep, OpenTable, Plan, Sizing, TableView, Task
+from lithify.tables.model import GroupId, check_run_id
 from lithify.tables.registry import open_table
+from lithify.tables.results import Block, StepOutcome, TaskResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +209,7 @@ class _Run:
             conflicts |= gone
         if units:
             conflicts |= self._steps(self._table.part_of(plan, units))
-        rest: TableView | None = plan.rest
-        return rest
+        return plan.rest
 
     def _note_blocks(self, blocks: Sequence[Block]) -> None:
         if blocks:

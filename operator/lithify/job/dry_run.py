@@ -11,8 +11,9 @@ from dataclasses import replace
 from lithify.clock import Clock
 from lithify.job.blocks import error_of
 from lithify.tables.address import Selection
-from lithify.tables.format import Block, OpenTable, Sizing, TableView
+from lithify.tables.format import OpenTable, Sizing, TableView
 from lithify.tables.observation import PlanFound
+from lithify.tables.results import Block
 
 _MOST_TOLD = 1000
 """Blocked groups that are named; all are counted."""

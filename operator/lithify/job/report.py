@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lithify.tables.format import GroupReport, Totals
 from lithify.tables.model import BlockedBucket, SnapshotId
+from lithify.tables.results import GroupReport, Totals
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from lithify.clock import Clock
-from lithify.tables.format import Task, TaskResult
+from lithify.tables.format import Task
+from lithify.tables.results import TaskResult
 
 Progress = Callable[[int], None]
 """Receives the number of tasks that are done."""

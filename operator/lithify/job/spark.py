@@ -27,7 +27,8 @@ from lithify.clock import Clock, SystemClock
 from lithify.errors import InvalidOption, LithifyError, NoExecutors, OutOfMemory, ProcessLost, TaskFailed
 from lithify.job.runner import Progress
 from lithify.settings import DRIVER_MEMORY, MASTER, SPARK_OUTPUT
-from lithify.tables.format import Task, TaskResult
+from lithify.tables.format import Task
+from lithify.tables.results import TaskResult
 
 _POLL_SECONDS = 0.2
 _COUNT_SECONDS = 2.0

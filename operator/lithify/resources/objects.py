@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
 
 from pydantic import Field, JsonValue
 
@@ -56,10 +55,6 @@ class Condition:
     )
 
 
-ObservedGeneration = Annotated[
-    int, Field(description="The last generation of the spec that was processed.", ge=-1)
-]
-"""-1 until the operator has seen the object, which marks its status as not yet valid."""
 CONDITIONS: dict[str, JsonValue] = {
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["type"],

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NewType, Protocol
 
+from lithify.errors import InvalidOption
+from lithify.settings import RUN
+
 SnapshotId = NewType("SnapshotId", str)
 """Id of a snapshot. Only the table's adapter can interpret it; other code compares ids for equality."""
 
@@ -150,6 +153,16 @@ class BlockedBucket:
     is_corrupt: bool
     problem: str
     fingerprint: str
+
+
+def check_run_id(run: str) -> None:
+    """Checks that the id of a run can be part of file names.
+
+    Raises:
+        InvalidOption: it cannot.
+    """
+    if re.fullmatch(RUN_ID, run) is None:
+        raise InvalidOption(RUN, f"'{run}' is not up to 63 letters, digits and dashes")
 
 
 def is_snapshot_id(text: str) -> bool:

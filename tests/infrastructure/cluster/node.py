@@ -21,7 +21,7 @@ from infrastructure.cluster.containerd import Images
 from infrastructure.cluster.control_plane import SERVER
 from infrastructure.cluster.kubectl import Kubectl, KubectlFailed
 from infrastructure.cluster.node_cluster import ANSWER
-from infrastructure.cluster.processes import POLL_SECONDS, Program
+from infrastructure.cluster.processes import POLL_SECONDS
 
 RESTART_SECONDS = 120.0
 
@@ -110,11 +110,6 @@ class Node:
             [*self._network(), *map(str, command)], capture_output=True, text=True, check=True
         )
         return result.stdout
-
-    def start_inside(self, name: str, *command: str | Path) -> Program:
-        """Starts a program in the node's network; it cannot outlive this process."""
-        log = self._state / "logs" / f"{name}.log"
-        return Program(name, [*self._network(), *command], log)
 
     def _network(self) -> list[str]:
         return ["nsenter", f"--net=/proc/{self._first}/ns/net", "--"]

@@ -19,7 +19,8 @@ from typing import Any
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from infrastructure.paimon_versions.archive import VERSIONS, archive_of
-from lithify.tables.paimon.metadata.entry_columns import decode_entries, entries_of
+from lithify.tables.paimon.metadata.entry_columns import decode_entries
+from lithify.tables.paimon.metadata.entry_objects import entries_of
 from lithify.tables.paimon.metadata.manifest_lists import read_list
 from lithify.tables.paimon.metadata.metadata_files import unpack
 from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -223,8 +222,3 @@ def ended_after(operator: RunningOperator) -> Iterator[RunningOperator]:
         if operator.is_running:
             operator.kill()
         operator.kill_drivers()
-
-
-def record_of(state: Path) -> str:
-    """What is known of all drivers, for messages."""
-    return json.dumps({str(f.key): str(f.record()) for f in DriverFolder.all(state / "drivers")}, indent=1)

@@ -16,9 +16,9 @@ from lithify.errors import Failure
 from lithify.job.attempt.outcome import outcome_of_report, save_outcome
 from lithify.job.report import Report
 from lithify.resources.compaction import PlanSummary, Reason
-from lithify.tables.format import GroupReport, Totals
 from lithify.tables.model import BlockedBucket, SnapshotId
 from lithify.tables.observation import PlanFound
+from lithify.tables.results import GroupReport, Totals
 from support.cases import case
 
 

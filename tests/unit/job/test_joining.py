@@ -22,10 +22,8 @@ from lithify.planning.work import Strategy
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
 from lithify.tables.model import Bucket, BucketId, OrderKey
 from lithify.tables.paimon.primary_key.joining import (
-    ChangelogJoin,
     Join,
     UnitTask,
     changelog_joins_of,
@@ -34,6 +32,7 @@ from lithify.tables.paimon.primary_key.joining import (
 )
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.schema.schema import merge_spec
+from lithify.tables.results import TaskFailure, TaskOutputs, TaskResult
 from support.data_files import local_storage, target
 from support.manifests import file_meta, schema
 from support.merge_trees import MIDNIGHT, repeatable, stack
@@ -101,7 +100,7 @@ def result_of(index: int, sizes: Sequence[int]) -> TaskResult:
     return TaskResult(index, TaskOutputs(files), 0.25, 2000)
 
 
-def groups(joins: Sequence[Join | ChangelogJoin]) -> list[list[str]]:
+def groups(joins: Sequence[Join]) -> list[list[str]]:
     return [[file.name for file in join.files] for join in joins]
 
 

@@ -13,11 +13,11 @@ from lithify.job.report import Report
 from lithify.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.planning.merge_tree.policy import MergeTreeOptions
 from lithify.planning.work import Rest, Strategy
-from lithify.tables.format import GroupReport, Totals
 from lithify.tables.model import BlockedBucket, BucketId, DataFile, SnapshotId
 from lithify.tables.paimon.compaction.plan import BucketPlan
 from lithify.tables.paimon.compaction.reporting import bucket_report, totals
 from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.results import GroupReport, Totals
 from support.manifests import file_meta
 from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 

@@ -22,10 +22,11 @@ from lithify.job.steps import FIRST_BYTES, Commits, Pace
 from lithify.planning.merge_tree.plan import Unit
 from lithify.planning.work import Strategy
 from lithify.tables.address import Selection, TableAddress
-from lithify.tables.format import Sizing, TaskResult
+from lithify.tables.format import Sizing
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.found_runs import find_run
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.results import TaskResult
 from support.merge_trees import repeatable
 from support.orders_table import BUCKETS, NAME, rows, run
 

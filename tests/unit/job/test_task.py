@@ -25,11 +25,11 @@ from lithify.job.runner import InlineRunner
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.schema.schema import merge_spec
+from lithify.tables.results import TaskFailure, TaskOutputs, TaskResult
 from support.data_files import input_file, local_storage, read, target, write
 from support.manifests import schema
 

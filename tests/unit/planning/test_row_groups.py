@@ -1,4 +1,4 @@
-"""Which row groups are copied and which decoded, and where files end."""
+"""Which row groups are copied and which decoded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.row_groups import PlannedFile, RowGroupRun, RowGroupShape, plan_copies, plan_files
+from lithify.planning.row_groups import RowGroupRun, RowGroupShape, plan_copies
 
 SMALLEST = 10
 
@@ -51,31 +51,12 @@ groups = st.lists(
 )
 
 
-@given(groups, st.integers(1, 1000))
-def test_files_have_every_row_group_once_in_order(groups: list[RowGroupShape], target: int) -> None:
-    files = plan_files(groups, "schema", target, SMALLEST)
-    runs = [run for file in files for run in file.runs]
+@given(groups)
+def test_every_row_group_is_in_one_run_in_order(groups: list[RowGroupShape]) -> None:
+    runs = plan_copies(groups, "schema", SMALLEST)
     assert [*chain.from_iterable(range(run.start, run.stop) for run in runs)] == [*range(len(groups))]
     for run in runs:
         alike = groups[run.start : run.stop]
         assert not run.is_copied or {group.schema for group in alike} == {"schema"}
         if not run.is_copied:
             assert len(alike) > 1 or alike[0].schema != "schema"
-    assert [file.bytes for file in files] == [
-        sum(group.bytes for run in file.runs for group in groups[run.start : run.stop]) for file in files
-    ]
-
-
-@given(groups, st.integers(1, 1000))
-def test_files_are_near_the_target(groups: list[RowGroupShape], target: int) -> None:
-    files = plan_files(groups, "schema", target, SMALLEST)
-    largest = max((group.bytes for group in groups), default=0)
-    for file in files[:-1]:
-        assert target - largest <= file.bytes <= max(largest, target + largest)
-    assert len(files) < 2 or files[-1].bytes >= 0.7 * target
-
-
-def test_a_small_rest_joins_the_file_before() -> None:
-    (file,) = plan_files(shapes("LLL"), "schema", 200, SMALLEST)
-    assert file == PlannedFile((RowGroupRun(0, 3, is_copied=True),), 300)
-    assert len(plan_files(shapes("LLLL"), "schema", 200, SMALLEST)) == 2

@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from lithify.tables.model import Bucket, BucketId, DataFile
-from lithify.tables.paimon.metadata.entry_columns import NARROW, PLANNED
+from lithify.tables.paimon.metadata.entry_columns import NARROW
+from lithify.tables.paimon.metadata.entry_objects import PLANNED
 from lithify.tables.paimon.metadata.vector_columns import VECTOR_COLUMNS
 
 SCHEMA = pa.schema([*(NARROW.field(name) for name in ("partition", "bucket", *PLANNED)), *VECTOR_COLUMNS])

@@ -15,6 +15,7 @@ from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 from lithify.tables.paimon.metadata import entry_columns
 from lithify.tables.paimon.metadata.avro_columns import Unsure, _candidates, rows_as_columns
 from lithify.tables.paimon.metadata.entries import ManifestEntry, record_of_entry
+from lithify.tables.paimon.metadata.entry_objects import entries_of
 from lithify.tables.paimon.metadata.metadata_files import Unpacked, unpack
 from lithify.tables.paimon.metadata.row_lanes import ByteBlock, Lanes
 from support.cases import case
@@ -135,7 +136,7 @@ def test_a_manifest_is_the_same_either_way(few: int, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(entry_columns, "_FEW", few)
     content = written([record_of_entry(one())] * 100)
 
-    assert entry_columns.entries_of(entry_columns.decode_entries(content, statistics=True)) == [one()] * 100
+    assert entries_of(entry_columns.decode_entries(content, statistics=True)) == [one()] * 100
 
 
 def test_bytes_in_which_no_row_can_begin_are_left_to_others() -> None:

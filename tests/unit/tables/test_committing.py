@@ -15,7 +15,6 @@ from infrastructure.sampling import Sampler
 from lithify.clock import SystemClock
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown
 from lithify.tables.address import Selection
-from lithify.tables.format import TaskOutputs
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.paimon.commit.changes import BucketChange
@@ -23,6 +22,7 @@ from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.tables.paimon.commit.journal_files import Attempt
 from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.results import TaskOutputs
 from support.races import step_after
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable

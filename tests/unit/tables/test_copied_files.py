@@ -21,7 +21,6 @@ from pyroaring import BitMap
 from lithify.clock import SystemClock
 from lithify.rewriting.budget import Budget
 from lithify.tables.files.model import InputFile
-from lithify.tables.format import TaskResult
 from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.append.row_files import RowSummary
 from lithify.tables.paimon.append.row_numbers import RowNumbers
@@ -31,6 +30,7 @@ from lithify.tables.paimon.deletion_vectors.bitmaps import DeletionVector
 from lithify.tables.paimon.deletion_vectors.index_files import located, write_vectors
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.schema.schema import Schema
+from lithify.tables.results import TaskResult
 from support.copying import copying_from
 from support.data_files import Rows, input_file, local_storage, read, target
 from support.manifests import schema

@@ -23,7 +23,6 @@ from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.tables.files.parquet.copying.footers import METADATA, ROW_GROUPS, STATISTICS
 from lithify.tables.files.parquet.structs import Struct, binary, struct, structs
-from lithify.tables.format import TaskResult
 from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
 from lithify.tables.paimon.deletion_vectors.bitmaps import DeletionVector
 from lithify.tables.paimon.deletion_vectors.index_files import located, write_vectors
@@ -33,6 +32,7 @@ from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
 from lithify.tables.paimon.primary_key.previous_records import KINDS, TopLevelRecords
 from lithify.tables.paimon.schema.schema import Schema, merge_spec
+from lithify.tables.results import TaskResult
 from support.data_files import Rows, input_file, local_storage, read, target, write
 from support.manifests import schema
 from support.parquet_files import by, with_footer

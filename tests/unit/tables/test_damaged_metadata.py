@@ -228,7 +228,6 @@ def look_at(table: Table) -> None:
     opened.check_supported()
     view = opened.view(Selection())
     if view is not None:
-        opened.check_view(view)
         plan_run(BucketPlanner(opened, view, Strategy.FULL, clock))
     CompactedTable(opened).inspect(Selection(), clock)
 

@@ -22,8 +22,10 @@ from lithify.tables.paimon.metadata.entries import (
     Stats,
     record_of_entry,
 )
-from lithify.tables.paimon.metadata.entry_columns import NARROW, chosen, decode_entries, entries_of, live_of
+from lithify.tables.paimon.metadata.entry_columns import NARROW, decode_entries
+from lithify.tables.paimon.metadata.entry_objects import entries_of
 from lithify.tables.paimon.metadata.entry_selection import Matching
+from lithify.tables.paimon.metadata.live_entries import chosen, live_of
 from support.properties import examples
 
 PARTITIONS = [b"\x00\x00\x00\x01" + bytes(8) + bytes([number]) + bytes(7) for number in range(3)]

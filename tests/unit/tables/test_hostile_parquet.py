@@ -44,10 +44,10 @@ from lithify.tables.files.parquet.structs import (
     structs,
 )
 from lithify.tables.files.parquet.thrift import Thrift
-from lithify.tables.format import TaskResult
 from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.metadata.binary_row import decode_row
 from lithify.tables.paimon.schema.schema import Schema
+from lithify.tables.results import TaskResult
 from support.copying import copying_from
 from support.data_files import Rows, local_storage
 from support.joining import joining_from

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.tables.paimon.metadata.entries import ADD, DELETE
-from lithify.tables.paimon.metadata.entry_columns import NARROW, live_of
+from lithify.tables.paimon.metadata.entry_columns import NARROW
+from lithify.tables.paimon.metadata.live_entries import live_of
 from lithify.tables.paimon.metadata.vector_columns import NOTHING_MARKED, with_vectors
 from lithify.tables.paimon.observing.history import removed_bytes
 from lithify.tables.paimon.observing.live_files import Misfit, applied

@@ -21,7 +21,7 @@ from lithify.tables.address import Selection
 from lithify.tables.model import fingerprint_of
 from lithify.tables.observation import Observation
 from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.metadata.entry_columns import entries_of
+from lithify.tables.paimon.metadata.entry_objects import entries_of
 from lithify.tables.paimon.observing import live_files as live
 from lithify.tables.paimon.observing.looking import PaimonWatch
 from lithify.tables.paimon.observing.observation_caches import ObservationCaches

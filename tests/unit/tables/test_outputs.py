@@ -10,7 +10,6 @@ from lithify.clock import SystemClock
 from lithify.errors import UnsupportedTable
 from lithify.planning.work import Strategy
 from lithify.tables.address import Selection
-from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.buckets.postponed import postponed_verdict
 from lithify.tables.paimon.catalog.opening import open_table
@@ -23,6 +22,7 @@ from lithify.tables.paimon.primary_key.moving import MovingOutputs
 from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run
 from lithify.tables.paimon.primary_key.postponed import PostponedUnit
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.results import TaskOutputs, TaskResult
 from support.manifests import file_meta
 from support.small_tables import SmallTable
 

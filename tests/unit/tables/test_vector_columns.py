@@ -9,7 +9,7 @@ import pytest
 from lithify.tables.model import Bucket, BucketId, DataFile
 from lithify.tables.paimon.buckets.statistics import bucket_statistics
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
-from lithify.tables.paimon.metadata.entry_columns import data_files
+from lithify.tables.paimon.metadata.entry_objects import data_files
 from lithify.tables.paimon.metadata.entry_selection import Place
 from lithify.tables.paimon.metadata.vector_columns import (
     NOTHING_MARKED,

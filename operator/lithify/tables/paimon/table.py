@@ -6,7 +6,7 @@ package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -17,15 +17,14 @@ from pypaimon.table.file_store_table import FileStoreTable
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
 from lithify.settings import PARTITIONS
 from lithify.tables.address import Selection
-from lithify.tables.files.names import format_of
 from lithify.tables.io.storage import Storage
-from lithify.tables.model import BucketId, DataFile, OrderKey
+from lithify.tables.model import BucketId, OrderKey
 from lithify.tables.paimon.catalog.identity import home, table_uuid
 from lithify.tables.paimon.commit.conditional_put import check_heeded
 from lithify.tables.paimon.commit.journal import Journal
 from lithify.tables.paimon.commit.journal_files import ExternalRoots
 from lithify.tables.paimon.commit.lineage import Lineage
-from lithify.tables.paimon.deletion_vectors.index_files import DELETION_VECTORS, VectorIndex
+from lithify.tables.paimon.deletion_vectors.index_files import DELETION_VECTORS
 from lithify.tables.paimon.layout.file_locations import POSTPONED, FileLocations
 from lithify.tables.paimon.layout.file_names import INDEX_FOLDER
 from lithify.tables.paimon.metadata.binary_row import order_key
@@ -42,12 +41,6 @@ from lithify.tables.paimon.metadata.snapshots import Snapshots
 from lithify.tables.paimon.metadata.vector_columns import marked_files, with_vectors
 from lithify.tables.paimon.metadata.view import View, by_bucket
 from lithify.tables.paimon.options.table_options import TableOptions
-from lithify.tables.paimon.schema.evolution import (
-    file_problems,
-    format_problems,
-    old_format_problems,
-    type_changes,
-)
 from lithify.tables.paimon.schema.schema import Schema
 
 Found = TypeVar("Found")
@@ -240,72 +233,6 @@ class PaimonTable:
     def newest_schema(self) -> Schema:
         """The newest schema, read again: the table may have changed since it was opened."""
         return self._read_schema(None)
-
-    def check_view(self, view: View) -> None:
-        """Checks that nothing in a view prevents the compaction of all its buckets.
-
-        Raises:
-            UnsupportedTable: something does, or the newest schema has a column that new files cannot hold.
-        """
-        problem = self.index_problem(view.indexes.types)
-        problems = [
-            *([] if problem is None else [problem]),
-            *format_problems(self.schema, self._new_formats()),
-        ]
-        if problems:
-            raise UnsupportedTable(self.name, tuple(problems))
-
-    def check_files(
-        self,
-        bucket: BucketId,
-        files: Sequence[DataFile],
-        unusual: Sequence[ManifestEntry],
-        vectors: Sequence[VectorIndex] = (),
-    ) -> None:
-        """Checks that some files of a bucket can be compacted under the newest schema.
-
-        Args:
-            bucket: the bucket.
-            files: the files.
-            unusual: entries of files that have to be checked individually; see `View.unusual`.
-            vectors: the index files with the bucket's deletion vectors.
-
-        Raises:
-            UnsupportedTable: some cannot, or their directory is unknown.
-            CorruptTable: the schema of some is gone.
-        """
-        self.folder(bucket)
-        stored = sorted({(file.schema_id, format_of(file.name)) for file in files})
-        problems = [
-            *(problem for entry in unusual for problem in file_problems(entry, self.storage.reaches)),
-            *(problem for entry in unusual if (problem := self.locations.external_problem(entry.file))),
-            *(problem for entry in unusual for problem in self._order_problems(entry.file)),
-            *(problem for schema_id, name in stored for problem in self._old_problems(schema_id, name)),
-            *(
-                f"index file {index.name}: it lies in an external path"
-                for index in vectors
-                if index.external_path
-            ),
-        ]
-        if problems:
-            raise UnsupportedTable(self.name, tuple(dict.fromkeys(problems)))
-
-    def _order_problems(self, file: FileMeta) -> Iterator[str]:
-        if self.options.snapshot_ordering and file.source is None:
-            yield f"data file {file.name}: nothing tells which snapshot its rows came with"
-
-    def _old_problems(self, schema_id: int, name: str) -> Iterator[str]:
-        """What prevents files of a schema and a format from being read as rows of the newest schema."""
-        old = self.schema_of(schema_id)
-        yield from old_format_problems(old, self.schema, (name,))
-        yield from type_changes(old, self.schema)
-
-    def _new_formats(self) -> set[str]:
-        """The formats of the files to be written."""
-        written = [self.options.files]
-        if self.options.changelog_files is not None:
-            written.append(self.options.changelog_files)
-        return {of_level.format for each in written for of_level in (each, *each.levels.values())}
 
     def index_problem(self, index_types: frozenset[str]) -> str | None:
         """Why a snapshot with such indexes cannot be compacted.

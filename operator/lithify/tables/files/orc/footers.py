@@ -24,7 +24,6 @@ _KEPT = 128
 _TAIL = 64 << 10
 """Bytes read first from the end of a file; enough for most footers."""
 
-_MAX_POSTSCRIPT = 255
 _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 _CHUNK_HEADER = 3
 

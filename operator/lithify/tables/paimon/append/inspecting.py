@@ -1,18 +1,17 @@
 """Inspects buckets of a table without a primary key from metadata alone: small files, triggers.
 
-Called by `compacting` for `lithify inspect`. Writes nothing.
+Called by `compacting` for `lithify inspect`, and by `clustering.inspecting`. Writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from lithify.planning.bin_packing.plan import PackedUnit, plan_bucket, verdicts
-from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.work import Strategy
-from lithify.tables.inspection import GroupInspection
-from lithify.tables.model import Bucket
+from lithify.planning.bin_packing.plan import plan_bucket, verdicts
+from lithify.planning.work import BucketWork, Rest, Strategy
+from lithify.tables.inspection import GroupInspection, MergeTreeShape
+from lithify.tables.model import Bucket, TriggerVerdict
 from lithify.tables.paimon.append.levels import check_levels
 from lithify.tables.paimon.append.planning import packing_of
 from lithify.tables.paimon.metadata.view import View
@@ -26,22 +25,38 @@ def inspector(table: PaimonTable, view: View, now: datetime) -> Callable[[Bucket
 
     def inspect(bucket: Bucket) -> GroupInspection:
         check_levels(table.name, bucket.files)
-        return _inspection(bucket, options, now)
+        planned = plan_bucket(bucket, options, Strategy.MINOR, now)
+        return inspection_of(bucket, options.small_file_size, verdicts(bucket, options, now), planned)
 
     return inspect
 
 
-def _inspection(bucket: Bucket, options: PackingOptions, now: datetime) -> GroupInspection:
-    planned = plan_bucket(bucket, options, Strategy.MINOR, now)
+def inspection_of(
+    bucket: Bucket,
+    small_file_size: int,
+    triggers: Iterable[TriggerVerdict],
+    planned: BucketWork | Rest,
+    shape: MergeTreeShape | None = None,
+) -> GroupInspection:
+    """What is told of a bucket.
+
+    Args:
+        bucket: the bucket with all of its files.
+        small_file_size: bytes below which a file counts as small.
+        triggers: the verdict of each trigger.
+        planned: the work of a minor compaction, or why there is none.
+        shape: its levels; None if its files have none.
+    """
     return GroupInspection(
         group=bucket.id.path,
         files=len(bucket.files),
         bytes=bucket.size,
         rows=sum(file.rows for file in bucket.files),
-        small_files=sum(file.size < options.small_file_size for file in bucket.files),
+        small_files=sum(file.size < small_file_size for file in bucket.files),
         delete_ratio=_delete_ratio(bucket),
-        triggers=tuple(verdicts(bucket, options, now)),
-        due=planned.trigger if isinstance(planned, PackedUnit) else None,
+        triggers=tuple(triggers),
+        due=planned.trigger if isinstance(planned, BucketWork) else None,
+        merge_tree=shape,
     )
 
 

@@ -17,7 +17,6 @@ from lithify.rewriting.rolling import RollingWriter
 from lithify.tables.files.model import InputFile
 from lithify.tables.files.parquet.copying.source import RowGroupSource
 from lithify.tables.files.parquet.small_files import JoinedGroup
-from lithify.tables.format import TaskOutputs
 from lithify.tables.paimon.append.file_parts import FilePart, RowGroups
 from lithify.tables.paimon.append.joined_files import FileJoiner
 from lithify.tables.paimon.append.new_files import NumberedFiles
@@ -27,6 +26,7 @@ from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
 from lithify.tables.paimon.data_files.new_files import NewFiles, rolling_of
 from lithify.tables.paimon.data_files.reader import FileRun, Reading
 from lithify.tables.paimon.data_files.writer import OpenDataFile
+from lithify.tables.results import TaskOutputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

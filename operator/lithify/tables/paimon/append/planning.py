@@ -18,7 +18,7 @@ from lithify.planning.bin_packing.policy import PackingOptions
 from lithify.planning.bin_packing.runs import chunks
 from lithify.planning.files import in_order
 from lithify.planning.work import NO_TRIGGER, Rest, Strategy
-from lithify.tables.files.model import InputFile, VectorLocation
+from lithify.tables.files.model import VectorLocation
 from lithify.tables.format import Sizing
 from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.append.levels import check_levels
@@ -27,10 +27,9 @@ from lithify.tables.paimon.append.packable import packable, rests
 from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unordered
 from lithify.tables.paimon.buckets.statistics import bucket_statistics
 from lithify.tables.paimon.compaction.plan import BucketPlan
-from lithify.tables.paimon.compaction.planning import BucketPlanner, Portion
-from lithify.tables.paimon.compaction.targets import target_of
+from lithify.tables.paimon.compaction.planning import BucketPlanner
+from lithify.tables.paimon.compaction.task_files import input_of, schemas_of, target_of
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, locations
-from lithify.tables.paimon.metadata.entries import ManifestEntry
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.table import PaimonTable
 
@@ -53,7 +52,7 @@ def packing_of(table: PaimonTable) -> PackingOptions:
 def plan_run(planner: BucketPlanner) -> PackingPlan:
     """Plans the buckets of a planner."""
     table, view, strategy = planner.table, planner.view, planner.strategy
-    options, portion = packing_of(table), Portion(view)
+    options = packing_of(table)
 
     def plan(bucket: BucketId) -> PackedUnit | Rest:
         files = view.bucket(bucket, lambda files: packable(files, options, strategy))
@@ -61,13 +60,12 @@ def plan_run(planner: BucketPlanner) -> PackingPlan:
 
     def check(unit: PackedUnit) -> None:
         check_levels(table.name, unit.inputs)
-        unusual, vectors = view.unusual(unit.bucket, unit.inputs), view.vectors(unit.bucket)
-        table.check_files(unit.bucket, unit.inputs, unusual, vectors)
-        _check_vectors(vectors)
+        planner.check_files(unit.bucket, unit.inputs)
+        _check_vectors(view.vectors(unit.bucket))
 
-    planned = planner.plan(planner.buckets, plan, _resting(view, options, strategy), portion)
+    planned = planner.plan(planner.buckets, plan, _resting(view, options, strategy))
     planner.check(planned, check)
-    return planner.result(planned, portion)
+    return planner.result(planned)
 
 
 def _resting(view: View, options: PackingOptions, strategy: Strategy) -> dict[BucketId, str]:
@@ -138,23 +136,12 @@ def _task(
 ) -> PackTask:
     entries = view.entries(unit.bucket, files)
     return PackTask(
-        files=tuple(_input_file(table, entry, vectors.get(entry.file.name)) for entry in entries),
+        files=tuple(
+            input_of(table, entry, vector=vectors.get(entry.file.name), is_copyable=True) for entry in entries
+        ),
         numbers=numbers,
-        schemas={file.schema_id: table.schema_of(file.schema_id) for file in files},
+        schemas=schemas_of(table, files),
         target=target_of(table, unit.bucket, table.options.files),
         storage=table.storage,
         budget=sizing.budget,
-    )
-
-
-def _input_file(table: PaimonTable, entry: ManifestEntry, vector: VectorLocation | None) -> InputFile:
-    file = entry.file
-    return InputFile(
-        table.path(entry),
-        file.size,
-        file.rows,
-        file.schema_id,
-        run=0,
-        vector=vector,
-        is_copyable=True,
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lithify.planning.bin_packing.plan import PackedUnit
-from lithify.tables.format import GroupReport, TaskOutputs, TaskResult
 from lithify.tables.paimon.append.outputs import PackingOutputs
 from lithify.tables.paimon.append.pack_task import PackTask
 from lithify.tables.paimon.compaction.outputs import Outputs
 from lithify.tables.paimon.compaction.reporting import bucket_report
 from lithify.tables.paimon.compaction.step import CompactionStep
+from lithify.tables.results import GroupReport, TaskOutputs, TaskResult
 
 
 class PackingStep(CompactionStep[PackedUnit, PackTask]):

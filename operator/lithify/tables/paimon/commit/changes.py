@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.tables.format import TaskOutputs
 from lithify.tables.model import BucketId, OrderKey
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.tables.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange
 from lithify.tables.paimon.deletion_vectors.sharing import SharedVectorChange
 from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
+from lithify.tables.results import TaskOutputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,15 +34,15 @@ from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
 from lithify.tables.paimon.metadata.json_texts import parse_object
 from lithify.tables.paimon.metadata.live_buckets import LiveBuckets
 from lithify.tables.paimon.metadata.manifest_merging import ManifestMerger, MergedManifests
-from lithify.tables.paimon.metadata.snapshots import (
+from lithify.tables.paimon.metadata.snapshot_properties import (
     BASE_PROPERTY,
     FULL_PROPERTY,
     RUN_PROPERTY,
     TO_COME_PROPERTY,
-    Written,
     base_mark,
     is_same,
 )
+from lithify.tables.paimon.metadata.snapshots import Written
 from lithify.tables.paimon.schema.evolution import schema_conflict
 from lithify.tables.paimon.table import PaimonTable
 

@@ -17,7 +17,7 @@ from lithify.errors import CorruptTable, LithifyError, MissingFile, StorageError
 from lithify.tables.paimon.commit.journal import ATTEMPT_PROPERTY, CommittedJournal
 from lithify.tables.paimon.commit.journal_files import Attempt
 from lithify.tables.paimon.commit.sweeping import LINGERING, data_files, knows_all_places, left_alone, sweep
-from lithify.tables.paimon.metadata.snapshots import own_properties
+from lithify.tables.paimon.metadata.snapshot_properties import own_properties
 from lithify.tables.paimon.table import PaimonTable
 
 

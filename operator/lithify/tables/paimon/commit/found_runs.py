@@ -18,7 +18,7 @@ from lithify.tables.observation import RunFound
 from lithify.tables.paimon.commit.journal import SAFE_AGE
 from lithify.tables.paimon.metadata.entries import ADD
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
-from lithify.tables.paimon.metadata.snapshots import RUN_PROPERTY, is_last_step, own_properties
+from lithify.tables.paimon.metadata.snapshot_properties import RUN_PROPERTY, is_last_step, own_properties
 from lithify.tables.paimon.table import PaimonTable
 
 _READERS = 8

@@ -20,9 +20,9 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from lithify.errors import AttemptFenced, CorruptTable
-from lithify.tables.format import check_run_id
 from lithify.tables.io.local_files import TEMPORARY
 from lithify.tables.io.storage import Storage
+from lithify.tables.model import check_run_id
 from lithify.tables.paimon.commit.journal_files import (
     Attempt,
     ExternalRoots,

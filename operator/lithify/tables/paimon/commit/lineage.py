@@ -24,13 +24,8 @@ from pypaimon.snapshot.snapshot import Snapshot
 from lithify.errors import MissingFile
 from lithify.tables.paimon.metadata.entries import ADD
 from lithify.tables.paimon.metadata.manifests import Manifests
-from lithify.tables.paimon.metadata.snapshots import (
-    BASE_PROPERTY,
-    Snapshots,
-    Written,
-    base_mark,
-    own_properties,
-)
+from lithify.tables.paimon.metadata.snapshot_properties import BASE_PROPERTY, base_mark, own_properties
+from lithify.tables.paimon.metadata.snapshots import Snapshots, Written
 
 
 @dataclass(frozen=True, slots=True)

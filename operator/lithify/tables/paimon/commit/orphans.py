@@ -35,7 +35,8 @@ from lithify.tables.paimon.commit.journal_files import Attempt
 from lithify.tables.paimon.commit.references import is_held_elsewhere
 from lithify.tables.paimon.commit.sweeping import LINGERING, buckets_of, knows_all_places, left_alone, sweep
 from lithify.tables.paimon.layout.file_names import is_temporary
-from lithify.tables.paimon.metadata.snapshots import Written, own_properties
+from lithify.tables.paimon.metadata.snapshot_properties import own_properties
+from lithify.tables.paimon.metadata.snapshots import Written
 from lithify.tables.paimon.table import PaimonTable
 
 _MOST_TOLD = 100

@@ -14,7 +14,8 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from lithify.clock import Clock
 from lithify.errors import CommitUnknown, LithifyError, StorageError
 from lithify.tables.paimon.commit.lineage import Lineage
-from lithify.tables.paimon.metadata.snapshots import Snapshots, Written, is_same
+from lithify.tables.paimon.metadata.snapshot_properties import is_same
+from lithify.tables.paimon.metadata.snapshots import Snapshots, Written
 from lithify.tables.paimon.options.snapshot_options import CommitOptions
 
 

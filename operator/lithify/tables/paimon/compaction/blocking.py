@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lithify.errors import MissingFile
-from lithify.tables.format import Block
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.buckets.blocked import BUCKET_ERRORS, BucketError, blocked_bucket
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.results import Block
 
 
 class Blocks:

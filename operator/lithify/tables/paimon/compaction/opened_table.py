@@ -12,7 +12,7 @@ from typing import Generic
 
 from lithify.clock import Clock
 from lithify.tables.address import Selection
-from lithify.tables.format import CommittedRun, Recovered, Sizing
+from lithify.tables.format import Sizing
 from lithify.tables.inspection import GroupInspection, TableInspection
 from lithify.tables.model import BlockedBucket, Bucket, BucketId
 from lithify.tables.observation import RunFound
@@ -24,10 +24,11 @@ from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.compaction.step import CompactionStep
 from lithify.tables.paimon.compaction.task import AnyTask
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
-from lithify.tables.paimon.metadata.snapshots import is_last_step
+from lithify.tables.paimon.metadata.snapshot_properties import is_last_step
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.schema.evolution import schema_conflict
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.results import CommittedRun, Recovered
 
 
 @dataclass(frozen=True, slots=True)

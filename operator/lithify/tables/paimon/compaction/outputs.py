@@ -13,7 +13,6 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from lithify.errors import UnsupportedTable
-from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.admitting import Change
 from lithify.tables.paimon.commit.changes import BucketChange
@@ -25,6 +24,7 @@ from lithify.tables.paimon.deletion_vectors.maintaining import NO_VECTORS, Vecto
 from lithify.tables.paimon.deletion_vectors.sharing import SharedVectorChange
 from lithify.tables.paimon.layout.file_names import index_file_name
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.results import TaskOutputs, TaskResult
 
 if TYPE_CHECKING:
     from pyroaring import BitMap

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from lithify.planning.work import Rest, Strategy
-from lithify.tables.format import Block
 from lithify.tables.model import BucketId, DataFile, SnapshotId
 from lithify.tables.paimon.metadata.view import View
+from lithify.tables.results import Block
 
 
 class BucketUnit(Protocol):

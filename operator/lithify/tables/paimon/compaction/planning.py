@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 
 from lithify.clock import Clock
 from lithify.planning.work import Rest, Strategy
-from lithify.tables.model import BucketId
+from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.compaction.blocking import Blocks
+from lithify.tables.paimon.compaction.checks import check_files, check_view
 from lithify.tables.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit, units_of
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.table import PaimonTable
@@ -26,7 +27,7 @@ NOTHING_HELD: Mapping[str, str] = MappingProxyType({})
 """Buckets to leave alone: none."""
 
 
-class Portion:
+class _Portion:
     """The buckets with work that one plan takes; at least one.
 
     Args:
@@ -94,12 +95,13 @@ class BucketPlanner:
         clock: Clock,
         held: Mapping[str, str] = NOTHING_HELD,
     ) -> None:
-        table.check_view(view)
+        check_view(table, view)
         self.table = table
         self.view = view
         self.strategy = strategy
         self.now = clock.now()
         self._blocks = Blocks(table, view)
+        self._portion = _Portion(view)
         known = {bucket: held[bucket.path] for bucket in view.bucket_ids if bucket.path in held}
         self.held = tuple(bucket for bucket, files in known.items() if files == view.fingerprint(bucket))
 
@@ -121,29 +123,43 @@ class BucketPlanner:
         self,
         buckets: Iterable[BucketId],
         plan: Callable[[BucketId], AnyUnit | Rest],
-        resting: Mapping[BucketId, str] = NO_BUCKETS,
-        portion: Portion | None = None,
+        resting: Mapping[BucketId, str],
+        *,
+        takes_all: bool = False,
     ) -> dict[BucketId, AnyUnit | Rest]:
-        """The work of each bucket, or why it has none; blocked buckets are missing.
+        """The work of each bucket, or why it has none.
+
+        Blocked buckets are missing, and those with work of which this plan would have too many files: another
+        plan takes them.
 
         Args:
             buckets: the buckets.
             plan: plans one bucket.
             resting: why buckets certainly have no work; they are not planned.
-            portion: decides which buckets with work are left to another plan; None to take all.
+            takes_all: whether no bucket is left to another plan.
         """
         planned: dict[BucketId, AnyUnit | Rest] = {}
         for bucket in buckets:
             if bucket in resting:
                 planned[bucket] = Rest(bucket, resting[bucket])
                 continue
-            if portion is not None and portion.leaves(bucket):
+            if not takes_all and self._portion.leaves(bucket):
                 continue
             with self.isolate(bucket):
                 work = plan(bucket)
-                if portion is None or portion.takes(work):
+                if takes_all or self._portion.takes(work):
                     planned[bucket] = work
         return planned
+
+    def plan_again(
+        self, buckets: Iterable[BucketId], plan: Callable[[BucketId], AnyUnit | Rest]
+    ) -> dict[BucketId, AnyUnit | Rest]:
+        """The work of buckets that this plan takes already, or why they have none; see `plan`."""
+        return self.plan(buckets, plan, NO_BUCKETS, takes_all=True)
+
+    def check_files(self, bucket: BucketId, files: Sequence[DataFile]) -> None:
+        """Checks that some files of a bucket can be compacted; see `checks.check_files`."""
+        check_files(self.table, self.view, bucket, files)
 
     def check(self, planned: Mapping[BucketId, AnyUnit | Rest], check: Callable[[AnyUnit], None]) -> None:
         """Checks the files of each unit; a bucket whose check raises is blocked."""
@@ -151,14 +167,11 @@ class BucketPlanner:
             with self.isolate(unit.bucket):
                 check(unit)
 
-    def result(
-        self, planned: Mapping[BucketId, AnyUnit | Rest], portion: Portion | None = None
-    ) -> BucketPlan[AnyUnit]:
+    def result(self, planned: Mapping[BucketId, AnyUnit | Rest]) -> BucketPlan[AnyUnit]:
         """The plan, without the buckets that have turned out to be blocked.
 
         Args:
             planned: the work of each bucket, or why it has none.
-            portion: the buckets that are left to another plan; None if there are none.
         """
         left = [each for bucket, each in planned.items() if not self.is_blocked(bucket)]
         blocked, conflicts = self._blocks.sorted_out()
@@ -170,5 +183,5 @@ class BucketPlanner:
             held=self.held,
             conflicts=conflicts,
             strategy=self.strategy,
-            rest=None if portion is None else portion.rest,
+            rest=self._portion.rest,
         )

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from lithify.planning.universal.levels import Levels
-from lithify.tables.format import GroupReport, Totals
 from lithify.tables.model import DataFile
 from lithify.tables.paimon.compaction.plan import BucketUnit
 from lithify.tables.paimon.metadata.entries import FileMeta
+from lithify.tables.results import GroupReport, Totals
 
 
 def bucket_report(

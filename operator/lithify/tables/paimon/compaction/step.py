@@ -15,7 +15,6 @@ from lithify.clock import Clock
 from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import reach
 from lithify.planning.work import Strategy
-from lithify.tables.format import Block, GroupReport, StepOutcome, TaskOutputs, TaskResult
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer, new_paths
 from lithify.tables.paimon.commit.heartbeat import Heartbeat
@@ -27,6 +26,7 @@ from lithify.tables.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUni
 from lithify.tables.paimon.compaction.task import AnyTask, numbered
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id
 from lithify.tables.paimon.table import PaimonTable
+from lithify.tables.results import Block, GroupReport, StepOutcome, TaskOutputs, TaskResult
 
 
 def begin_attempt(

@@ -14,7 +14,6 @@ from typing import TypeVar
 from lithify.clock import Clock
 from lithify.rewriting.budget import Budget
 from lithify.tables.files.model import InputFile
-from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.commit.journal import writer_id
 from lithify.tables.paimon.compaction.task_running import carry_out
@@ -22,6 +21,7 @@ from lithify.tables.paimon.data_files.new_files import NewFiles
 from lithify.tables.paimon.data_files.reader import Reading
 from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.schema.schema import Schema
+from lithify.tables.results import TaskOutputs, TaskResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

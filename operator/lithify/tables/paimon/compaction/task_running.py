@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from lithify.errors import CorruptTable, NotAllowed, OutOfMemory, StorageError, UnsupportedTable
 from lithify.faults import reach
-from lithify.tables.format import TaskFailure, TaskOutputs, TaskResult
 from lithify.tables.paimon.data_files.new_files import NewFiles
+from lithify.tables.results import TaskFailure, TaskOutputs, TaskResult
 
 
 def carry_out(

@@ -11,47 +11,22 @@ of a whole table fit into memory, however many columns the table has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
 from string import ascii_letters
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
-from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.tables.model import DataFile, OrderKey
 from lithify.tables.paimon.layout.file_names import FORBIDDEN, MOST_BYTES, shown
 from lithify.tables.paimon.metadata.avro_columns import Unsure, rows_as_columns
-from lithify.tables.paimon.metadata.column_groups import (
-    PLACE,
-    ColumnGroups,
-    flagged,
-    flags,
-    integers,
-    is_among,
-    listed,
-    taken,
-    whole,
-    with_columns,
-)
-from lithify.tables.paimon.metadata.entries import (
-    ADD,
-    ENTRY_VERSION,
-    UNREAD,
-    FileMeta,
-    ManifestEntry,
-    Stats,
-    check_kind,
-)
-from lithify.tables.paimon.metadata.entry_selection import EntrySelection
+from lithify.tables.paimon.metadata.column_groups import whole
+from lithify.tables.paimon.metadata.entries import ENTRY_VERSION, check_kind
 from lithify.tables.paimon.metadata.metadata_files import Unpacked, check_version, unpack
 from lithify.tables.paimon.metadata.snapshot_files import LATEST_MILLIS
-from lithify.tables.paimon.metadata.vector_columns import VECTOR_COLUMNS, has_vectors
 
 _AT_A_TIME = 2 << 20
 """Bytes of uncompressed entries that are decoded at a time: decoded entries take many times as much memory.
@@ -77,7 +52,7 @@ _OF_ENTRY: Columns = {
     "bucket": ("_BUCKET", pa.int32()),
     "total_buckets": ("_TOTAL_BUCKETS", pa.int32()),
 }
-_OF_FILE: Columns = {
+OF_FILE: Columns = {
     "name": ("_FILE_NAME", pa.string()),
     "size": ("_FILE_SIZE", pa.int64()),
     "rows": ("_ROW_COUNT", pa.int64()),
@@ -117,16 +92,10 @@ _NULLABLE = frozenset(
 
 EARLIEST = pa.field("earliest", pa.int64())
 """The earliest time of a file's rows (`earliest_times`); null for tables without record-level expiry."""
-NARROW = pa.schema([*((name, kind) for name, (_, kind) in {**_OF_ENTRY, **_OF_FILE}.items()), EARLIEST])
+NARROW = pa.schema([*((name, kind) for name, (_, kind) in {**_OF_ENTRY, **OF_FILE}.items()), EARLIEST])
 """The columns of a frame without statistics."""
 _STATISTICS: Columns = {**_OF_FILE_STATISTICS, **_OF_KEY_STATS, **_OF_VALUE_STATS}
 _WITH_STATISTICS = pa.schema([*NARROW, *((name, kind) for name, (_, kind) in _STATISTICS.items())])
-_NOT_OF_ENTRIES = ("handle", "has_vector", *VECTOR_COLUMNS.names)
-PLANNED = tuple(name for name in DataFile.__slots__ if name not in _NOT_OF_ENTRIES)
-"""The frame columns that planning needs, in the order of `DataFile`'s fields.
-
-`VECTOR_COLUMNS` are optional.
-"""
 
 
 def _stored(*columns: Columns, **records: pa.DataType) -> pa.StructType:
@@ -139,16 +108,16 @@ def _stored_entry(*of_file: Columns, **records: pa.DataType) -> pa.StructType:
     return _stored({"version": ("_VERSION", pa.int32()), **_OF_ENTRY}, _FILE=_stored(*of_file, **records))
 
 
-_STORED = _stored_entry(_OF_FILE)
+_STORED = _stored_entry(OF_FILE)
 _STORED_WITH_STATISTICS = _stored_entry(
-    _OF_FILE,
+    OF_FILE,
     _OF_FILE_STATISTICS,
     _KEY_STATS=_stored(_OF_KEY_STATS),
     _VALUE_STATS=_stored(_OF_VALUE_STATS),
 )
 _OF_LOWEST: Columns = {"value_min": _OF_VALUE_STATS["value_min"]}
 _OF_STORED: Columns = {"value_stats_columns": _OF_FILE_STATISTICS["value_stats_columns"]}
-_STORED_WITH_LOWEST = _stored_entry(_OF_FILE, _OF_STORED, _VALUE_STATS=_stored(_OF_LOWEST))
+_STORED_WITH_LOWEST = _stored_entry(OF_FILE, _OF_STORED, _VALUE_STATS=_stored(_OF_LOWEST))
 """The fields of a manifest's entries that are decoded."""
 
 Earliest = Callable[[pa.Table], pa.Array]
@@ -166,8 +135,6 @@ _RANGES = {
 """Valid ranges of a file's numbers. Times are local wall-clock times, in milliseconds since the epoch."""
 _TEXT_BYTES = {"partition": 1 << 16, "min_key": 1 << 20, "max_key": 1 << 20, "name": 1 << 10}
 """Maximum length of a file's texts; stores limit the names of objects to 1 KiB."""
-
-_IDENTITY = ("partition", "bucket", "level", "name", "extra_files", "embedded_index", "external_path")
 
 
 def decode_entries(content: bytes, *, statistics: bool = False, earliest: Earliest | None = None) -> pa.Table:
@@ -198,115 +165,6 @@ def empty(*, statistics: bool = False) -> pa.Table:
     return (_WITH_STATISTICS if statistics else NARROW).empty_table()
 
 
-def entries_of(frame: pa.Table) -> list[ManifestEntry]:
-    """The rows of a frame as manifest entries; those of a narrow frame have `UNREAD` statistics."""
-    has_statistics = "key_min" in frame.column_names
-    parts = (frame.slice(start, _OBJECTS) for start in range(0, len(frame), _OBJECTS))
-    return [_entry(row, has_statistics=has_statistics) for part in parts for row in part.to_pylist()]
-
-
-def data_files(
-    frame: pa.Table,
-    keys: Callable[[pa.Array], Sequence[OrderKey]],
-    handles: Sequence[int] | None = None,
-) -> tuple[DataFile, ...]:
-    """The files of a frame in the form that planning needs.
-
-    Args:
-        frame: live files.
-        keys: converts key bounds to order keys.
-        handles: handles of the files; by default their row numbers in the frame.
-
-    Raises:
-        CorruptTable: a key bound is null or cannot be read; the path is the file's name.
-        UnsupportedTable: a key bound has no order; the table is the file's name.
-    """
-    try:
-        columns = [keys(whole(frame[name])) if name in _BOUNDS else listed(frame[name]) for name in PLANNED]
-    except (CorruptTable, UnsupportedTable) as error:
-        raise _with_file(error, frame, keys) from error
-    files = tuple(map(DataFile, *columns, range(len(frame)) if handles is None else handles))
-    return _with_vectors(files, frame)
-
-
-def _with_vectors(files: tuple[DataFile, ...], frame: pa.Table) -> tuple[DataFile, ...]:
-    if not has_vectors(frame):
-        return files
-    names, deleted = (listed(frame[name]) for name in VECTOR_COLUMNS.names)
-    return tuple(
-        file if name is None else replace(file, has_vector=True, vector_file=name, deleted_rows=rows)
-        for file, name, rows in zip(files, names, deleted, strict=True)
-    )
-
-
-def _with_file(
-    error: CorruptTable | UnsupportedTable,
-    frame: pa.Table,
-    keys: Callable[[pa.Array], Sequence[OrderKey]],
-) -> CorruptTable | UnsupportedTable:
-    """The error of the first file whose bounds have no order keys, with the file's name."""
-    for row in range(len(frame)):
-        file = frame.slice(row, 1)
-        try:
-            for name in _BOUNDS:
-                keys(whole(file[name]))
-        except CorruptTable as found:
-            return CorruptTable(file["name"][0].as_py(), found.problem)
-        except UnsupportedTable as found:
-            return UnsupportedTable(file["name"][0].as_py(), found.reasons)
-    return error
-
-
-_BOUNDS = ("min_key", "max_key")
-
-
-def chosen(frame: pa.Table, selection: EntrySelection) -> pa.Table:
-    """The rows of a frame that are selected, in their order."""
-    if selection.names is not None:
-        frame = frame.filter(pc.is_in(frame["name"], value_set=selection.names))
-    groups = ColumnGroups(frame, PLACE)
-    places = taken(frame.select(PLACE), groups.firsts)
-    wanted = [selection.holds(*place) for place in zip(*map(listed, places.columns), strict=True)]
-    return frame if all(wanted) else flagged(frame, np.array(wanted)[groups.numbers])
-
-
-def live_of(frames: Iterable[pa.Table]) -> pa.Table:
-    """The files that the manifests of one snapshot add and do not remove, in the order of their entries.
-
-    Args:
-        frames: the entries of the manifests, at least one frame.
-    """
-    added, removed = [], []
-    for frame in frames:
-        is_added = integers(frame["kind"]) == ADD
-        added.append(flagged(frame, is_added))
-        removed.append(flagged(frame.select(_IDENTITY), ~is_added))
-    return without(pa.concat_tables(added), pa.concat_tables(removed))
-
-
-def without(files: pa.Table, removed: pa.Table) -> pa.Table:
-    """The rows of `files` without those that have the same identity as a row of `removed`, in their order.
-
-    Identity is that of `ManifestEntry.identity`.
-    """
-    if not len(removed):
-        return files
-    rows = np.flatnonzero(flags(pc.is_in(files["name"], value_set=whole(removed["name"]))))
-    alike = _comparable(taken(files.select(_IDENTITY), rows))
-    is_gone = is_among(alike, _comparable(removed.select(_IDENTITY)), _COMPARED)
-    stays = np.ones(len(files), dtype=bool)
-    stays[rows[is_gone]] = False
-    return flagged(files, stays)
-
-
-_COMPARED = [*(name for name in _IDENTITY if name != "extra_files"), "extra_names"]
-
-
-def _comparable(files: pa.Table) -> pa.Table:
-    """Joins the names of extra files into one text, because lists cannot be compared."""
-    return with_columns(files, extra_names=pc.binary_join(whole(files["extra_files"]), "\0"))
-
-
 def _wanted(*, statistics: bool, earliest: Earliest | None) -> pa.StructType:
     """The fields of an entry to decode."""
     if statistics:
@@ -334,7 +192,7 @@ def _flat(rows: pa.StructArray, *, statistics: bool, earliest: Earliest | None) 
     for kind in pc.unique(entry["_KIND"]).to_pylist():
         check_kind(kind)
     file = _fields(entry["_FILE"])
-    columns = [*_columns(entry, _OF_ENTRY), *_columns(file, _OF_FILE)]
+    columns = [*_columns(entry, _OF_ENTRY), *_columns(file, OF_FILE)]
     columns.append(_earliest(file, None if statistics else earliest))
     if statistics:
         columns += [
@@ -408,27 +266,3 @@ def _columns(source: Mapping[str, pa.Array], wanted: Columns) -> Iterator[pa.Arr
         if name not in _NULLABLE and column.null_count:
             raise ValueError(f"{field} is missing")
         yield column
-
-
-def _entry(row: Mapping[str, Any], *, has_statistics: bool) -> ManifestEntry:
-    fields = {name: row[name] for name in _PLAIN_FIELDS}
-    fields |= {name: _tuple(row.get(name)) for name in _LIST_FIELDS}
-    key_stats = value_stats = UNREAD
-    if has_statistics:
-        key_stats = Stats(row["key_min"], row["key_max"], _tuple(row["key_nulls"]))
-        value_stats = Stats(row["value_min"], row["value_max"], _tuple(row["value_nulls"]))
-    return ManifestEntry(
-        kind=row["kind"],
-        partition=row["partition"],
-        bucket=row["bucket"],
-        total_buckets=row["total_buckets"],
-        file=FileMeta(**fields, key_stats=key_stats, value_stats=value_stats),
-    )
-
-
-_LIST_FIELDS = ("extra_files", "value_stats_columns", "write_columns", "write_columns_sequences")
-_PLAIN_FIELDS = tuple(name for name in _OF_FILE if name not in _LIST_FIELDS)
-
-
-def _tuple(values: list[Any] | None) -> tuple[Any, ...] | None:
-    return None if values is None else tuple(values)

@@ -26,14 +26,8 @@ from lithify.tables.io.storage import Storage, reporting
 from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.tables.paimon.layout.file_names import is_manifest_of
 from lithify.tables.paimon.metadata.entries import ManifestEntry, check_record, record_of_entry
-from lithify.tables.paimon.metadata.entry_columns import (
-    Earliest,
-    chosen,
-    decode_entries,
-    empty,
-    entries_of,
-    live_of,
-)
+from lithify.tables.paimon.metadata.entry_columns import Earliest, decode_entries, empty
+from lithify.tables.paimon.metadata.entry_objects import entries_of
 from lithify.tables.paimon.metadata.entry_selection import EVERYTHING, ChosenBuckets, EntrySelection, Place
 from lithify.tables.paimon.metadata.index_manifests import (
     NO_INDEXES,
@@ -42,6 +36,7 @@ from lithify.tables.paimon.metadata.index_manifests import (
     index_names,
     replaced,
 )
+from lithify.tables.paimon.metadata.live_entries import chosen, live_of
 from lithify.tables.paimon.metadata.manifest_lists import read_list
 from lithify.tables.paimon.metadata.manifest_writer import ManifestWriter
 from lithify.tables.paimon.metadata.metadata_files import field_names, unpack

@@ -18,13 +18,11 @@ import pyarrow as pa
 
 from lithify.rewriting.order import EPOCH_DAY, parts_of_column
 from lithify.tables.files.types import ColumnType
+from lithify.tables.paimon.metadata.murmur_hash import SEED, Words, finished, mixed
 
-Words: TypeAlias = npt.NDArray[np.uint32]
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 _Octets: TypeAlias = npt.NDArray[np.uint8]
 
-_SEED = 42
-_C1, _C2 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593)
 _SLOT_BYTES = 8
 _WORD_BYTES = 4
 _INLINE_BYTES = 7
@@ -96,22 +94,22 @@ def row_hashes(columns: Sequence[pa.Array], types: Sequence[ColumnType]) -> npt.
     fields = [_field(*pair) for pair in zip(columns, types, strict=True)]
     head = _null_bytes(len(fields))
     rows = len(columns[0])
-    hashes = np.full(rows, _SEED, np.uint32)
+    hashes = np.full(rows, SEED, np.uint32)
     end = np.full(rows, head + _SLOT_BYTES * len(fields), np.int64)
     for _ in range(head // _WORD_BYTES):
-        hashes = _mixed(hashes, np.zeros(rows, np.uint32))
+        hashes = mixed(hashes, np.zeros(rows, np.uint32))
     for field in fields:
         size = field.tail_bytes
         low, high = field.slot
-        hashes = _mixed(hashes, low)
-        hashes = _mixed(hashes, np.where(size > 0, end, high).astype(np.uint32))
+        hashes = mixed(hashes, low)
+        hashes = mixed(hashes, np.where(size > 0, end, high).astype(np.uint32))
         end = end + size
     for field in fields:
         for word in field.tail:
-            hashes = _mixed(hashes, word)
+            hashes = mixed(hashes, word)
         if field.texts is not None:
             _mix_texts(hashes, field.texts, field.tail_bytes // _WORD_BYTES)
-    return _finished(hashes, end.astype(np.uint32)).view(np.int32)
+    return finished(hashes, end.astype(np.uint32)).view(np.int32)
 
 
 def _mix_texts(hashes: Words, texts: _Texts, counts: _Numbers) -> None:
@@ -121,23 +119,7 @@ def _mix_texts(hashes: Words, texts: _Texts, counts: _Numbers) -> None:
     for number in range(int(sizes[0]) if len(sizes) else 0):
         order = order[: np.searchsorted(-sizes, -number, side="left")]
         sizes = sizes[: len(order)]
-        hashes[order] = _mixed(hashes[order], texts.some(order).word(number))
-
-
-def _mixed(hashes: Words, words: Words) -> Words:
-    words = _rotated(words * _C1, 15) * _C2
-    return _rotated(hashes ^ words, 13) * np.uint32(5) + np.uint32(0xE6546B64)
-
-
-def _rotated(words: Words, bits: int) -> Words:
-    return (words << np.uint32(bits)) | (words >> np.uint32(32 - bits))
-
-
-def _finished(hashes: Words, lengths: Words) -> Words:
-    hashes = hashes ^ lengths
-    hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EBCA6B)
-    hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-    return hashes ^ (hashes >> np.uint32(16))
+        hashes[order] = mixed(hashes[order], texts.some(order).word(number))
 
 
 def _null_bytes(fields: int) -> int:

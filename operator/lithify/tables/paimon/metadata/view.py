@@ -33,7 +33,7 @@ from lithify.tables.paimon.metadata.column_groups import (
     with_columns,
 )
 from lithify.tables.paimon.metadata.entries import ManifestEntry
-from lithify.tables.paimon.metadata.entry_columns import data_files, entries_of
+from lithify.tables.paimon.metadata.entry_objects import data_files, entries_of
 from lithify.tables.paimon.metadata.index_manifests import Indexes
 from lithify.tables.paimon.metadata.partition_layouts import PartitionLayout
 from lithify.tables.paimon.metadata.snapshot_ids import snapshot_id

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.tables.paimon.commit.found_runs import backwards
-from lithify.tables.paimon.metadata.snapshots import full_base
+from lithify.tables.paimon.metadata.snapshot_properties import full_base
 from lithify.tables.paimon.table import PaimonTable
 
 _APPEND = "APPEND"

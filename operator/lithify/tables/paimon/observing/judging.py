@@ -44,7 +44,7 @@ from lithify.tables.paimon.metadata.column_groups import (
     whole,
     with_columns,
 )
-from lithify.tables.paimon.metadata.entry_columns import data_files
+from lithify.tables.paimon.metadata.entry_objects import data_files
 from lithify.tables.paimon.observing.expiring import by_the_hour, expiry_columns
 
 _DAY = 24

@@ -19,7 +19,7 @@ from lithify.planning.work import BucketWork, Rest, Strategy
 from lithify.tables.model import Bucket, BucketId
 from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests, taken_at_once
 from lithify.tables.paimon.metadata.column_groups import Flags, taken
-from lithify.tables.paimon.metadata.entry_columns import data_files
+from lithify.tables.paimon.metadata.entry_objects import data_files
 from lithify.tables.paimon.observing.judging import UNCOUNTED, Judgement
 from lithify.tables.paimon.observing.judging_append import AppendJudge
 

@@ -17,7 +17,7 @@ from lithify.tables.model import Bucket, BucketId
 from lithify.tables.paimon.append.levels import check_levels
 from lithify.tables.paimon.append.packable import packable, rests
 from lithify.tables.paimon.metadata.column_groups import Flags, taken
-from lithify.tables.paimon.metadata.entry_columns import data_files
+from lithify.tables.paimon.metadata.entry_objects import data_files
 from lithify.tables.paimon.metadata.vector_columns import has_vectors
 from lithify.tables.paimon.observing.judging import UNCOUNTED, Judgement
 from lithify.tables.paimon.observing.judging_append import AppendJudge

@@ -31,9 +31,9 @@ from lithify.tables.paimon.metadata.column_groups import (
     with_columns,
 )
 from lithify.tables.paimon.metadata.entries import ADD
-from lithify.tables.paimon.metadata.entry_columns import live_of
 from lithify.tables.paimon.metadata.entry_selection import EVERYTHING, Place
 from lithify.tables.paimon.metadata.index_manifests import Indexes
+from lithify.tables.paimon.metadata.live_entries import live_of
 from lithify.tables.paimon.metadata.vector_columns import NOTHING_MARKED, marked_files, with_vectors
 from lithify.tables.paimon.observing.appended import read_appended, update_appended
 from lithify.tables.paimon.observing.history import read_history, removed_bytes, update_history

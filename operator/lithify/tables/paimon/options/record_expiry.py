@@ -1,7 +1,7 @@
 """Record-level expiry: rows that a compaction drops because of a time in one of their columns.
 
 Read by `table_options`, used where files are planned (`metadata.earliest_times`) and rows are read
-(`primary_key.expired_rows`). Pure. Follows Paimon's `RecordLevelExpire`: times have whole seconds, a BIGINT
+(`data_files.expired_rows`). Pure. Follows Paimon's `RecordLevelExpire`: times have whole seconds, a BIGINT
 is in milliseconds if it is at least 10^12, and a row whose time is null never expires.
 """
 

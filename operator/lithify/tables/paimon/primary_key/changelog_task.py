@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lithify.rewriting.rolling import RollingWriter
-from lithify.tables.format import TaskOutputs
 from lithify.tables.paimon.compaction.task import RewriteTask
 from lithify.tables.paimon.data_files.new_files import NewFiles, rolling_of
 from lithify.tables.paimon.data_files.reader import FileRun
+from lithify.tables.results import TaskOutputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

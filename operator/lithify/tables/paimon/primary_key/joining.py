@@ -17,11 +17,11 @@ from lithify.rewriting.functions import Deduplicate
 from lithify.rewriting.rolling import SMALL
 from lithify.rewriting.runs import EVERYTHING
 from lithify.tables.files.model import InputFile
-from lithify.tables.format import TaskOutputs, TaskResult
 from lithify.tables.model import BucketId, OrderKey
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.changelog_task import ChangelogTask
 from lithify.tables.paimon.primary_key.merge_task import MergeTask
+from lithify.tables.results import TaskOutputs, TaskResult
 
 UnitTask = tuple[Unit, MergeTask]
 
@@ -31,20 +31,8 @@ class Join:
     """A task that rewrites files of this attempt, which are obsolete once it is done."""
 
     unit: Unit
-    task: MergeTask
+    task: MergeTask | ChangelogTask
     files: tuple[FileMeta, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ChangelogJoin:
-    """A task that joins changelog files of this attempt, which are obsolete once it is done."""
-
-    unit: Unit
-    task: ChangelogTask
-    files: tuple[FileMeta, ...]
-
-
-AnyJoin = Join | ChangelogJoin
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +63,7 @@ def joins_of(work: Sequence[UnitTask], results: Sequence[TaskResult]) -> list[Jo
 
 def changelog_joins_of(
     work: Sequence[UnitTask], results: Sequence[TaskResult], order: Callable[[bytes], OrderKey], first: int
-) -> list[ChangelogJoin]:
+) -> list[Join]:
     """The joins of changelog files needed after all tasks, numbered from `first`.
 
     Tasks of a bucket have disjoint key ranges, so that their files are in the order of their first keys. Each
@@ -97,7 +85,7 @@ def changelog_joins_of(
     return [_changelog_join(group, number) for number, group in enumerate(groups, first)]
 
 
-def without_joined(results: Sequence[TaskResult], joins: Sequence[AnyJoin]) -> list[TaskResult]:
+def without_joined(results: Sequence[TaskResult], joins: Sequence[Join]) -> list[TaskResult]:
     """The results without the files that were joined."""
     joined = {file.name for join in joins for file in join.files}
     return [replace(result, outputs=_without(result.outputs, joined)) for result in results]
@@ -141,7 +129,7 @@ def _small_ones(files: Sequence[Made]) -> Iterator[list[Made]]:
     yield from [group] if len(group) > 1 else []
 
 
-def _changelog_join(group: Sequence[Made], index: int) -> ChangelogJoin:
+def _changelog_join(group: Sequence[Made], index: int) -> Join:
     first, files = group[0], tuple(made.file for made in group)
     target = first.task.changelog
     assert target is not None  # noqa: S101  # the task has written a changelog
@@ -157,7 +145,7 @@ def _changelog_join(group: Sequence[Made], index: int) -> ChangelogJoin:
         files=run,
         target=target,
     )
-    return ChangelogJoin(first.unit, joining, files)
+    return Join(first.unit, joining, files)
 
 
 def _join(group: Sequence[Made], index: int) -> Join:

@@ -19,7 +19,6 @@ from lithify.rewriting.rolling import RollingWriter
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import FirstKeys, InputFile
-from lithify.tables.format import TaskOutputs
 from lithify.tables.paimon.compaction.task import CompactionTask
 from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
 from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
@@ -33,6 +32,7 @@ from lithify.tables.paimon.primary_key.looked_up_keys import MOST_KEYS, WORTH_BY
 from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
 from lithify.tables.paimon.primary_key.section_copier import SectionCopier
 from lithify.tables.paimon.schema.schema import SYSTEM_COLUMNS
+from lithify.tables.results import TaskOutputs
 
 Sections = tuple[tuple[tuple[InputFile, ...], ...], ...]
 """Sections of runs of files, in key order."""

@@ -21,7 +21,7 @@ from lithify.tables.paimon.buckets.postponed import is_postponed
 from lithify.tables.paimon.buckets.resting import resting_reasons
 from lithify.tables.paimon.buckets.statistics import bucket_statistics
 from lithify.tables.paimon.compaction.plan import BucketPlan, units_of
-from lithify.tables.paimon.compaction.planning import BucketPlanner, Portion
+from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.metadata.column_groups import PLACE, listed, with_columns
 from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.tables.paimon.metadata.view import View
@@ -58,14 +58,11 @@ def plan_run(planner: BucketPlanner) -> RunPlan:
     chosen = [
         bucket for bucket in planner.buckets if not (bucket.partition in moved or is_postponed(bucket.bucket))
     ]
-    portion = Portion(planner.view)
-    return planner.result({**moving, **_plan_buckets(planner, chosen, portion)}, portion)
+    return planner.result({**moving, **_plan_buckets(planner, chosen)})
 
 
-def _plan_buckets(
-    planner: BucketPlanner, chosen: Collection[BucketId], portion: Portion
-) -> dict[BucketId, Unit | Rest]:
-    """Plans real buckets none of whose rows are about to be moved, as many as the portion takes."""
+def _plan_buckets(planner: BucketPlanner, chosen: Collection[BucketId]) -> dict[BucketId, Unit | Rest]:
+    """Plans real buckets none of whose rows are about to be moved."""
     table, view, strategy = planner.table, planner.view, planner.strategy
     now, options, policy = planner.now, table.options, table.options.policy
     stuck = stuck_partitions(table, view)
@@ -78,12 +75,11 @@ def _plan_buckets(
 
     def check(unit: Unit) -> None:
         check_levels(unit, options.changelog, policy.num_levels)
-        files = files_of(unit, options)
-        table.check_files(unit.bucket, files, view.unusual(unit.bucket, files), view.vectors(unit.bucket))
+        planner.check_files(unit.bucket, files_of(unit, options))
 
-    planned = planner.plan(chosen, partial(plan, {}), resting, portion)
+    planned = planner.plan(chosen, partial(plan, {}), resting)
     doubted = _files_hiding_deletes(planner, units_of(planned))
-    planned |= planner.plan(doubted, partial(plan, doubted))
+    planned |= planner.plan_again(doubted, partial(plan, doubted))
     planner.check(planned, check)
     return planned
 

@@ -17,11 +17,10 @@ from lithify.planning.files import parts_of
 from lithify.planning.work import BucketWork
 from lithify.rewriting.budget import Budget
 from lithify.rewriting.functions import Deduplicate
-from lithify.tables.files.model import InputFile
 from lithify.tables.model import Bucket, BucketId, DataFile, TriggerVerdict
 from lithify.tables.paimon.buckets.postponed import is_postponed, postponed_verdict
 from lithify.tables.paimon.compaction.planning import BucketPlanner
-from lithify.tables.paimon.compaction.targets import target_of
+from lithify.tables.paimon.compaction.task_files import input_of, schemas_of, target_of
 from lithify.tables.paimon.metadata.entries import APPEND_SOURCE
 from lithify.tables.paimon.metadata.partition_layouts import NO_FILES, PartitionLayout
 from lithify.tables.paimon.metadata.view import View
@@ -85,7 +84,7 @@ def plan_all_postponed(planner: BucketPlanner) -> dict[BucketId, PostponedUnit]:
         if is_postponed(bucket.bucket):
             with planner.isolate(bucket):
                 unit = plan_postponed(table, view, view.bucket(bucket))
-                table.check_files(bucket, unit.inputs, view.unusual(bucket, unit.inputs))
+                planner.check_files(bucket, unit.inputs)
                 found[bucket] = unit
     return found
 
@@ -149,9 +148,7 @@ def tasks_of_postponed(
     rows_before = accumulate((sum(file.rows for file in part) for part in parts), initial=0)
     for part, before in zip(parts, rows_before, strict=False):
         yield PostponedTask(
-            index=0,
-            prefix="",
-            files=tuple(_input_files(table, view, unit, part)),
+            files=tuple(input_of(table, entry) for entry in view.entries(unit.bucket, part)),
             key=bucket_key(table.schema),
             targets=tuple(
                 TargetBucket(bucket, targets[bucket], highest.get(bucket.bucket, -1) + 1 + before)
@@ -159,15 +156,7 @@ def tasks_of_postponed(
             ),
             ignored_kinds=options.ignored_kinds,
             spec=spec,
-            schemas={file.schema_id: table.schema_of(file.schema_id) for file in part},
+            schemas=schemas_of(table, part),
             storage=table.storage,
             budget=budget,
         )
-
-
-def _input_files(
-    table: PaimonTable, view: View, unit: PostponedUnit, part: tuple[DataFile, ...]
-) -> Iterator[InputFile]:
-    for entry in view.entries(unit.bucket, part):
-        file = entry.file
-        yield InputFile(table.path(entry), file.size, file.rows, file.schema_id, run=0)

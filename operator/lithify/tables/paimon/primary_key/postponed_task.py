@@ -23,7 +23,6 @@ from lithify.rewriting.rolling import RollingWriter
 from lithify.rewriting.sorting import UnsortedRows
 from lithify.rewriting.spec import MergeSpec
 from lithify.tables.files.model import InputFile
-from lithify.tables.format import TaskOutputs
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.compaction.task import CompactionTask
 from lithify.tables.paimon.data_files.new_files import NewFiles, rolling_of
@@ -32,6 +31,7 @@ from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.metadata.entries import FileMeta
 from lithify.tables.paimon.primary_key.buckets import BucketKey
 from lithify.tables.paimon.schema.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
+from lithify.tables.results import TaskOutputs
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from lithify.planning.merge_tree.plan import Unit
-from lithify.tables.format import GroupReport, TaskOutputs, TaskResult
 from lithify.tables.paimon.compaction.outputs import Outputs
 from lithify.tables.paimon.compaction.reporting import bucket_report
 from lithify.tables.paimon.compaction.step import CompactionStep
 from lithify.tables.paimon.primary_key.joining import (
-    AnyJoin,
+    Join,
     UnitTask,
     changelog_joins_of,
     joins_of,
@@ -21,6 +20,7 @@ from lithify.tables.paimon.primary_key.moving import MovingOutputs
 from lithify.tables.paimon.primary_key.planning import PlannedUnit
 from lithify.tables.paimon.primary_key.postponed import PostponedUnit
 from lithify.tables.paimon.primary_key.tasks import PlannedTask
+from lithify.tables.results import GroupReport, TaskOutputs, TaskResult
 
 
 def _merges(work: Sequence[tuple[PlannedUnit, PlannedTask]]) -> Iterator[UnitTask]:
@@ -32,7 +32,7 @@ def _merges(work: Sequence[tuple[PlannedUnit, PlannedTask]]) -> Iterator[UnitTas
 class MergeStep(CompactionStep[PlannedUnit, PlannedTask]):
     """A step of a primary-key table."""
 
-    _joins: Sequence[AnyJoin] = ()
+    _joins: Sequence[Join] = ()
 
     def followers(self, results: Sequence[TaskResult]) -> list[PlannedTask]:
         """The tasks that join adjacent small files of different tasks, those of changelogs, too."""
@@ -40,7 +40,7 @@ class MergeStep(CompactionStep[PlannedUnit, PlannedTask]):
         # A bucket with a failed task is not committed.
         lost = {unit.bucket for unit, task in self._work if task.index in failed}
         merges = [*_merges(self._work)]
-        joins: list[AnyJoin] = [*joins_of(merges, results)]
+        joins = joins_of(merges, results)
         joins += changelog_joins_of(merges, results, self._table.order_key, len(results) + len(joins))
         self._joins = [join for join in joins if join.unit.bucket not in lost]
         return [join.task for join in self._joins]

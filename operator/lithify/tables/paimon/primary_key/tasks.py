@@ -22,7 +22,7 @@ from lithify.tables.files.model import InputFile, VectorLocation
 from lithify.tables.files.types import order_kinds
 from lithify.tables.format import Sizing
 from lithify.tables.model import DataFile, OrderKey
-from lithify.tables.paimon.compaction.targets import target_of
+from lithify.tables.paimon.compaction.task_files import target_of
 from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
 from lithify.tables.paimon.data_files.writer import FileTarget
 from lithify.tables.paimon.deletion_vectors.index_files import locations

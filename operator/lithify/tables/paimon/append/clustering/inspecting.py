@@ -10,7 +10,6 @@ from datetime import datetime
 from itertools import groupby
 
 from lithify.planning.clustering.plan import (
-    ClusteredUnit,
     SameColumns,
     build_runs,
     plan_bucket,
@@ -21,6 +20,7 @@ from lithify.planning.universal.levels import Levels
 from lithify.planning.work import Strategy
 from lithify.tables.inspection import GroupInspection, LevelSummary, MergeTreeShape
 from lithify.tables.model import Bucket
+from lithify.tables.paimon.append.inspecting import inspection_of
 
 
 def inspector(
@@ -31,17 +31,9 @@ def inspector(
     def inspect(bucket: Bucket) -> GroupInspection:
         planned = plan_bucket(bucket, options, Strategy.MINOR, now, has_same_columns)
         levels = build_runs(bucket.files, options)
-        return GroupInspection(
-            group=bucket.id.path,
-            files=len(bucket.files),
-            bytes=bucket.size,
-            rows=sum(file.rows for file in bucket.files),
-            small_files=sum(file.size < options.universal.small_file_size for file in bucket.files),
-            delete_ratio=0.0,
-            triggers=tuple(verdicts(bucket, options, now)),
-            due=planned.trigger if isinstance(planned, ClusteredUnit) else None,
-            merge_tree=MergeTreeShape(levels=tuple(_summaries(levels)), sorted_runs=len(levels.runs)),
-        )
+        shape = MergeTreeShape(levels=tuple(_summaries(levels)), sorted_runs=len(levels.runs))
+        triggers = verdicts(bucket, options, now)
+        return inspection_of(bucket, options.universal.small_file_size, triggers, planned, shape)
 
     return inspect
 

@@ -15,7 +15,6 @@ from lithify.planning.clustering.policy import ClusteringOptions
 from lithify.planning.files import parts_of
 from lithify.planning.work import ALL_AT_TOP, NO_TRIGGER, Rest, Strategy
 from lithify.rewriting.sort_keys import SortKey
-from lithify.tables.files.model import InputFile
 from lithify.tables.format import Sizing
 from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.append.clustering.resting import have_same_columns, rests, taken_at_once
@@ -24,8 +23,8 @@ from lithify.tables.paimon.append.clustering.task import ClusterTask
 from lithify.tables.paimon.append.row_numbers import unordered
 from lithify.tables.paimon.buckets.statistics import bucket_statistics
 from lithify.tables.paimon.compaction.plan import BucketPlan, units_of
-from lithify.tables.paimon.compaction.planning import BucketPlanner, Portion
-from lithify.tables.paimon.compaction.targets import target_of
+from lithify.tables.paimon.compaction.planning import BucketPlanner
+from lithify.tables.paimon.compaction.task_files import input_of, schemas_of, target_of
 from lithify.tables.paimon.metadata.view import View
 from lithify.tables.paimon.table import PaimonTable
 
@@ -42,17 +41,16 @@ def plan_run(planner: BucketPlanner) -> ClusteringPlan:
         return plan_bucket(files, options, strategy, now, has_same_columns, takes_history=takes_history)
 
     def check(unit: ClusteredUnit) -> None:
-        table.check_files(unit.bucket, unit.inputs, view.unusual(unit.bucket, unit.inputs))
+        planner.check_files(unit.bucket, unit.inputs)
 
     resting = _resting(view, options, strategy, now, has_same_columns)
     # Which partitions count as history depends on all of them.
     takes_all = options.history is not None and strategy is Strategy.MINOR
-    portion = None if takes_all else Portion(view)
-    planned = planner.plan(planner.buckets, plan, resting, portion)
+    planned = planner.plan(planner.buckets, plan, resting, takes_all=takes_all)
     too_much = [unit.bucket for unit in _too_much_history(units_of(planned), options)]
-    planned |= planner.plan(too_much, partial(plan, takes_history=False))
+    planned |= planner.plan_again(too_much, partial(plan, takes_history=False))
     planner.check(planned, check)
-    return planner.result(planned, portion)
+    return planner.result(planned)
 
 
 def _resting(
@@ -101,15 +99,11 @@ def _task(
     key: SortKey,
     sizing: Sizing,
 ) -> ClusterTask:
-    entries = view.entries(unit.bucket, files)
     return ClusterTask(
-        files=tuple(
-            InputFile(table.path(entry), entry.file.size, entry.file.rows, entry.file.schema_id, 0)
-            for entry in entries
-        ),
+        files=tuple(input_of(table, entry) for entry in view.entries(unit.bucket, files)),
         key=key,
         numbers=unordered(files),
-        schemas={file.schema_id: table.schema_of(file.schema_id) for file in files},
+        schemas=schemas_of(table, files),
         target=target_of(table, unit.bucket, table.options.files, unit.output_level),
         storage=table.storage,
         budget=sizing.budget,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lithify.planning.clustering.plan import ClusteredUnit
-from lithify.tables.format import GroupReport, TaskOutputs
 from lithify.tables.paimon.append.clustering.task import ClusterTask
 from lithify.tables.paimon.compaction.reporting import bucket_report
 from lithify.tables.paimon.compaction.step import CompactionStep
+from lithify.tables.results import GroupReport, TaskOutputs
 
 
 class ClusteringStep(CompactionStep[ClusteredUnit, ClusterTask]):

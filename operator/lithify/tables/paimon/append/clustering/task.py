@@ -17,12 +17,12 @@ from lithify.rewriting.budget import MAX_PIECE
 from lithify.rewriting.rolling import RollingWriter
 from lithify.rewriting.sort_keys import SortKey
 from lithify.rewriting.sorted_rows import SortedRows
-from lithify.tables.format import TaskOutputs
 from lithify.tables.paimon.append.new_files import NumberedFiles
 from lithify.tables.paimon.append.row_numbers import RowNumbers
 from lithify.tables.paimon.compaction.task import RewriteTask
 from lithify.tables.paimon.data_files.new_files import NewFiles, rolling_of
 from lithify.tables.paimon.data_files.reader import FileRun
+from lithify.tables.results import TaskOutputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

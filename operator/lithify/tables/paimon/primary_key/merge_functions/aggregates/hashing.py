@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 
 from lithify.rewriting.order import EPOCH_DAY, INSTANT, IntPart, instants
 from lithify.rewriting.records import Mask
+from lithify.tables.paimon.metadata.murmur_hash import SEED, finished, mixed
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.decimals import Unscaled, unscaled
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import valid_of
 
 Hashes = npt.NDArray[np.uint32]
 
 _FIRST_TABLE = 16
-_SEED = 42
 _WORD = (1 << 32) - 1
 
 
@@ -151,30 +151,14 @@ def byte_hashes(values: pa.LargeBinaryArray) -> Hashes:
     _, offsets, data = values.buffers()
     starts = np.frombuffer(offsets, dtype=np.int64)[values.offset : values.offset + len(values)]
     octets = np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)
-    hashes, words = np.full(len(values), _SEED, dtype=np.uint32), lengths // 4
+    hashes, words = np.full(len(values), SEED, dtype=np.uint32), lengths // 4
     for word in range(int(words.max(initial=0))):
         some = np.flatnonzero(words > word)
         at = starts[some] + 4 * word
         parts = [octets[at + place].astype(np.uint32) << np.uint32(8 * place) for place in range(4)]
-        hashes[some] = _mixed(hashes[some], parts[0] | parts[1] | parts[2] | parts[3])
+        hashes[some] = mixed(hashes[some], parts[0] | parts[1] | parts[2] | parts[3])
     for place in range(3):
         some = np.flatnonzero(lengths % 4 > place)
         last = octets[starts[some] + 4 * words[some] + place].view(np.int8)
-        hashes[some] = _mixed(hashes[some], last.astype(np.int32).view(np.uint32))
-    return _finished(hashes ^ lengths.astype(np.uint32))
-
-
-def _mixed(hashes: Hashes, words: Hashes) -> Hashes:
-    words = words * np.uint32(0xCC9E2D51)
-    words = _rotated(words, 15) * np.uint32(0x1B873593)
-    return _rotated(hashes ^ words, 13) * np.uint32(5) + np.uint32(0xE6546B64)
-
-
-def _rotated(words: Hashes, by: int) -> Hashes:
-    return (words << np.uint32(by)) | (words >> np.uint32(32 - by))
-
-
-def _finished(hashes: Hashes) -> Hashes:
-    hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EBCA6B)
-    hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-    return hashes ^ (hashes >> np.uint32(16))
+        hashes[some] = mixed(hashes[some], last.astype(np.int32).view(np.uint32))
+    return finished(hashes, lengths.astype(np.uint32))
