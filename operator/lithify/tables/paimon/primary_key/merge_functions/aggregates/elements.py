@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.rewriting.order import IntPart, parts_of_column, rank_rows
+from lithify.rewriting.order import IntPart, parts_of_column, rank_rows, sorted_stably
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import valid_of
 
@@ -37,7 +37,11 @@ class Lists:
 
     def only(self, chosen: Mask) -> Lists:
         """The elements that a mask selects."""
-        return Lists(self.owners[chosen], self.places[chosen])
+        return self.at(np.flatnonzero(chosen))
+
+    def at(self, positions: IntPart) -> Lists:
+        """The elements at some positions, which must leave owners ascending."""
+        return Lists(self.owners[positions], self.places[positions])
 
     def with_more(self, more: Lists) -> Lists:
         """Appends to each list the elements of `more` with the same owner."""
@@ -47,12 +51,24 @@ class Lists:
         in_turn = np.argsort(owners, kind="stable")
         return Lists(owners[in_turn], np.concatenate([self.places, more.places])[in_turn])
 
+    def beside(self, others: Lists, total: int) -> Lists:
+        """The elements of both; the elements of a list are either all here or all there.
+
+        Args:
+            others: elements of other lists.
+            total: number of lists.
+        """
+        theirs = others.lengths(total)
+        lengths = theirs + self.lengths(total)
+        is_theirs = np.repeat(theirs > 0, lengths)
+        places = np.empty(len(is_theirs), dtype=np.int64)
+        places[np.flatnonzero(is_theirs)] = others.places
+        places[np.flatnonzero(~is_theirs)] = self.places
+        return Lists(np.repeat(np.arange(total), lengths), places)
+
     def first_of_equals(self, codes: IntPart) -> Mask:
         """Mask of the elements that equal no earlier one of the same list."""
-        keys = pairs(self.owners, codes[self.places])
-        first = np.zeros(len(keys), dtype=bool)
-        first[np.unique(keys, return_index=True)[1]] = True
-        return first
+        return first_of_equals(self.owners, codes[self.places])
 
     def distinct_last(self, codes: IntPart) -> Lists:
         """Keeps the last of equal elements at the place of the first, like puts into an ordered map."""
@@ -137,10 +153,23 @@ def pairs(owners: IntPart, codes: IntPart) -> IntPart:
     return owners * height + codes
 
 
+def first_of_equals(owners: IntPart, codes: IntPart) -> Mask:
+    """Mask of the elements that equal no earlier one of the same owner.
+
+    Args:
+        owners: the owner of each element.
+        codes: a code per element, from 0; equal elements have the same.
+    """
+    keys, positions = sorted_stably(pairs(owners, codes))
+    begins = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+    first = np.zeros(len(keys), dtype=bool)
+    first[positions[begins]] = True
+    return first
+
+
 def occurrences(numbers: IntPart) -> IntPart:
     """For each number, how often it occurs before that position."""
-    in_turn = np.argsort(numbers, kind="stable")
-    ordered = numbers[in_turn]
+    ordered, in_turn = sorted_stably(numbers)
     begins = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
     starts = np.flatnonzero(begins)
     counts = np.empty(len(numbers), dtype=np.int64)
