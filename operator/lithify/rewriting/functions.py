@@ -184,7 +184,7 @@ def _beside_lone_records(merged: Merged, groups: Groups, several: Mask) -> Merge
 
 def _between(places: IntPart, lone: IntPart, several: Mask) -> IntPart:
     result = lone.copy()
-    result[several] = places
+    result[np.flatnonzero(several)] = places
     return result
 
 
@@ -193,6 +193,6 @@ def _computed_between(values: pa.Array, column: pa.Array, lone: IntPart, several
         # Both may be too much for 32-bit offsets, so only the values that are needed are put together.
         column, lone = column.take(pa.array(lone[~several])), np.cumsum(~several) - 1
     places = lone + len(values)
-    places[several] = np.arange(len(values))
+    places[np.flatnonzero(several)] = np.arange(len(values))
     both = pa.concat_arrays([values.cast(column.type), column])
     return pc.take(both, pa.array(places), boundscheck=False)

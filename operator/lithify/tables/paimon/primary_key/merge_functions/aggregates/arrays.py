@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.errors import InvalidOption, UnsupportedTable
+from lithify.rewriting.groups import numbers_of_groups
 from lithify.rewriting.nulls import gather
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
@@ -31,7 +32,6 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     any_of,
-    numbers_of,
     sizes_of,
     steps_of,
     valid_of,
@@ -134,7 +134,7 @@ def _joined_distinct(column: pa.Array, order: IntPart, starts: IntPart, kept: Ma
         starts: the positions in `order` at which groups start.
         kept: mask of the groups whose arrays stay as they are.
     """
-    extents, owners = Extents.of(column), numbers_of(starts, len(order))
+    extents, owners = Extents.of(column), numbers_of_groups(starts, len(order))
     is_kept = kept[owners]
     unchanged, others = np.flatnonzero(is_kept), np.flatnonzero(~is_kept)
     lists = _made_distinct(extents.lists(order[others], owners[others]), column.values)

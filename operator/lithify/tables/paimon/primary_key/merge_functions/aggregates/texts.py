@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.errors import InvalidOption
+from lithify.rewriting.groups import numbers_of_groups
 from lithify.rewriting.nulls import gather
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
@@ -30,7 +31,6 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     any_of,
-    numbers_of,
     valid_of,
 )
 
@@ -83,7 +83,7 @@ class ListAgg:
         """One text per group, as `aggregate`: the only text of a group stays as it is."""
         lengths = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)[order]
         used = np.flatnonzero(lengths)
-        owners = numbers_of(starts, len(order))[used]
+        owners = numbers_of_groups(starts, len(order))[used]
         if self.distinct:
             texts, owners = self._distinct(column, order[used], owners)
         else:
