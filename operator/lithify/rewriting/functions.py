@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -111,6 +111,15 @@ class MergeFunction(Protocol):
         ...
 
 
+@runtime_checkable
+class MergesBesideLone(Protocol):
+    """A merge function that keeps lone records itself: results need not be put between them afterwards."""
+
+    def merge_beside_lone(self, groups: Groups) -> Merged:
+        """Like `merge_groups`: the only record of a group stays as it is."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Deduplicate:
     """The newest record of a key.
@@ -156,6 +165,8 @@ def merge_groups(function: MergeFunction, groups: Groups) -> Merged:
     """Merges groups of any size, with lone records as the function specifies."""
     if function.lone_records is not LoneRecords.KEPT:
         return function.merge(groups)
+    if isinstance(function, MergesBesideLone):
+        return function.merge_beside_lone(groups)
     return beside_lone_records(function.merge, groups)
 
 

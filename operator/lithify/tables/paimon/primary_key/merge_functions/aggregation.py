@@ -55,7 +55,7 @@ class Aggregation:
     @property
     def lone_records(self) -> LoneRecords:
         """The only record of a key is kept unchanged, even if it retracts."""
-        return LoneRecords.UNCHANGED
+        return LoneRecords.KEPT
 
     def merge(self, groups: Groups) -> Merged:
         """One record for each group.
@@ -64,7 +64,15 @@ class Aggregation:
             UnsupportedTable: a record retracts a value whose function cannot retract, or the result is null
                 in a column that is declared NOT NULL.
         """
-        together = {} if groups.retracts.any() else self._by_rows
+        return self._merged(groups, self.aggregates)
+
+    def merge_beside_lone(self, groups: Groups) -> Merged:
+        """As `merge`, but the only record of a group stays as it is, even if it retracts.
+
+        Arrays and lists of texts of lone records are copied with the others, unless a record retracts.
+        """
+        is_any_merged = bool((groups.sizes > 1).any())
+        together = self._by_rows if is_any_merged and not groups.retracts.any() else {}
         others = {name: each for name, each in self.aggregates.items() if name not in together}
         merged = beside_lone_records(lambda several: self._merged(several, others), groups)
         computed = {name: self._of_rows(name, each, groups) for name, each in together.items()}
@@ -82,7 +90,7 @@ class Aggregation:
         return values
 
     def _merged(self, groups: Groups, aggregates: Mapping[str, FieldAggregate]) -> Merged:
-        """One record for each group of several records."""
+        """One record for each group, with the values of these columns."""
         records, newest = _Records.of(groups, removes=self.removes), groups.order[groups.ends - 1]
         picked: dict[str, IntPart] = {}
         computed: dict[str, pa.Array] = {} if records.are_inserts else {VALUE_KIND: records.kinds}
