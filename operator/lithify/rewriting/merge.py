@@ -22,7 +22,7 @@ from lithify.rewriting.changelog import ChangelogSpec, changes_of, changes_of_lo
 from lithify.rewriting.functions import LoneRecords, Merged, merge_groups
 from lithify.rewriting.groups import Groups
 from lithify.rewriting.offsets import concat, take
-from lithify.rewriting.order import IntPart, concat_parts, rank_rows
+from lithify.rewriting.order import IntPart, concat_parts, rank_rows, sorted_stably
 from lithify.rewriting.records import Mask, RecordLayout
 from lithify.rewriting.runs import KeyedPiece, Piece, RunCursor
 from lithify.rewriting.spec import MergeSpec
@@ -165,8 +165,7 @@ def _groups(taken: list[KeyedPiece], layout: RecordLayout) -> Groups:
     taken.sort(key=lambda piece: -piece.piece.oldest_run)
     ranks = rank_rows(concat_parts([piece.keys for piece in taken]))
     pieces = [piece.piece for piece in taken]
-    by_key = np.argsort(ranks, kind="stable")
-    ordered = ranks[by_key]
+    ordered, by_key = sorted_stably(ranks)
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     runs = np.concatenate([piece.run_numbers for piece in pieces])
     rises = _rises_by_run(pieces, layout)

@@ -50,6 +50,7 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _STORED_INSTANT = np.dtype([("nanos", "<i8"), ("day", "<i4")])
 
 _SIGN = 1 << 63
+_POSITIVE_BITS = 63
 _LOW_63_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
 
@@ -89,6 +90,28 @@ def rank_rows(parts: Sequence[Part]) -> IntPart:
     for part in ranked[1:]:
         folded = _pack(folded, part)
     return folded
+
+
+def sorted_stably(numbers: IntPart) -> tuple[IntPart, IntPart]:
+    """Numbers in ascending order, and the position of each before; equal numbers stay in order.
+
+    Sorting numbers is several times faster than sorting positions by them. So each position is put into the
+    low bits of its number, unless 63 bits do not suffice.
+    """
+    if not len(numbers):
+        return numbers, np.zeros(0, dtype=np.int64)
+    bits, least = len(numbers).bit_length(), int(numbers.min())
+    if (int(numbers.max()) - least).bit_length() + bits > _POSITIVE_BITS:
+        positions = np.argsort(numbers, kind="stable")
+        return numbers[positions], positions
+    packed = numbers - np.int64(least)
+    packed <<= bits
+    packed |= np.arange(len(numbers))
+    packed.sort()
+    positions = packed & ((1 << bits) - 1)
+    packed >>= bits
+    packed += least
+    return packed, positions
 
 
 def count_upto(parts: Sequence[Part], key: Sequence[KeyValue]) -> int:

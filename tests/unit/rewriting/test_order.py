@@ -29,6 +29,7 @@ from lithify.rewriting.order import (
     parts_of_column,
     rank_rows,
     slice_parts,
+    sorted_stably,
     total_order,
 )
 from support.properties import examples
@@ -168,6 +169,22 @@ def parts_of(rows: Sequence[Row], kinds: Sequence[type]) -> list[Part]:
 
 def keys_of(kinds: Sequence[type]) -> st.SearchStrategy[Row]:
     return st.tuples(*(integers(64) | st.integers(-2, 2) if kind is int else BYTES for kind in kinds))
+
+
+class TestSorting:
+    @MANY
+    @given(numbers=st.lists(st.integers(-3, 3)) | st.lists(integers(64) | st.integers(-2, 2)))
+    def test_equal_numbers_stay_in_order(self, numbers: list[int]) -> None:
+        ordered, positions = sorted_stably(np.array(numbers, dtype=np.int64))
+        assert positions.tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)
+        assert ordered.tolist() == sorted(numbers)
+
+    @pytest.mark.parametrize("bits", [60, 61, 62, 63])
+    def test_numbers_may_leave_no_bits_for_positions(self, bits: int) -> None:
+        numbers = np.array([(1 << bits) - 1, 0, (1 << bits) - 1, -1], dtype=np.int64)
+        ordered, positions = sorted_stably(numbers)
+        assert positions.tolist() == [3, 1, 0, 2]
+        assert ordered.tolist() == sorted(numbers.tolist())
 
 
 class TestRows:

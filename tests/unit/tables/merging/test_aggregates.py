@@ -16,7 +16,11 @@ from hypothesis import strategies as st
 from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.tables.files.types import arrow_type, parse_type
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldOptions, field_options
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
+    AggregatesRows,
+    FieldOptions,
+    field_options,
+)
 from support.properties import examples
 from unit.tables.merging.row_by_row import CannotRetract, fold, function_of
 
@@ -142,6 +146,37 @@ def test_columns_do_what_rows_do(
     result.validate(full=True)
     assert result.type == column_values.type
     assert [known(value) for value in result.to_pylist()] == [known(value) for value in expected]
+
+
+BY_ROWS = [case for case in CASES if case[0] in ("listagg", "collect")]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "values", "said"), BY_ROWS, ids=[f"{each[0]}-{n}" for n, each in enumerate(BY_ROWS)]
+)
+@PROPERTY
+@given(data=st.data())
+def test_rows_in_any_order_do_what_values_in_order_do(
+    data: st.DataObject, name: str, kind: Any, values: st.SearchStrategy[Any], said: dict[str, Any]
+) -> None:
+    column, options = parse_type(kind), FieldOptions("v", **said)
+    groups = data.draw(st.lists(st.lists(st.none() | values, min_size=1, max_size=5), min_size=1, max_size=5))
+    flat = [value for group in groups for value in group]
+    order = np.array(data.draw(st.permutations(range(len(flat)))))
+    stored = [flat[place] for place in np.argsort(order)]
+    rows = pa.array([flat[0], *stored], arrow_type(column))[1:]
+    starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
+    aggregate = aggregate_of(name, column, options)
+    assert isinstance(aggregate, AggregatesRows)
+    result = aggregate.aggregate_rows(rows, order, starts)
+    result.validate(full=True)
+    assert result.type == rows.type
+    function = function_of(name, column, options)
+    for group, value in zip(groups, result.to_pylist(), strict=True):
+        if len(group) == 1:
+            assert value == group[0]
+        else:
+            assert known(value) == known(fold(function, group, [False] * len(group), ignores=False))
 
 
 @pytest.mark.parametrize("number", range(len(CASES)))

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.rewriting.budget import Budget
+from lithify.rewriting.functions import merge_groups
+from lithify.rewriting.groups import Groups
 from lithify.rewriting.passes import merge_section
 from lithify.tables.files.types import parse_type
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
@@ -103,6 +106,22 @@ def plain(records: list[dict[str, Any]]) -> dict[str, Any]:
 def record(number: int, kind: str, **values: Any) -> dict[str, Any]:
     empty = dict.fromkeys(TYPES)
     return {"k": 1, **empty, **values, "_SEQUENCE_NUMBER": number, "_VALUE_KIND": KINDS.index(kind)}
+
+
+@pytest.mark.parametrize(("of_lookup", "expected"), [(False, [1, 1]), (True, [1])])
+def test_a_lone_array_keeps_its_duplicates_unless_a_lookup_merges_it(
+    *, of_lookup: bool, expected: list[int]
+) -> None:
+    schema = schema_of({"fields.all.distinct": "true"})
+    spec = merge_spec(schema, (), merge_function(schema, ignore_deletes=False), drop_deletes=False)
+    records = [{**record(1, "+I", all=[2]), "k": 1}, {**record(2, "+I", all=[2]), "k": 1}]
+    records.append({**record(3, "+I", all=[1, 1]), "k": 2})
+    rows = SchemaRows(schema.rows_schema()).batch(records)
+    groups = Groups(
+        rows, spec.layout, np.zeros(3, dtype=np.int64), np.arange(3), np.array([0, 2]), rises=True
+    )
+    merged_groups = spec.function.merge(groups) if of_lookup else merge_groups(spec.function, groups)
+    assert merged_groups.computed["all"].to_pylist() == [[2], expected]
 
 
 REMOVES = {"aggregation.remove-record-on-delete": "true"}

@@ -8,19 +8,20 @@ the delete, including its row kind, and later records are applied to it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from lithify.errors import InvalidOption, UnsupportedTable
-from lithify.rewriting.functions import LoneRecords, Merged
+from lithify.rewriting.functions import LoneRecords, Merged, beside_lone_records
 from lithify.rewriting.groups import Groups
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.options.option_reader import OptionReader
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.factory import DEFAULT, aggregate_of
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
+    AggregatesRows,
     FieldAggregate,
     FieldSelection,
     SurvivesRemoval,
@@ -63,10 +64,37 @@ class Aggregation:
             UnsupportedTable: a record retracts a value whose function cannot retract, or the result is null
                 in a column that is declared NOT NULL.
         """
+        return self._merged(groups, self.aggregates)
+
+    def merge_beside_lone(self, groups: Groups) -> Merged:
+        """As `merge`, but the only record of a group stays as it is, even if it retracts.
+
+        Arrays and lists of texts of lone records are copied with the others, unless a record retracts.
+        """
+        is_any_merged = bool((groups.sizes > 1).any())
+        together = self._by_rows if is_any_merged and not groups.retracts.any() else {}
+        others = {name: each for name, each in self.aggregates.items() if name not in together}
+        merged = beside_lone_records(lambda several: self._merged(several, others), groups)
+        computed = {name: self._of_rows(name, each, groups) for name, each in together.items()}
+        return replace(merged, computed={**merged.computed, **computed})
+
+    @property
+    def _by_rows(self) -> Mapping[str, AggregatesRows]:
+        return {name: each for name, each in self.aggregates.items() if isinstance(each, AggregatesRows)}
+
+    def _of_rows(self, name: str, aggregate: AggregatesRows, groups: Groups) -> pa.Array:
+        """The value of a column of each group, lone records among them."""
+        values = aggregate.aggregate_rows(groups.rows.column(name), groups.order, groups.starts)
+        if name in self.required and values.null_count:
+            _check_not_null(name, None, values.filter(pa.array(groups.sizes > 1)))
+        return values
+
+    def _merged(self, groups: Groups, aggregates: Mapping[str, FieldAggregate]) -> Merged:
+        """One record for each group, with the values of these columns."""
         records, newest = _Records.of(groups, removes=self.removes), groups.order[groups.ends - 1]
         picked: dict[str, IntPart] = {}
         computed: dict[str, pa.Array] = {} if records.are_inserts else {VALUE_KIND: records.kinds}
-        for name, aggregate in self.aggregates.items():
+        for name, aggregate in aggregates.items():
             if isinstance(aggregate, FieldSelection) and not records.any_removes:
                 if records.takes_newest(name, aggregate):
                     continue

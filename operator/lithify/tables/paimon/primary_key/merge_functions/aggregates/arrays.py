@@ -12,16 +12,19 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.errors import InvalidOption, UnsupportedTable
+from lithify.rewriting.groups import numbers_of_groups
+from lithify.rewriting.nulls import gather
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.files.types import ColumnType
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.compared_elements import ComparedElements
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.elements import (
     Extents,
     Lists,
-    codes_of,
+    first_of_equals,
     list_column,
 )
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.hashing import java_hashes, table_order
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.hashing import table_order
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
@@ -29,7 +32,7 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     any_of,
-    numbers_of,
+    sizes_of,
     steps_of,
     valid_of,
 )
@@ -80,6 +83,12 @@ class Collect:
         """One array per group; null before the first array that is not a retraction."""
         return self._collected(values, starts, retracts)
 
+    def aggregate_rows(self, column: pa.Array, order: IntPart, starts: IntPart) -> pa.Array:
+        """As `aggregate`; the only array of a group stays as it is, even with duplicates."""
+        if not self.distinct:
+            return _joined(gather(column, order), starts)
+        return _joined_distinct(column, order, starts, kept=sizes_of(starts, len(order)) == 1)
+
     def aggregate_after(self, values: pa.Array, starts: IntPart, retracts: Mask, removes: Mask) -> pa.Array:
         """Like `aggregate`; the array of a delete that removes the record keeps its duplicates."""
         begins = np.union1d(starts, np.flatnonzero(removes))
@@ -93,26 +102,52 @@ class Collect:
         if retracts.any() and not self.is_comparable:
             reason = f"a record retracts elements of an array: {_NO_COMPARISON}, and binaries by identity"
             raise UnsupportedTable(f"column {self.column}", (reason,))
-        work = _Collecting(values, distinct=self.distinct, compares=self.distinct or bool(retracts.any()))
-        if retracts.any():
-            for groups, places in steps_of(starts, len(values)):
-                work.add(groups[~retracts[places]], places[~retracts[places]])
-                work.retract(groups[retracts[places]], places[retracts[places]])
-        elif not self.distinct and (joined := _joined(values, starts)) is not None:
-            return joined
-        else:
-            work.add(numbers_of(starts, len(values)), np.arange(len(values)))
+        if not retracts.any():
+            if not self.distinct:
+                return _joined(values, starts)
+            none = np.zeros(len(starts), dtype=bool)
+            return _joined_distinct(values, np.arange(len(values)), starts, kept=none)
+        work = _Collecting(values, distinct=self.distinct)
+        for groups, places in steps_of(starts, len(values)):
+            work.add(groups[~retracts[places]], places[~retracts[places]])
+            work.retract(groups[retracts[places]], places[retracts[places]])
         return work.column(len(starts))
 
 
-def _joined(values: pa.Array, starts: IntPart) -> pa.Array | None:
-    """The arrays of each group as one, whose elements are adjacent already; None if nulls have elements."""
+def _joined(values: pa.Array, starts: IntPart) -> pa.Array:
+    """The arrays of each group as one: their elements are adjacent already."""
     offsets, valid = values.offsets.to_numpy(), valid_of(values)
     if values.null_count and (np.diff(offsets)[~valid] > 0).any():
-        return None
+        # Nulls may have elements; those of a copy have none.
+        return _joined(gather(values, np.arange(len(values))), starts)
     lengths = np.diff(offsets[np.append(starts, len(values))])
     elements = values.values.slice(offsets[0], offsets[-1] - offsets[0])
     return list_column(values.type, lengths, any_of(valid, starts), elements)
+
+
+def _joined_distinct(column: pa.Array, order: IntPart, starts: IntPart, kept: Mask) -> pa.Array:
+    """The arrays of each group as one without duplicates.
+
+    Args:
+        column: arrays.
+        order: positions of arrays, by group.
+        starts: the positions in `order` at which groups start.
+        kept: mask of the groups whose arrays stay as they are.
+    """
+    extents, owners = Extents.of(column), numbers_of_groups(starts, len(order))
+    is_kept = kept[owners]
+    unchanged, others = np.flatnonzero(is_kept), np.flatnonzero(~is_kept)
+    lists = _made_distinct(extents.lists(order[others], owners[others]), column.values)
+    lists = lists.beside(extents.lists(order[unchanged], owners[unchanged]), len(starts))
+    valid = any_of(valid_of(column)[order], starts)
+    return list_column(column.type, lists.lengths(len(starts)), valid, gather(column.values, lists.places))
+
+
+def _made_distinct(lists: Lists, elements: pa.Array) -> Lists:
+    """Distinct elements in the order of Java's sets; only elements that are in the lists are compared."""
+    compared = ComparedElements.of(gather(elements, lists.places))
+    first = np.flatnonzero(first_of_equals(lists.owners, compared.codes))
+    return lists.at(first[table_order(compared.hashes(first), lists.owners[first])])
 
 
 class _Collecting:
@@ -121,16 +156,14 @@ class _Collecting:
     Args:
         values: values of the column.
         distinct: whether equal elements are left out.
-        compares: whether elements are compared at all.
     """
 
-    def __init__(self, values: pa.Array, *, distinct: bool, compares: bool) -> None:
+    def __init__(self, values: pa.Array, *, distinct: bool) -> None:
         self._values = values
         self._distinct = distinct
         self._extents = Extents.of(values)
         self._valid = valid_of(values)
-        self._codes = codes_of(values.values) if compares else np.zeros(0, dtype=np.int64)
-        self._hashes = java_hashes(values.values) if distinct else np.zeros(0, dtype=np.uint32)
+        self._compared = ComparedElements.of(values.values)
         self._lists = Lists.empty()
         self._begun = np.zeros(0, dtype=bool)
 
@@ -149,7 +182,7 @@ class _Collecting:
     def retract(self, groups: IntPart, places: IntPart) -> None:
         """Removes the elements of one value from each of some groups."""
         if len(groups):
-            self._lists = self._lists.without(self._extents.lists(places, groups), self._codes)
+            self._lists = self._lists.without(self._extents.lists(places, groups), self._compared.codes)
 
     def column(self, total: int) -> pa.Array:
         """The arrays of all groups."""
@@ -166,6 +199,6 @@ class _Collecting:
         self._begun = begun
 
     def _made_distinct(self, lists: Lists) -> Lists:
-        lists = lists.only(lists.first_of_equals(self._codes))
-        in_turn = table_order(self._hashes[lists.places], lists.owners)
+        lists = lists.only(lists.first_of_equals(self._compared.codes))
+        in_turn = table_order(self._compared.hashes(lists.places), lists.owners)
         return Lists(lists.owners[in_turn], lists.places[in_turn])

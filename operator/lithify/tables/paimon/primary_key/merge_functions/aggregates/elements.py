@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.rewriting.order import IntPart, parts_of_column, rank_rows
+from lithify.rewriting.order import IntPart, parts_of_column, rank_rows, sorted_stably
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import valid_of
 
@@ -37,7 +37,11 @@ class Lists:
 
     def only(self, chosen: Mask) -> Lists:
         """The elements that a mask selects."""
-        return Lists(self.owners[chosen], self.places[chosen])
+        return self.at(np.flatnonzero(chosen))
+
+    def at(self, positions: IntPart) -> Lists:
+        """The elements at some positions, which must leave owners ascending."""
+        return Lists(self.owners[positions], self.places[positions])
 
     def with_more(self, more: Lists) -> Lists:
         """Appends to each list the elements of `more` with the same owner."""
@@ -47,12 +51,25 @@ class Lists:
         in_turn = np.argsort(owners, kind="stable")
         return Lists(owners[in_turn], np.concatenate([self.places, more.places])[in_turn])
 
+    def beside(self, others: Lists, total: int) -> Lists:
+        """The elements of both; the elements of a list are either all here or all there.
+
+        Args:
+            others: elements of other lists.
+            total: number of lists.
+        """
+        theirs = others.lengths(total)
+        lengths = theirs + self.lengths(total)
+        owners = owners_of(lengths)
+        is_theirs = (theirs > 0)[owners]
+        places = np.empty(len(owners), dtype=np.int64)
+        places[np.flatnonzero(is_theirs)] = others.places
+        places[np.flatnonzero(~is_theirs)] = self.places
+        return Lists(owners, places)
+
     def first_of_equals(self, codes: IntPart) -> Mask:
         """Mask of the elements that equal no earlier one of the same list."""
-        keys = pairs(self.owners, codes[self.places])
-        first = np.zeros(len(keys), dtype=bool)
-        first[np.unique(keys, return_index=True)[1]] = True
-        return first
+        return first_of_equals(self.owners, codes[self.places])
 
     def distinct_last(self, codes: IntPart) -> Lists:
         """Keeps the last of equal elements at the place of the first, like puts into an ordered map."""
@@ -119,8 +136,9 @@ class Extents:
             owners: the list number for each value's elements, ascending.
         """
         counts = self.counts[rows]
-        skipped = np.repeat(self.starts[rows] - (np.cumsum(counts) - counts), counts)
-        return Lists(np.repeat(owners, counts), skipped + np.arange(len(skipped)))
+        numbers = owners_of(counts)
+        skipped = self.starts[rows] - (np.cumsum(counts) - counts)
+        return Lists(owners[numbers], skipped[numbers] + np.arange(len(numbers)))
 
 
 def list_column(kind: pa.DataType, lengths: IntPart, valid: Mask, elements: pa.Array) -> pa.Array:
@@ -131,16 +149,38 @@ def list_column(kind: pa.DataType, lengths: IntPart, valid: Mask, elements: pa.A
     return pa.Array.from_buffers(kind, len(valid), [marks, pa.py_buffer(offsets)], children=[elements])
 
 
+def owners_of(lengths: IntPart) -> IntPart:
+    """The list number of each element of lists that may be empty."""
+    # Counting the lists that have ended is twice as fast as repeating each of their numbers.
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    ended = np.bincount(ends[:-1], minlength=total)[:total]
+    return np.cumsum(ended, out=ended)
+
+
 def pairs(owners: IntPart, codes: IntPart) -> IntPart:
     """A number per element, the same for equal elements of one list."""
     height = int(codes.max(initial=0)) + 1
     return owners * height + codes
 
 
+def first_of_equals(owners: IntPart, codes: IntPart) -> Mask:
+    """Mask of the elements that equal no earlier one of the same owner.
+
+    Args:
+        owners: the owner of each element.
+        codes: a code per element, from 0; equal elements have the same.
+    """
+    keys, positions = sorted_stably(pairs(owners, codes))
+    begins = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+    first = np.zeros(len(keys), dtype=bool)
+    first[positions[begins]] = True
+    return first
+
+
 def occurrences(numbers: IntPart) -> IntPart:
     """For each number, how often it occurs before that position."""
-    in_turn = np.argsort(numbers, kind="stable")
-    ordered = numbers[in_turn]
+    ordered, in_turn = sorted_stably(numbers)
     begins = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
     starts = np.flatnonzero(begins)
     counts = np.empty(len(numbers), dtype=np.int64)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.rewriting.order import EPOCH_DAY, INSTANT, IntPart, instants
+from lithify.rewriting.order import EPOCH_DAY, INSTANT, IntPart, instants, sorted_stably
 from lithify.rewriting.records import Mask
 from lithify.tables.paimon.metadata.murmur_hash import SEED, finished, mixed
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.decimals import Unscaled, unscaled
@@ -35,7 +35,7 @@ def table_order(hashes: Hashes, owners: IntPart) -> IntPart:
     """
     places = _places(hashes, owners, np.bincount(owners, minlength=1))
     # Both fit into 64 bits: a table has at most 2^30 bins, and there are fewer than 2^33 owners.
-    return np.argsort((owners << 30) + places, kind="stable")
+    return sorted_stably(owners * (int(places.max(initial=0)) + 1) + places)[1]
 
 
 def computed_order(hashes: Hashes, owners: IntPart, is_last_new: Mask) -> IntPart:
@@ -53,12 +53,18 @@ def computed_order(hashes: Hashes, owners: IntPart, is_last_new: Mask) -> IntPar
 
 
 def _places(hashes: Hashes, owners: IntPart, counts: IntPart) -> IntPart:
-    tables = np.full(len(counts), _FIRST_TABLE, dtype=np.int64)
-    while (full := counts > tables * 3 // 4).any():
-        tables[full] *= 2
     spread = (hashes ^ (hashes >> np.uint32(16))).astype(np.int64)
-    places: IntPart = spread & (tables[owners] - 1)
-    return places
+    if _is_enough(_FIRST_TABLE, counts).all():
+        return spread & (_FIRST_TABLE - 1)
+    tables = np.full(len(counts), _FIRST_TABLE, dtype=np.int64)
+    while (full := ~_is_enough(tables, counts)).any():
+        tables[full] *= 2
+    return spread & (tables[owners] - 1)
+
+
+def _is_enough(tables: IntPart | int, counts: IntPart) -> Mask:
+    """Whether hash tables of these sizes hold so many elements."""
+    return counts <= tables * 3 // 4
 
 
 def java_hashes(values: pa.Array) -> Hashes:
@@ -67,17 +73,13 @@ def java_hashes(values: pa.Array) -> Hashes:
     Raises:
         TypeError: the type is not supported.
     """
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        # Texts often repeat, so each distinct one is hashed only once.
-        encoded = values.dictionary_encode()
-        hashes = _text_hashes(encoded.dictionary)
-        places: IntPart = encoded.indices.fill_null(len(hashes)).to_numpy()
-        return np.append(hashes, np.uint32(0))[places]
     hashes = _hash_kernel(values.type)(values)
     return np.where(valid_of(values), hashes, 0).astype(np.uint32)
 
 
 def _hash_kernel(kind: pa.DataType) -> Callable[[pa.Array], Hashes]:
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _text_hashes
     if pa.types.is_boolean(kind):
         return lambda values: np.where(_filled(values), 1231, 1237).astype(np.uint32)
     if pa.types.is_int64(kind):

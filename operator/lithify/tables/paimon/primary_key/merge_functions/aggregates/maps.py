@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.errors import InvalidOption
+from lithify.rewriting.groups import numbers_of_groups
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.files.types import ColumnType
@@ -33,7 +34,6 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments impor
     any_of,
     first_of,
     last_of,
-    numbers_of,
     sizes_of,
     valid_of,
 )
@@ -151,7 +151,7 @@ class _Entries:
     def of(values: pa.Array, starts: IntPart) -> _Entries:
         rows = np.arange(len(values))
         found = Extents.of(values).lists(rows, rows)
-        owners = numbers_of(starts, len(values))[found.owners]
+        owners = numbers_of_groups(starts, len(values))[found.owners]
         keys = pairs(owners, codes_of(values.keys)[found.places])
         in_turn = np.argsort(keys, kind="stable")
         ordered = keys[in_turn]

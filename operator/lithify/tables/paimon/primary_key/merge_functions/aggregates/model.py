@@ -83,6 +83,25 @@ class TakesLateValues(Protocol):
         ...
 
 
+@runtime_checkable
+class AggregatesRows(Protocol):
+    """An aggregate of texts or arrays, which takes values from anywhere and those of lone records with them.
+
+    So each of them is copied once. Otherwise they are copied to put them in order, to aggregate them, and to
+    put the results between the values of lone records.
+    """
+
+    def aggregate_rows(self, column: pa.Array, order: IntPart, starts: IntPart) -> pa.Array:
+        """Like `aggregate` for values that do not retract; the only value of a group stays unchanged.
+
+        Args:
+            column: the values.
+            order: positions in `column`, by group, then in the order in which values are applied.
+            starts: the positions in `order` at which groups start.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class NonRetractableAggregate(ABC):
     """A `FieldAggregate` that cannot take a value back.

@@ -101,8 +101,3 @@ def spread(values: pa.Array, some: Mask) -> pa.Array:
     if some.all():
         return values
     return take_or_null(values, np.where(some, np.cumsum(some) - 1, -1))
-
-
-def numbers_of(starts: IntPart, total: int) -> IntPart:
-    """The group number of each value."""
-    return np.repeat(np.arange(len(starts)), sizes_of(starts, total))

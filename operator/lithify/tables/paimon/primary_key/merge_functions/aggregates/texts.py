@@ -9,14 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.errors import InvalidOption
+from lithify.rewriting.groups import numbers_of_groups
+from lithify.rewriting.nulls import gather
 from lithify.rewriting.order import IntPart
 from lithify.rewriting.records import Mask
 from lithify.tables.files.types import UNBOUNDED, ColumnType
+from lithify.tables.paimon.primary_key.merge_functions.aggregates.elements import (
+    Extents,
+    Lists,
+    first_of_equals,
+)
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     FieldOptions,
@@ -25,7 +31,6 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
 )
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.segments import (
     any_of,
-    numbers_of,
     valid_of,
 )
 
@@ -72,44 +77,57 @@ class ListAgg:
         """One text per group: empty if all texts are empty or null, null if all are null."""
         if retracts.any():
             raise cannot_retract("listagg", self.column)
-        lengths = pc.fill_null(pc.binary_length(values), 0).to_numpy(zero_copy_only=False)
-        used, groups = lengths > 0, numbers_of(starts, len(values))
-        texts, owners = values.filter(pa.array(used)).cast(pa.large_string()), groups[used]
+        return self.aggregate_rows(values, np.arange(len(values)), starts)
+
+    def aggregate_rows(self, column: pa.Array, order: IntPart, starts: IntPart) -> pa.Array:
+        """One text per group, as `aggregate`: the only text of a group stays as it is."""
+        lengths = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)[order]
+        used = np.flatnonzero(lengths)
+        owners = numbers_of_groups(starts, len(order))[used]
         if self.distinct:
-            texts, owners = self._distinct(texts, owners)
+            texts, owners = self._distinct(column, order[used], owners)
+        else:
+            texts = gather(column, order[used])
         joined = self._joined(texts, owners, len(starts))
-        empty = ~any_of(valid_of(values), starts)
-        joined = pc.if_else(pa.array(empty), pa.scalar(None, joined.type), joined)
-        return joined.cast(values.type) if joined.nbytes <= _MOST_BYTES else joined
+        if column.null_count:
+            joined = _masked(joined, any_of(valid_of(column)[order], starts))
+        return joined.cast(column.type) if joined.nbytes <= _MOST_BYTES else joined
 
     def _joined(self, texts: pa.Array, owners: IntPart, total: int) -> pa.Array:
-        offsets = np.searchsorted(owners, np.arange(total + 1))
-        lists = pa.LargeListArray.from_arrays(pa.array(offsets), texts)
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=total))))
+        lists = pa.LargeListArray.from_arrays(pa.array(offsets), texts.cast(pa.large_string()))
         return pc.binary_join(lists, pa.scalar(self.delimiter, pa.large_string()))
 
-    def _distinct(self, texts: pa.Array, owners: IntPart) -> tuple[pa.Array, IntPart]:
-        """The first text of each group, then the new parts of the others, in order."""
-        if not len(texts):
-            return texts, owners
-        encoded = texts.dictionary_encode()
-        if not pc.any(pc.match_substring(encoded.dictionary, self.delimiter)).as_py():
-            new = _first_of_equals(owners, encoded.indices.to_numpy())
-            return texts.filter(pa.array(new)), owners[new]
-        is_first = np.append(True, owners[1:] != owners[:-1])
-        lists = pc.split_pattern(texts, self.delimiter)
-        parents = np.repeat(np.arange(len(texts)), pc.list_value_length(lists).to_numpy())
-        parts, part_owners = lists.flatten(), owners[parents]
-        new = _first_of_equals(part_owners, pc.dictionary_encode(parts).indices.to_numpy())
-        new &= ~is_first[parents] & (pc.binary_length(parts).to_numpy() > 0)
-        everything = pa.concat_arrays([texts.filter(pa.array(is_first)), parts.filter(pa.array(new))])
-        all_owners = np.concatenate([owners[is_first], part_owners[new]])
-        in_turn = np.argsort(all_owners, kind="stable")
-        return everything.take(pa.array(in_turn)), all_owners[in_turn]
+    def _distinct(self, column: pa.Array, places: IntPart, owners: IntPart) -> tuple[pa.Array, IntPart]:
+        """The first text of each group, then the new parts of the others, in order.
+
+        Args:
+            column: texts.
+            places: positions of those that are used.
+            owners: the group of each of these.
+
+        Returns:
+            Texts and parts, and the group of each.
+        """
+        begins = np.append(True, owners[1:] != owners[:-1])[: len(owners)]
+        firsts, others = np.flatnonzero(begins), np.flatnonzero(~(begins & np.append(begins[1:], True)))
+        # Each different text is split once, and the only text of a group not at all.
+        encoded = gather(column, places[others]).dictionary_encode()
+        split = pc.split_pattern(encoded.dictionary, self.delimiter)
+        parts = Extents.of(split).lists(encoded.indices.to_numpy(), others)
+        codes = split.values.dictionary_encode().indices.to_numpy()
+        new = first_of_equals(owners[parts.owners], codes[parts.places]) & ~begins[parts.owners]
+        new &= pc.binary_length(split.values).to_numpy()[parts.places] > 0
+        added = parts.only(new)
+        both = pa.concat_arrays([each.cast(pa.large_string()) for each in (column, split.values)])
+        chosen = Lists(firsts, places[firsts]).beside(
+            Lists(added.owners, added.places + len(column)), len(owners)
+        )
+        return gather(both, chosen.places), owners[chosen.owners]
 
 
-def _first_of_equals(owners: IntPart, codes: npt.NDArray[np.int32]) -> Mask:
-    """Mask of the texts that equal no earlier one of the same owner."""
-    _, seen_first = np.unique(owners * (int(codes.max()) + 1) + codes, return_index=True)
-    new = np.zeros(len(codes), dtype=bool)
-    new[seen_first] = True
-    return new
+def _masked(texts: pa.Array, valid: Mask) -> pa.Array:
+    """The texts, without a copy; null where they are not valid."""
+    _, *buffers = texts.buffers()
+    marks = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.Array.from_buffers(texts.type, len(texts), [marks, *buffers])
