@@ -55,8 +55,8 @@ class Java:
         self._memory = memory
         self._outside = outside
         keys = draw_keys(Random(history.seed), history, history.key_values)
-        # Java reads a batch of an ORC file that has only zeros as if all had the sign of the first. Its partial
-        # updates store a key twice, and a delete that changes a group leaves the sign of the one that is read.
+        # Java reads a batch of an ORC file that has only zeros as if all had the sign of the first. Its
+        # partial updates store a key twice; a delete that changes a group leaves the sign that is read.
         has_one_zero = history.has_orc or history.options.get("merge-engine") == "partial-update"
         positives = dict.fromkeys(tuple(map(positive, key)) for key in keys)
         self._keys = [*positives] if has_one_zero else keys
