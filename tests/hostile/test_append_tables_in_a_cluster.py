@@ -62,7 +62,7 @@ def test_an_append_table_is_discovered_and_compacted(oracle: Oracle, stage: Stag
         "deletedRows": 0,
     }
     assert "mergeTree" not in seen
-    assert "more than 1 small file " in compacted["status"]["due"]
+    assert "at most 1 small file " in compacted["status"]["due"]
     assert "row-tracking.enabled" in condition(refused, "Ready")["message"]
     runs = [
         one
