@@ -2,7 +2,7 @@
 
 Used by `storage`. A file gets its name once its content is on disk, and the name is on disk when the function
 returns. Nothing is deleted through a symbolic link below a folder that the caller names: people who may write
-there must not be able to redirect deletions. OSErrors are passed on unchanged.
+there must not be able to redirect deletions. Other OSErrors than those named here are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -130,7 +130,11 @@ def is_regular(path: Path) -> bool:
 
 @contextmanager
 def _temporary(path: Path, text: str) -> Iterator[Path]:
-    """A temporary file beside `path` with this text on disk; deleted on exit."""
+    """A temporary file beside `path` with this text on disk; deleted on exit.
+
+    Raises:
+        OSError: ESTALE if something else has deleted the file before it got its name.
+    """
     make_folder(path.parent)
     temporary = _beside(path)
     try:
@@ -139,6 +143,11 @@ def _temporary(path: Path, text: str) -> Iterator[Path]:
             file.flush()
             os.fsync(file.fileno())
         yield temporary
+    except FileNotFoundError as error:
+        if temporary.exists():
+            raise
+        # Not FileNotFoundError, which callers take for an answer about `path`.
+        raise OSError(errno.ESTALE, "something else has deleted it while it was written") from error
     finally:
         temporary.unlink(missing_ok=True)
 
