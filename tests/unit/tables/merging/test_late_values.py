@@ -22,7 +22,9 @@ from unit.tables.merging.test_aggregates import CASES, known
 SWAPPED = [
     case
     for case in CASES
-    if case[0].startswith(("merge_map", "nested", "first")) or case[:2] == ("listagg", "STRING")
+    if (case[0].startswith(("merge_map", "nested", "first")) or case[:2] == ("listagg", "STRING"))
+    # Which rows a limit leaves depends on the order of Java's hash maps, which the plain model does not know.
+    and "count_limit" not in case[3]
 ]
 
 
