@@ -1,4 +1,4 @@
-"""Whoever asks a LakeTable why it is not compacted gets what its files wait for, with numbers and dates."""
+"""The status of a LakeTable that is not due says what its files wait for, with numbers and dates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that are held at a point: any number of them, all of which go on when they are let go."""
+"""Processes held at a fault point: a release lets all of them go on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def until_asleep(process: subprocess.Popen[bytes]) -> None:
         assert monotonic() < deadline, f"process {process.pid} does not wait"
 
 
-def test_whoever_was_not_waited_for_is_let_go_too(tmp_path: Path) -> None:
+def test_a_process_that_the_test_did_not_wait_for_is_released_too(tmp_path: Path) -> None:
     held = Held(tmp_path)
     with at_the_point(held) as one:
         held.reached()
@@ -49,7 +49,7 @@ def test_whoever_was_not_waited_for_is_let_go_too(tmp_path: Path) -> None:
             assert (one.wait(_SECONDS), another.wait(_SECONDS)) == (0, 0)
 
 
-def test_several_that_are_held_are_let_go_together(tmp_path: Path) -> None:
+def test_several_held_processes_are_released_together(tmp_path: Path) -> None:
     held = Held(tmp_path)
     with at_the_point(held) as one, at_the_point(held) as another:
         held.reached()

@@ -24,7 +24,6 @@ SOME_BLOCKED = 5
 """Exit code: done, but some buckets cannot be compacted while their files stay as they are."""
 
 _WIDTH_WITHOUT_TERMINAL = 140
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 class PlainConsole(Console):
@@ -71,15 +70,6 @@ def blocked_lines(blocked: Sequence[BlockedBucket], most: int) -> list[Renderabl
         more = number(len(blocked) - most, "more blocked bucket")
         lines.append(Text(f"… and {more}; --json has them all", "dim"))
     return list(lines)
-
-
-def amount(size: float) -> str:
-    """Bytes as people read them: `12.3 MiB`."""
-    for unit in _UNITS:
-        if size < 1024 or unit == _UNITS[-1]:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return ""
 
 
 def number(count: int, noun: str, plural: str = "") -> str:

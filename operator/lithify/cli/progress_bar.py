@@ -13,7 +13,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from lithify.cli.output import amount, err, number
+from lithify.amounts import bytes_text
+from lithify.cli.output import err, number
 from lithify.job.report import Report
 from lithify.tables.format import Plan, Task
 
@@ -48,7 +49,7 @@ class ProgressBar:
     def planned(self, plan: Plan, tasks: Sequence[Task]) -> None:
         """Starts the bar of a round."""
         size = sum(unit.read_bytes for unit in plan.units)
-        what = f"merging {amount(size)} in {number(len(plan.units), 'bucket')}"
+        what = f"merging {bytes_text(size)} in {number(len(plan.units), 'bucket')}"
         self._what = what
         self._progress.update(self._bar, description=what, total=len(tasks), completed=0)
 

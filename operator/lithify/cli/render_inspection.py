@@ -13,7 +13,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lithify.cli.output import amount, blocked_lines, number
+from lithify.amounts import bytes_text
+from lithify.cli.output import blocked_lines, number
 from lithify.tables.inspection import GroupInspection, LevelSummary, TableInspection
 
 _BLOCK = "▇"
@@ -60,7 +61,7 @@ def group_view(group: GroupInspection) -> RenderableType:
     title = Text.assemble(
         ("\n" + group.group, "bold"),
         f"  {runs}{number(group.files, 'file')}, "
-        f"{amount(group.bytes)}, {number(group.small_files, 'small file')}, deletes {deletes}",
+        f"{bytes_text(group.bytes)}, {number(group.small_files, 'small file')}, deletes {deletes}",
     )
     levels = [] if tree is None else [levels_picture(tree.levels)]
     return Group(title, *levels, _triggers(group))
@@ -72,7 +73,7 @@ def levels_picture(levels: Sequence[LevelSummary]) -> RenderableType:
     most = max((level.files for level in levels), default=0)
     for level in levels:
         blocks = _BLOCK * max(1, round(level.files * min(1, _WIDEST / most)))
-        note = f"{number(level.files, 'file')}, {amount(level.bytes)}, {number(level.rows, 'row')}"
+        note = f"{number(level.files, 'file')}, {bytes_text(level.bytes)}, {number(level.rows, 'row')}"
         colour = "yellow" if level.level == 0 else "green"
         grid.add_row(f"  level {level.level}", Text(blocks, colour), Text(note, "dim"))
     return grid
@@ -91,7 +92,7 @@ def _headline(inspection: TableInspection) -> Text:
         (inspection.table, "bold"),
         f"  {where}, {number(len(groups), 'bucket')}, "
         f"{number(sum(group.files for group in groups), 'file')}, "
-        f"{amount(sum(group.bytes for group in groups))}, ",
+        f"{bytes_text(sum(group.bytes for group in groups))}, ",
         (f"{number(due, 'bucket')} due for a minor compaction", "yellow" if due else "green"),
     )
 

@@ -10,7 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lithify.cli.output import amount, blocked_lines, number
+from lithify.amounts import bytes_text
+from lithify.cli.output import blocked_lines, number
 from lithify.planning.work import NO_TRIGGER
 from lithify.tables.format import Plan, WorkUnit
 
@@ -25,7 +26,7 @@ def plan_view(table: str, plan: Plan | None) -> RenderableType:
     headline = Text.assemble(
         (table, "bold"),
         f"  snapshot {plan.snapshot_id}: {number(len(plan.units), 'bucket')} to compact, "
-        f"{amount(sum(unit.read_bytes for unit in plan.units))} to read",
+        f"{bytes_text(sum(unit.read_bytes for unit in plan.units))} to read",
     )
     rests = [Text(f"{number(count, 'bucket')}: {reason}", "dim") for reason, count in plan.resting.items()]
     if plan.left:
@@ -68,7 +69,7 @@ def _cells(unit: WorkUnit) -> dict[str, RenderableType | None]:
         "trigger": Text(unit.trigger),
         "to level": None if unit.output_level is None else str(unit.output_level),
         "rewrite": number(unit.rewritten_files, "file"),
-        "bytes": amount(unit.read_bytes),
+        "bytes": bytes_text(unit.read_bytes),
         "upgrade": number(unit.upgraded_files, "file"),
         "reason": Text(unit.reason),
     }

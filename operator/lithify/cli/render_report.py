@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lithify.cli.output import amount, blocked_lines, number
+from lithify.amounts import bytes_text
+from lithify.cli.output import blocked_lines, number
 from lithify.job.report import Report
 from lithify.tables.results import GroupReport
 
@@ -38,9 +39,9 @@ def _headline(report: Report) -> Text:
         (report.table, "bold"),
         f"  snapshot {report.snapshot_before} → {report.snapshot_after}: ",
         (f"{number(before.files, 'file')} → {after.files:,}", "green"),
-        f", {amount(before.bytes)} → {amount(after.bytes)}, {before.rows:,} → {number(after.rows, 'row')}, "
-        f"{number(report.upgraded, 'file')} upgraded",
-        f", {amount(report.copied_bytes)} copied without decoding" if report.copied_bytes else "",
+        f", {bytes_text(before.bytes)} → {bytes_text(after.bytes)}, "
+        f"{before.rows:,} → {number(after.rows, 'row')}, {number(report.upgraded, 'file')} upgraded",
+        f", {bytes_text(report.copied_bytes)} copied without decoding" if report.copied_bytes else "",
     )
 
 
@@ -58,7 +59,7 @@ def _cells(group: GroupReport) -> list[RenderableType]:
         Text(group.group),
         group.trigger,
         f"{group.before.files} → {group.after.files}",
-        f"{amount(group.before.bytes)} → {amount(group.after.bytes)}",
+        f"{bytes_text(group.before.bytes)} → {bytes_text(group.after.bytes)}",
         _levels(group.levels_before),
         _levels(group.levels_after),
     ]
@@ -84,7 +85,7 @@ def _effort(report: Report) -> str:
     commits = f", {report.commits} commits" if report.commits > 1 else ""
     return (
         f"{number(report.tasks, 'task')}{retries}{rounds}{commits}, {report.core_seconds:.1f} core-seconds, "
-        f"at most {amount(report.peak_task_bytes)} a worker, "
+        f"at most {bytes_text(report.peak_task_bytes)} a worker, "
         f"{report.seconds.get('rewrite', 0):.1f} s rewriting, "
         f"{report.seconds.get('commit', 0):.1f} s committing"
     )

@@ -70,7 +70,7 @@ def make(oracle: Oracle, folder: Path, options: Mapping[str, str]) -> Table:
 
 
 def append(oracle: Oracle, table: Table, commits: int, seed: int) -> None:
-    """Java adds rows in so many commits."""
+    """Java adds `ROWS` rows in each of this number of commits."""
     oracle.generate(table, rows=commits * ROWS, commits=commits, seed=seed, columns=VALUES)
 
 

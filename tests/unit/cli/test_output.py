@@ -15,27 +15,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from lithify.cli.output import amount, emit, err, number, out
+from lithify.cli.output import emit, err, number, out
 from lithify.cli.progress_bar import ProgressBar
 from lithify.job.spark import _jvm_output_hidden
-
-
-@pytest.mark.parametrize(
-    ("size", "expected"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1024, "1.0 KiB"),
-        (1536, "1.5 KiB"),
-        (5 << 20, "5.0 MiB"),
-        (3 << 30, "3.0 GiB"),
-        (7 << 40, "7.0 TiB"),
-        (2 << 50, "2.0 PiB"),
-        (5000 << 50, "5000.0 PiB"),
-    ],
-)
-def test_amounts(size: int, expected: str) -> None:
-    assert amount(size) == expected
 
 
 @pytest.mark.parametrize(

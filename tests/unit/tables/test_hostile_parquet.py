@@ -138,7 +138,7 @@ def changed_file(task: PackTask, change: Callable[[bytes], bytes]) -> PackTask:
 
 
 def results_of(task: PackTask, way: Way) -> tuple[TaskResult, TaskResult]:
-    """What becomes of a task, and of one that decodes everything."""
+    """The results of a task, and of the same task when it decodes everything."""
     with way():
         return task.run(SystemClock(UTC)), without_copies(task).run(SystemClock(UTC), attempt_id=1)
 

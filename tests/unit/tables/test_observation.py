@@ -228,7 +228,7 @@ class TestWhatIsFound:
         assert watcher.find(wanted=Filter(idle_seconds=3600), reconsider=True).full_wait == ""
 
     def test_a_misspelt_option_of_the_lake_table(self, table: SmallTable, watcher: Watcher) -> None:
-        """The table is not to blame, and whoever wrote the LakeTable has to find the mistake."""
+        """The error blames the LakeTable, which has the mistake, and not the table."""
         with pytest.raises(InvalidOption) as raised:
             watcher.look(address=overriding(table, **{"num-sorted-run.compaction-triger": "3"}))
         assert in_fields(raised.value).option.startswith("spec.tableOptions")

@@ -53,6 +53,9 @@ def figures_of(rules: Rules, files: Sequence[Files], now: datetime) -> pa.Table:
     return judge.figures(live_files(buckets))
 
 
+EVERYTHING = Filter()
+
+
 def spec_of(partition: bytes) -> dict[str, str]:
     return dict([partition.decode().split("=")])
 
@@ -60,7 +63,7 @@ def spec_of(partition: bytes) -> dict[str, str]:
 def waits(
     rules: Rules,
     *files: Files,
-    wanted: Filter = Filter(),  # noqa: B008  # frozen
+    wanted: Filter = EVERYTHING,
     now: datetime = MIDNIGHT,
 ) -> tuple[str, ...]:
     figures = figures_of(rules, files, now)

@@ -38,7 +38,7 @@ def inspection_of(
     planned: BucketWork | Rest,
     shape: MergeTreeShape | None = None,
 ) -> GroupInspection:
-    """What is told of a bucket.
+    """The inspection of a bucket.
 
     Args:
         bucket: the bucket with all of its files.

@@ -63,7 +63,7 @@ def _places(hashes: Hashes, owners: IntPart, counts: IntPart) -> IntPart:
 
 
 def _is_enough(tables: IntPart | int, counts: IntPart) -> Mask:
-    """Whether hash tables of these sizes hold so many elements."""
+    """Whether hash tables of these sizes can hold these numbers of elements."""
     return counts <= tables * 3 // 4
 
 
