@@ -25,7 +25,7 @@ from infrastructure.chart.rendering import (
 from infrastructure.chart.schemas import problems
 from lithify.cli.operator import operator
 from lithify.cli.release import release
-from lithify.controller.launching.pod import DRIVER_ROLE, EXECUTOR_ROLE, LABEL_MANAGER, LABEL_ROLE, MANAGER
+from lithify.controller.launching.pod import LABEL_MANAGER, MANAGER
 from lithify.resources.crd import CHART_FOLDER, DEFINITIONS
 from lithify.resources.spark_template import SparkTemplate
 
@@ -259,10 +259,7 @@ def test_labels_are_reserved_where_tables_are(rendered: Render) -> None:
     policy, everywhere = rendered("defaults").of(*ADMISSION)
     assert "matchResources" not in everywhere["spec"]
     selector = policy["spec"]["matchConstraints"]["objectSelector"]
-    assert selector["matchLabels"] == {LABEL_MANAGER: MANAGER}
-    assert selector["matchExpressions"] == [
-        {"key": LABEL_ROLE, "operator": "In", "values": [DRIVER_ROLE, EXECUTOR_ROLE]}
-    ]
+    assert selector == {"matchLabels": {LABEL_MANAGER: MANAGER}}
 
 
 @each_case

@@ -31,7 +31,19 @@ def selects(policy: dict[str, Any], labels: dict[str, str]) -> bool:
     (rule,) = policy["spec"]["ingress"]
     assert rule["from"] == [{"podSelector": selector}]
     assert [port["port"] for port in rule["ports"]] == [DRIVER_PORT, BLOCK_PORT]
-    return bool(selector["matchLabels"].items() <= labels.items())
+    (roles,) = selector["matchExpressions"]
+    assert roles["operator"] == "In"
+    has_role = labels.get(roles["key"]) in roles["values"]
+    return has_role and bool(selector["matchLabels"].items() <= labels.items())
+
+
+@pytest.mark.parametrize("role", [{}, {"app.kubernetes.io/component": "operator"}])
+def test_pods_without_a_role_are_not_let_in(role: dict[str, str]) -> None:
+    """The chart reserves labels of drivers and executors; other pods may have Spark's label of the run."""
+    driver = driver_pod(order(), SETTINGS)
+    labels = dict(driver["metadata"]["labels"])
+    del labels["app.kubernetes.io/component"]
+    assert not selects(network_policy(driver, None), {**labels, **role})
 
 
 @pytest.mark.parametrize(
