@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lithify.controller.launching.egress import egress_rules
 from lithify.controller.launching.ownership import (
     is_owned_by,
     mapping_in,
@@ -53,7 +54,7 @@ def network_policy(pod: Mapping[str, Any], egress: Sequence[Mapping[str, Any]] |
     }
     if egress is not None:
         spec["policyTypes"] = ["Ingress", "Egress"]
-        spec["egress"] = [{"to": [each_other], "ports": ports}, *egress]
+        spec["egress"] = [{"to": [each_other], "ports": ports}, *egress_rules(egress)]
     return {
         "apiVersion": NETWORK_POLICY.api_version,
         "kind": NETWORK_POLICY.name,
