@@ -277,6 +277,15 @@ def test_labels_are_reserved_where_tables_are(rendered: Render) -> None:
 
 
 @each_case
+def test_there_is_one_port_and_no_webhook(case: str, rendered: Render) -> None:
+    found = rendered(case)
+    containers = [one for template in pods(found) for one in template["spec"]["containers"]]
+    ports = [port["name"] for one in containers for port in one.get("ports", [])]
+    assert ports == ["http"]
+    assert found.of("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration") == []
+
+
+@each_case
 def test_selectors_select_the_operators_pods_alone(case: str, rendered: Render) -> None:
     found = rendered(case)
     template, job = found.one("Deployment")["spec"]["template"], found.of("Job")
