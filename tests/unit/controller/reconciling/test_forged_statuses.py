@@ -88,6 +88,18 @@ def test_forged_runs_take_no_more_slots_than_their_namespace_has() -> None:
     assert not is_held_up([at_work() for _ in range(5)])
 
 
+def test_a_run_shares_no_slot_with_a_driver_of_another_namespace() -> None:
+    store = Store()
+    driver = {"lead": "run-0", "leadUid": "a-driver-of-mine"}
+    for namespace in ("mine", "hostile", "third"):
+        store.tables.put(table(namespace, {}))
+    for namespace in ("mine", "hostile"):
+        shared = compaction("run-0", "t")
+        store.compactions.put(stored(COMPACTION, shared, namespace, at_work(sharedRun=driver)))
+    slots = Slots(store, Caps(total=2), lambda: 0.0)
+    assert slots.hold_of_table(table("third", {}), 1, NOON) != ""
+
+
 @settings(deadline=None)
 @given(forged=st.lists(RUNS, max_size=4))
 def test_no_status_holds_up_another_namespace(forged: list[dict[str, Any]]) -> None:
