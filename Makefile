@@ -123,7 +123,8 @@ docs: $(READY) ## Make the generated pages of docs/ anew
 pictures: $(READY) cluster helm oracle classes ## Make the pictures of docs/ anew, of tables that are written to for minutes
 	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.pictures $(ARGS)
 
-chart: $(READY) helm ## Render the chart's snapshots anew
+chart: $(READY) helm ## Render the chart's snapshots anew, and copy its list of special addresses
+	$(BIN)/python -m lithify.tables.io.special_addresses > charts/lithify/files/special-addresses.json
 	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.chart snapshots
 
 crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart anew from the models

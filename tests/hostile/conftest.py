@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from hostile.tenants import tenants
 from infrastructure.cluster.fixtures import Cluster
 from lithify.controller.cluster.client import ClusterClient, connect, load_configuration
 from support.operators.fixtures import alone, mark, plain, port, shared, stage
 
-__all__ = ["alone", "plain", "port", "shared", "stage"]
+__all__ = ["alone", "plain", "port", "shared", "stage", "tenants"]
 
 
 @pytest.hookimpl(tryfirst=True)

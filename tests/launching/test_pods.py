@@ -261,7 +261,8 @@ class TestIsolation:
     async def test_a_policy_comes_before_the_pod_and_goes_with_the_run(
         self, api: ClusterClient, ordered: DriverOrder, kubelet: Kubelet, kubectl: Kubectl
     ) -> None:
-        launcher = KubernetesLauncher(api, replace(SETTINGS, isolated=True), SystemClock())
+        settings = replace(SETTINGS, isolated=True, egress=[{"ports": [{"port": 53}]}])
+        launcher = KubernetesLauncher(api, settings, SystemClock())
         started = await launcher.start(ordered)
         await launcher.start(ordered)
         driver, (policy,) = kubectl.get("pod", DRIVER), kubectl.get("networkpolicies")["items"]

@@ -79,6 +79,7 @@ def test_a_look_at_a_table_with_one_more_snapshot_reads_no_more_than_that(
 
     assert found is not None
     assert found.snapshot == "3"
+    assert not any("/bucket-" in one.key for one in proxy.asked), "no look reads a data file"
     counted = proxy.counted()
     assert counted.total() <= 12
     assert set(counted) <= {"GET", "LIST"}

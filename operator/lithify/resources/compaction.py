@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
-from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, Rule, name_rule, part, rules
+from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, Rule, Time, name_rule, part, rules
 from lithify.resources.objects import (
     CONDITIONS,
     Condition,
@@ -196,7 +195,7 @@ class StopStatus:
 
     reason: str = Field(description="The run's reason if the driver reports no other outcome.", max_length=63)
     message: str = Field(default="", description="Why, for people.", max_length=MESSAGE_LENGTH)
-    time: datetime = Field(description="When it was asked to end.")
+    time: Time = Field(description="When it was asked to end.")
 
 
 @part()
@@ -207,8 +206,8 @@ class DriverStatus:
     uid: str | None = Field(
         default=None, description="Which pod of that name; unset until it is known.", max_length=64
     )
-    start_time: datetime | None = Field(default=None, description="When it began to run.")
-    missing_since: datetime | None = Field(default=None, description="Since when it cannot be found.")
+    start_time: Time | None = Field(default=None, description="When it began to run.")
+    missing_since: Time | None = Field(default=None, description="Since when it cannot be found.")
     gated: bool | None = Field(
         default=None, description="It waits for a queue, for example one of Kueue's, to admit it."
     )
@@ -230,8 +229,8 @@ class AttemptSummary:
     attempt: int = Field(description="Its number, from 1.", ge=1)
     reason: str = Field(description="How it ended.", max_length=63)
     message: str = Field(default="", description="Why, for people.", max_length=MESSAGE_LENGTH)
-    start_time: datetime | None = Field(default=None, description="When it began.")
-    completion_time: datetime = Field(description="When it ended.")
+    start_time: Time | None = Field(default=None, description="When it began.")
+    completion_time: Time = Field(description="When it ended.")
 
 
 @part()
@@ -312,28 +311,31 @@ class CompactionStatus:
         max_length=8,
         json_schema_extra=CONDITIONS,
     )
-    start_time: datetime | None = Field(default=None, description="When the first attempt began.")
-    completion_time: datetime | None = Field(default=None, description="When the run ended.")
+    start_time: Time | None = Field(default=None, description="When the first attempt began.")
+    completion_time: Time | None = Field(default=None, description="When the run ended.")
     duration: str | None = Field(
         default=None, description="From the first attempt to the end.", max_length=16
     )
-    stage_time: datetime | None = Field(default=None, description="When its current stage began.")
+    stage_time: Time | None = Field(default=None, description="When its current stage began.")
     waited_seconds: int = Field(
-        default=0, description="Seconds that it was suspended or awaited approval so far.", ge=0
+        default=0,
+        description="Seconds that it was suspended or awaited approval so far.",
+        ge=0,
+        le=31_536_000_000,
     )
     attempts: int = Field(default=0, description="Number of attempts begun.", ge=0)
     failures: FailureCounts = Field(default=FailureCounts(), description="Failed attempts by kind.")
     attempt_history: tuple[AttemptSummary, ...] = Field(
         default=(), description="The last attempts that ended.", max_length=5
     )
-    next_attempt_time: datetime | None = Field(
+    next_attempt_time: Time | None = Field(
         default=None, description="While BackingOff: when the next attempt begins."
     )
     driver: DriverStatus | None = Field(default=None, description="The current driver.")
     shared_run: SharedRun | None = Field(
         default=None, description="Set if the driver is, or was, shared with other Compactions."
     )
-    search_time: datetime | None = Field(
+    search_time: Time | None = Field(
         default=None,
         description="Start of the search of the table for commits of a driver without a result.",
     )

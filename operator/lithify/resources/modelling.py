@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
-from typing import Any, TypeVar, cast, dataclass_transform
+from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
@@ -26,6 +27,15 @@ OWN_NAME_LENGTH = 200
 """Maximum length of our objects' names, which leaves room for the names of events about them."""
 MESSAGE_LENGTH = 1024
 """Maximum length of a condition's message that we write; the API conventions allow more than people read."""
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2999, 12, 31, tzinfo=UTC)
+
+
+def _bounded(moment: datetime) -> datetime:
+    return min(max(moment, _EARLIEST), _LATEST)
+
+
+Time = Annotated[datetime, AfterValidator(_bounded)]
+"""A time to which any interval can be added: users who may write a status can store the year 9999."""
 
 
 @dataclass(frozen=True, slots=True)

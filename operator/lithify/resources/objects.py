@@ -6,12 +6,11 @@ Used by the models of the four kinds and by the controller that writes their sta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field, JsonValue
 
-from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, matching, part
+from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, Time, matching, part
 from lithify.resources.names import ObjectKey
 
 READY = "Ready"
@@ -49,7 +48,7 @@ class Condition:
         max_length=63,
     )
     message: str = Field(default="", description="Why, for people.", max_length=4096)
-    last_transition_time: datetime = Field(description="When the status last changed.")
+    last_transition_time: Time = Field(description="When the status last changed.")
     observed_generation: int | None = Field(
         default=None, description="The generation of the spec that this refers to.", ge=0
     )
@@ -90,8 +89,8 @@ class Metadata:
     uid: str = ""
     generation: int = 0
     resource_version: str = ""
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
     labels: Mapping[str, str] = Field(default_factory=dict)
     annotations: Mapping[str, str] = Field(default_factory=dict)
     owner_references: tuple[Owner, ...] = ()

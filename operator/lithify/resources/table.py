@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from lithify.resources.modelling import (
     NAME_LENGTH,
     OWN_NAME_LENGTH,
     Rule,
+    Time,
     matching,
     name_rule,
     part,
@@ -103,7 +103,7 @@ class SnapshotSummary:
     """The snapshots that the table retains."""
 
     count: int = Field(description="Number of snapshots.", ge=0)
-    oldest_time: datetime | None = Field(default=None, description="When the oldest one was committed.")
+    oldest_time: Time | None = Field(default=None, description="When the oldest one was committed.")
     expired_bytes: int = Field(
         default=0,
         description="Bytes of data files that only older snapshots than the newest need, as far as known "
@@ -222,8 +222,8 @@ class RunSummary:
     name: str = Field(description="Its name.", max_length=NAME_LENGTH)
     strategy: str = Field(description="Its strategy.", max_length=16)
     reason: str = Field(description="How it ended.", max_length=63)
-    completion_time: datetime = Field(description="When it ended.")
-    recorded_time: datetime | None = Field(
+    completion_time: Time = Field(description="When it ended.")
+    recorded_time: Time | None = Field(
         default=None,
         description="When the operator recorded it: later if it was down when the run ended.",
     )
@@ -236,7 +236,7 @@ class CancelledRun:
     """A Compaction that the operator began by itself and a user cancelled."""
 
     name: str = Field(description="Its name.", max_length=NAME_LENGTH)
-    completion_time: datetime = Field(description="When it ended.")
+    completion_time: Time = Field(description="When it ended.")
     table_generation: int = Field(description="The generation of the LakeTable then.", ge=0)
     policy_generation: int = Field(description="The generation of its policy then.", ge=0)
 
@@ -330,17 +330,15 @@ class LakeTableStatus:
     last_failure: RunSummary | None = Field(
         default=None, description="The last one that failed; unset once one succeeds."
     )
-    last_success_time: datetime | None = Field(
+    last_success_time: Time | None = Field(
         default=None, description="When a compaction last succeeded, with or without work."
     )
-    last_full_time: datetime | None = Field(
-        default=None, description="When a full compaction last succeeded."
-    )
-    next_full_time: datetime | None = Field(default=None, description="When the next full one is due.")
+    last_full_time: Time | None = Field(default=None, description="When a full compaction last succeeded.")
+    next_full_time: Time | None = Field(default=None, description="When the next full one is due.")
     consecutive_failures: int = Field(
         default=0, description="Compactions that failed since the last success.", ge=0
     )
-    held_until: datetime | None = Field(
+    held_until: Time | None = Field(
         default=None, description="After a failure: when the next automatic one may start."
     )
     cancelled_run: CancelledRun | None = Field(

@@ -13,6 +13,7 @@ from infrastructure.cluster import packages, supervisor
 from infrastructure.cluster.binaries import NotBuilt, build, built, cache_home
 from infrastructure.cluster.processes import StartFailed
 from infrastructure.cluster.requirements import node_problem
+from infrastructure.expansion.program import PROGRAM as EXPANSION
 
 CRDS = Path(__file__).resolve().parents[3] / "crds"
 
@@ -52,6 +53,7 @@ def _parse() -> Namespace:
 
 def _build(arguments: Namespace) -> None:
     print(build())
+    print(EXPANSION.build())
     if (problem := node_problem()) is None:
         print(packages.unpack())
     else:

@@ -23,6 +23,7 @@ from infrastructure.cluster.kubectl import Kubectl, KubectlFailed
 from infrastructure.cluster.node import Node
 from infrastructure.cluster.requirements import node_problem
 from infrastructure.cluster.small_images import PROBE, write_probe
+from infrastructure.expansion.program import Container, expand
 
 TOKEN = "/var/run/secrets/tokens/token"
 POD_SECONDS = 120.0
@@ -96,6 +97,28 @@ def test_a_pod_runs_and_its_end_is_told(probe: str, kubectl: Kubectl) -> None:
     end = ended(kubectl, "main")
     assert (end["exitCode"], end["reason"], end["message"]) == (7, "Error", "because\n")
     assert kubectl("logs", "main") == "hello\n"
+
+
+def test_the_kubelet_expands_variables_as_our_program_says(probe: str, kubectl: Kubectl) -> None:
+    """Tests of drivers' pods go by that program."""
+    kubectl("create", "secret", "generic", "db", "--from-literal=password=secret")
+    secret = {"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}}
+    texts = [
+        "$(PASSWORD)",
+        "$$(PASSWORD)",
+        "$$$(PASSWORD)",
+        "$(NONE)",
+        "$(PASSWORD",
+        "$$",
+        "\\u0024(PASSWORD)",
+    ]
+    env = [{"name": f"TEXT_{number}", "value": text} for number, text in enumerate(texts)]
+    lines = "; ".join(f'printf "%s\\n" "$TEXT_{number}"' for number in range(len(texts)))
+    kubectl.apply(pod("main", lines, {"env": [secret, *env]}))
+    container = {"env": env, "command": [], "args": []}
+    (found,) = expand([Container(container, {"PASSWORD": "secret"})])
+    assert said(kubectl, "main").splitlines() == list(found.variables.values())
+    assert found.variables["TEXT_2"] == "$secret"
 
 
 def test_a_pod_that_takes_too_much_memory_is_killed_and_the_reason_is_told(

@@ -25,9 +25,10 @@ from infrastructure.chart.rendering import (
 from infrastructure.chart.schemas import problems
 from lithify.cli.operator import operator
 from lithify.cli.release import release
-from lithify.controller.launching.pod import DRIVER_ROLE, EXECUTOR_ROLE, LABEL_MANAGER, LABEL_ROLE, MANAGER
+from lithify.controller.launching.pod import LABEL_MANAGER, MANAGER
 from lithify.resources.crd import CHART_FOLDER, DEFINITIONS
 from lithify.resources.spark_template import SparkTemplate
+from support.reachable import SPECIAL_ADDRESSES, is_reachable
 
 Render = Callable[[str], Rendered]
 ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
@@ -243,13 +244,26 @@ IDENTITY = {"operator": {"ownIdentity": [{"namespace": "lake", "warehouse": "s3:
 def test_the_metadata_service_is_out_of_reach_unless_needed(values: dict[str, Any], *, is_open: bool) -> None:
     policy = render(values).one("NetworkPolicy", "lithify-operator")["spec"]
     assert ("Egress" not in policy["policyTypes"]) is is_open
-    blocks = [
-        place["ipBlock"]
-        for rule in policy.get("egress", [])
-        for place in rule.get("to", [])
-        if "ipBlock" in place
-    ]
-    assert is_open or [block["except"][0] for block in blocks] == ["169.254.0.0/16", "fe80::/10"]
+    rules = policy.get("egress", [{}])
+    assert {is_reachable(rules, one, 80) for one in SPECIAL_ADDRESSES} == {is_open}
+    assert is_reachable(rules, "93.184.216.34", 443)
+
+
+WIDE_RULES = [
+    {"ports": [{"port": 443}]},
+    {"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}, {"ipBlock": {"cidr": "::/0"}}]},
+]
+
+
+@pytest.mark.parametrize("port", [53, 443, 6443, 9000])
+@pytest.mark.parametrize("given", [{}, {"enabled": True}, {"enabled": True, "to": WIDE_RULES}])
+def test_no_rule_of_egress_opens_special_addresses(given: dict[str, Any], port: int) -> None:
+    rendered = render({"networkPolicy": {"egress": given}})
+    rules = rendered.one("NetworkPolicy", "lithify-operator")["spec"]["egress"]
+    assert [address for address in SPECIAL_ADDRESSES if is_reachable(rules, address, port)] == []
+    assert is_reachable(rules, "93.184.216.34", port) is (port != 9000 or given != {"enabled": True})
+    assert is_reachable(rules, "169.254.20.10", port) is (port == 53)
+    assert is_reachable(rules, "10.1.2.3", 9000) is (given == {})
 
 
 def test_labels_are_reserved_where_tables_are(rendered: Render) -> None:
@@ -259,10 +273,16 @@ def test_labels_are_reserved_where_tables_are(rendered: Render) -> None:
     policy, everywhere = rendered("defaults").of(*ADMISSION)
     assert "matchResources" not in everywhere["spec"]
     selector = policy["spec"]["matchConstraints"]["objectSelector"]
-    assert selector["matchLabels"] == {LABEL_MANAGER: MANAGER}
-    assert selector["matchExpressions"] == [
-        {"key": LABEL_ROLE, "operator": "In", "values": [DRIVER_ROLE, EXECUTOR_ROLE]}
-    ]
+    assert selector == {"matchLabels": {LABEL_MANAGER: MANAGER}}
+
+
+@each_case
+def test_there_is_one_port_and_no_webhook(case: str, rendered: Render) -> None:
+    found = rendered(case)
+    containers = [one for template in pods(found) for one in template["spec"]["containers"]]
+    ports = [port["name"] for one in containers for port in one.get("ports", [])]
+    assert ports == ["http"]
+    assert found.of("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration") == []
 
 
 @each_case

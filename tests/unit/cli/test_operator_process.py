@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
 
 from lithify.cli import operator_process
+from lithify.cli.operator import operator
 from lithify.cli.operator_process import observer_pool
 from lithify.errors import InvalidOption
 
@@ -45,3 +47,9 @@ def test_a_container_that_is_too_small_ends_the_operator_at_once(
     contain(monkeypatch, 300)
     with pytest.raises(InvalidOption):
         observer_pool(tmp_path, 1)
+
+
+def test_pages_are_for_this_machine_by_default() -> None:
+    (listen,) = (one for one in operator.params if one.name == "listen")
+    host, _, _ = str(listen.default).rpartition(":")
+    assert ip_address(host).is_loopback

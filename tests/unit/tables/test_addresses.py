@@ -14,10 +14,11 @@ from support.cases import case
 
 API_SERVER = "10.96.0.1"
 OWN = ["127.0.0.1", "127.8.9.10", "0.0.0.0", "169.254.169.254", "100.100.100.200"]
-OWN += ["::1", "::", "fe80::1", "fd00:ec2::254"]
+OWN += ["::1", "::", "fe80::1", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe"]
+OWN += ["168.63.129.16", "192.0.0.192", "fec0::1", "::a9fe:a9fe", "64:ff9b::a9fe:a9fe", "fd00:a9fe:a9fe::1"]
 PRIVATE = ["10.1.2.3", "172.20.0.1", "192.168.1.1", "100.64.0.1", "fd00::1", "198.18.0.1"]
 ODD = ["224.0.0.1", "255.255.255.255", "240.0.0.1", "ff02::1", "64:ff9b:1::1"]
-WIDE = ["0.0.0.0/0", "::/0", "10.0.0.0/8"]
+WIDE = ["0.0.0.0/0", "::/0", "10.0.0.0/8", "fd00::/8", "168.0.0.0/8"]
 
 
 def allows(policy: AddressPolicy, text: str, *, is_named: bool = False) -> bool:
@@ -53,6 +54,8 @@ def test_a_network_or_a_name_opens_what_is_private(text: str) -> None:
         case("localhost", "::1", id="by its name"),
         case("169.254.169.254", "169.254.169.254", id="metadata"),
         case("fe80::/64", "fe80::1", id="a link"),
+        case("168.63.129.16", "168.63.129.16", id="Azure"),
+        case("fd00:ec2::23/128", "fd00:ec2::23", id="pod identity"),
         case(API_SERVER, API_SERVER, id="API server"),
         case("240.0.0.0/4", "240.0.0.1", id="reserved"),
     ],

@@ -183,13 +183,18 @@ class _Room:
         """Number of runs, and bytes, that the newest driver of a pool can still take."""
 
     def take_slot(self, run: Waiting | Active) -> None:
-        """Counts a run against all three limits, unless it shares another's slot."""
+        """Counts a run against all three limits, unless it shares another's slot.
+
+        Runs of a namespace beyond its own limit do not count against the total, or a user who may write their
+        statuses could hold up other namespaces.
+        """
         if self._joins(run):
             return
-        policy = run.policy
-        self._total += 1
+        policy, most = run.policy, self._caps.per_namespace
         self._by_namespace[policy.namespace] += 1
         self._by_policy[policy] += 1
+        if most is None or self._by_namespace[policy.namespace] <= most:
+            self._total += 1
 
     def _joins(self, run: Waiting | Active) -> bool:
         """Whether a run shares a slot that is taken already; if not, later runs may share its own."""

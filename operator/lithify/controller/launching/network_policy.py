@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lithify.controller.launching.egress import egress_rules
 from lithify.controller.launching.ownership import (
     is_owned_by,
     mapping_in,
@@ -17,12 +18,20 @@ from lithify.controller.launching.ownership import (
     metadata_of,
     text_in,
 )
-from lithify.controller.launching.pod import APP_LABEL, LABEL_MANAGER
+from lithify.controller.launching.pod import (
+    APP_LABEL,
+    DRIVER_ROLE,
+    EXECUTOR_ROLE,
+    LABEL_MANAGER,
+    LABEL_ROLE,
+)
 from lithify.controller.launching.spark_conf import BLOCK_PORT, DRIVER_PORT
 from lithify.resources.names import GROUP, NETWORK_POLICY
 
 _LABELS = (LABEL_MANAGER, APP_LABEL)
 """Labels of a driver's pod that its executors have, too; the second one is unique to each attempt."""
+_ROLES = {"key": LABEL_ROLE, "operator": "In", "values": [DRIVER_ROLE, EXECUTOR_ROLE]}
+"""The chart's ValidatingAdmissionPolicy reserves all labels that are selected here."""
 
 Plain = dict[str, Any]
 
@@ -36,7 +45,7 @@ def network_policy(pod: Mapping[str, Any], egress: Sequence[Mapping[str, Any]] |
             that is not limited.
     """
     metadata = pod["metadata"]
-    each_other = {"podSelector": {"matchLabels": _shared_labels(pod)}}
+    each_other = {"podSelector": {"matchLabels": _shared_labels(pod), "matchExpressions": [_ROLES]}}
     ports = [{"port": port, "protocol": "TCP"} for port in (DRIVER_PORT, BLOCK_PORT)]
     spec: Plain = {
         "podSelector": each_other["podSelector"],
@@ -45,7 +54,7 @@ def network_policy(pod: Mapping[str, Any], egress: Sequence[Mapping[str, Any]] |
     }
     if egress is not None:
         spec["policyTypes"] = ["Ingress", "Egress"]
-        spec["egress"] = [{"to": [each_other], "ports": ports}, *egress]
+        spec["egress"] = [{"to": [each_other], "ports": ports}, *egress_rules(egress)]
     return {
         "apiVersion": NETWORK_POLICY.api_version,
         "kind": NETWORK_POLICY.name,

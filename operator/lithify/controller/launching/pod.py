@@ -315,7 +315,7 @@ def _environment(
     )
     if members:
         instructions = shared_instructions(instructions, members)
-    text = write_instructions(instructions)
+    text = _without_dollars(write_instructions(instructions))
     if len(text.encode()) > _LARGEST_ORDER:
         problem = "partitions, options and templates together are too long to be passed to a driver"
         raise InvalidOption("spec.partitions", problem)
@@ -325,15 +325,15 @@ def _environment(
         POD_ADDRESS_VARIABLE: "status.podIP",
     }
     return [
-        {"name": VARIABLE, "value": _unexpanded(text)},
+        {"name": VARIABLE, "value": text},
         {"name": SECRETS_VARIABLE, "value": _SECRETS_FOLDER},
         *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in from_pod.items()),
     ]
 
 
-def _unexpanded(text: str) -> str:
-    """Doubles dollars, because the kubelet replaces $(NAME) in values."""
-    return text.replace("$(", "$$(")
+def _without_dollars(text: str) -> str:
+    """JSON with an escape in place of each dollar: the kubelet replaces $(NAME) and $$ in values."""
+    return text.replace("$", "\\u0024")
 
 
 def executor_template(

@@ -141,7 +141,7 @@ class Slots:
         started = run.status.start_time or run.metadata.creation_timestamp or now
         shared, size = run.status.shared_run, bytes_of_sharing(run)
         pool = pool_of(table, self.store.rules_of(table), size)
-        driver = shared.lead_uid if shared is not None else ""
+        driver = f"{run.metadata.namespace}/{shared.lead_uid}" if shared is not None else ""
         bytes_read = _bytes(run) or size or 0
         return Active(run.metadata.key, _policy_key(table), bytes_read, started, pool, driver)
 

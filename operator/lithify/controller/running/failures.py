@@ -16,6 +16,8 @@ from lithify.resources.policy import Retries
 
 _KILLED = 137
 _MORE_MEMORY = 1.5
+_MOST_RAISES = 10
+"""The most retries after a lack of memory that a policy allows; a status that users wrote may say more."""
 _FAILURE_OF_REASON = {
     Reason.SCHEDULING_TIMED_OUT: Failure.SCHEDULING,
     Reason.IMAGE_ERROR: Failure.SCHEDULING,
@@ -96,7 +98,7 @@ def limit_of(retries: Retries, failure: Failure) -> int:
 
 def memory_factor(run: Compaction) -> float:
     """Factor of memory for the run's next attempt: multiplied by 1.5 for each attempt that ran out of it."""
-    return _MORE_MEMORY**run.status.failures.out_of_memory
+    return float(_MORE_MEMORY ** min(run.status.failures.out_of_memory, _MOST_RAISES))
 
 
 def _field(failure: Failure) -> str:

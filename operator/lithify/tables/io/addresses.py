@@ -1,7 +1,7 @@
 """Addresses that may be connected to on behalf of a Catalog. Pure.
 
 Built by `lithify operator` from its flags; enforced by `guard` in the observing workers. Global addresses are
-allowed unless they lead back to this machine; every other address needs an entry.
+allowed unless they are special; every other address needs an entry, a special one an entry for such.
 """
 
 from __future__ import annotations
@@ -18,20 +18,11 @@ from ipaddress import (
     ip_network,
 )
 
-Address = IPv4Address | IPv6Address
-Network = IPv4Network | IPv6Network
+from lithify.tables.io.special_addresses import NAT64, Network, is_special
 
+Address = IPv4Address | IPv6Address
 
 _NAME = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
-_OWN = tuple(
-    ip_network(text)
-    for text in (
-        *("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "100.100.100.200/32"),
-        *("::/128", "::1/128", "fe80::/10", "fd00:ec2::254/128"),
-    )
-)
-"""This machine, its link-local networks, and cloud metadata services: broad entries do not open them."""
-_NAT64 = IPv6Network("64:ff9b::/96")
 _INTERNAL = (".localhost", ".svc", ".cluster.local", ".local")
 _LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
@@ -69,8 +60,8 @@ class AddressPolicy:
         there = _unwrapped(address)
         if there in self.closed:
             return any(there in network and network.num_addresses == 1 for network in self.networks)
-        if _is_own(there):
-            return any(there in network and _is_within_own(network) for network in self.networks)
+        if is_special(ip_network(there)):
+            return any(there in network and is_special(network) for network in self.networks)
         if any(there in network for network in self.networks):
             return True
         is_odd = there.is_multicast or there.is_reserved
@@ -129,17 +120,6 @@ def _unwrapped(address: Address) -> Address:
     if isinstance(address, IPv4Address):
         return address
     inner = address.ipv4_mapped or address.sixtofour
-    if inner is None and address in _NAT64:
+    if inner is None and address in NAT64:
         inner = IPv4Address(int(address) & 0xFFFFFFFF)
     return inner or IPv6Address(int(address))  # drops the zone: with one, addresses do not compare equal
-
-
-def _is_own(address: Address) -> bool:
-    return any(address in network for network in _OWN)
-
-
-def _is_within_own(network: Network) -> bool:
-    return any(
-        network.version == own.version and network.subnet_of(own)  # type: ignore[arg-type]
-        for own in _OWN
-    )

@@ -13,6 +13,7 @@ from lithify.controller.launching.sizing import sizing_of
 from lithify.controller.launching.spark_conf import BLOCK_PORT, DRIVER_PORT, cluster_conf
 from lithify.resources.spark_template import DriverPod, SparkTemplate
 from support.launching.orders import order
+from support.reachable import SPECIAL_ADDRESSES, is_reachable
 
 SETTINGS = PodSettings(image="lithify:1")
 DNS = {"ports": [{"port": 53, "protocol": "UDP"}]}
@@ -31,7 +32,19 @@ def selects(policy: dict[str, Any], labels: dict[str, str]) -> bool:
     (rule,) = policy["spec"]["ingress"]
     assert rule["from"] == [{"podSelector": selector}]
     assert [port["port"] for port in rule["ports"]] == [DRIVER_PORT, BLOCK_PORT]
-    return bool(selector["matchLabels"].items() <= labels.items())
+    (roles,) = selector["matchExpressions"]
+    assert roles["operator"] == "In"
+    has_role = labels.get(roles["key"]) in roles["values"]
+    return has_role and bool(selector["matchLabels"].items() <= labels.items())
+
+
+@pytest.mark.parametrize("role", [{}, {"app.kubernetes.io/component": "operator"}])
+def test_pods_without_a_role_are_not_let_in(role: dict[str, str]) -> None:
+    """The chart reserves labels of drivers and executors; other pods may have Spark's label of the run."""
+    driver = driver_pod(order(), SETTINGS)
+    labels = dict(driver["metadata"]["labels"])
+    del labels["app.kubernetes.io/component"]
+    assert not selects(network_policy(driver, None), {**labels, **role})
 
 
 @pytest.mark.parametrize(
@@ -55,7 +68,9 @@ def test_what_a_run_may_reach_is_said_by_the_operators_flags() -> None:
     assert spec["policyTypes"] == ["Ingress", "Egress"]
     each_other, *rest = spec["egress"]
     assert each_other["to"] == [{"podSelector": spec["podSelector"]}]
-    assert rest == [DNS]
+    (dns,) = rest
+    assert dns["ports"] == DNS["ports"]
+    assert not any(is_reachable(rest, address, 53) for address in SPECIAL_ADDRESSES)
 
 
 def test_it_belongs_to_the_compaction_and_goes_with_it() -> None:

@@ -1,0 +1,1 @@
+"""Expands variables in containers with the kubelet's own code."""
