@@ -25,10 +25,11 @@ from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.duplicates import older_duplicate
 from lithify.controller.reconciling.observation_scheduler import TableState
 from lithify.controller.reconciling.queue import Item
+from lithify.controller.reconciling.secrets import KEPT_SECONDS, SUSPECT_SECONDS
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.running.retention import retention
 from lithify.controller.telemetry.logs import shown
-from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, UserError
+from lithify.errors import ClusterExists, ClusterRefused, UserError
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, CompactionSpec
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
@@ -118,13 +119,13 @@ class Tables:
         """Requeues the catalog if the last observation has news about it; once for all tables."""
         context, key = self.context, table.metadata.key
         seen, catalog = context.scheduler.seen(key), context.store.catalog_of(table)
-        problem = problem_of(seen.error) if seen.error else None
-        if catalog is None or seen.observed_at is None or self._endings.get(key, _NO_LOOK) == problem:
+        problem = problem_of(seen.failure) if seen.failure else None
+        if catalog is None or not seen.is_known or self._endings.get(key, _NO_LOOK) == problem:
             return
+        before, now = _blamed(self._endings.get(key)), _blamed(problem)
         self._endings[key] = problem
         ready = condition_of(catalog.status.conditions, READY)
-        blamed = problem.reason if problem is not None and problem.reason.blames_catalog else READY
-        if ready is None or ready.reason != blamed:
+        if ready is None or ready.reason != now or before != now:
             context.queue.add_after(Item(CATALOG.name, catalog.metadata.key), _TOGETHER)
 
     def _decide(self, situation: Situation, now: datetime) -> tuple[Situation, Decision]:
@@ -153,12 +154,15 @@ class Tables:
         if catalog is None:
             return TableProblem.catalog_missing(table), None
         seen = context.scheduler.seen(key)
-        if isinstance(seen.error, NotAllowed):
-            context.secrets.refused(catalog.metadata.key)
+        is_suspect = seen.failure is not None and problem_of(seen.failure).reason.blames_catalog
         try:
-            options = await context.secrets.of_catalog(catalog)
+            options = await context.secrets.of_catalog(
+                catalog, SUSPECT_SECONDS if is_suspect else KEPT_SECONDS
+            )
         except (UserError, ClusterRefused) as error:
+            seen.unasked = error
             return problem_of(error), poll_intervals(table, policy, catalog.spec, context.limits).retry
+        seen.unasked = None
         address = address_of(table, policy, catalog, options, context.reach(key.namespace))
         intervals = poll_intervals(table, policy, catalog.spec, context.limits, seen.observation)
         due = seen.observation.next_trigger if seen.observation is not None else None
@@ -246,6 +250,11 @@ class Tables:
         if problem is not None:
             raise problem
         return None if kept.wake is None else (kept.wake - now).total_seconds()
+
+
+def _blamed(problem: TableProblem | None) -> str:
+    """The reason of a problem if it concerns the table's catalog, else that of a catalog that works."""
+    return problem.reason if problem is not None and problem.reason.blames_catalog else READY
 
 
 def _counts_differently(before: LakeTableStatus, after: LakeTableStatus) -> bool:
