@@ -16,7 +16,6 @@ from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
 from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
-from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.sharing import shared_bytes
 from lithify.controller.deciding.situation import Decision, Due, Situation
 from lithify.controller.deciding.table_events import table_events
@@ -187,18 +186,13 @@ class Tables:
             policy_name=table.spec.policy_ref.name,
             observation=seen.observation if is_informed and not seen.outdated else None,
             held=told,
-            policy_problem=self._policy_problem(policy),
+            policy_problem=None if policy is None else self.context.policy_problem(policy),
             problem=missing or (problem_of(seen.error) if seen.error else None),
             active=active.metadata.name if active else None,
             requested=table.metadata.annotations.get(ANNOTATION_REQUESTED),
             requested_strategy=table.metadata.annotations.get(ANNOTATION_STRATEGY),
             duplicate_of=older_duplicate(self.context.store, table),
         )
-
-    def _policy_problem(self, policy: CompactionPolicySpec | None) -> str | None:
-        if policy is None:
-            return None
-        return policy_problem(policy) or self.context.conf_problem(policy.spark)
 
     async def _start(self, situation: Situation, status: LakeTableStatus, due: Due) -> LakeTableStatus:
         """Creates the due Compaction, never twice: its name is derived from the table and its run count."""
