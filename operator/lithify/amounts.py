@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 _SIZES = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_UNIT = 1024
+_KIBI = 1024
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
 def count_of(number: int, noun: str) -> str:
@@ -37,10 +37,18 @@ def seconds_text(seconds: int) -> str:
 
 
 def bytes_text(size: int) -> str:
-    """A size to one decimal, as Kubernetes writes its units."""
-    value, unit = float(size), ""
-    for larger in _SIZES:
-        if value < _UNIT:
-            break
-        value, unit = value / _UNIT, larger
-    return f"{value:.1f} {unit}B" if unit else f"{size} B"
+    """A size as columns of `kubectl get` show it, with a unit also where that is bytes: `6.1Gi`, `512 B`."""
+    return f"{size} B" if size < _KIBI else size_text(size)
+
+
+def size_text(size: int) -> str:
+    """Bytes in the largest binary unit that fits, with one decimal: `6.1Gi`; `512` below 1Ki."""
+    if size < _KIBI:
+        return str(size)
+    # Integer rounding, half up: 1023.96 of a unit must become 1.0 of the next.
+    tenths, unit = (size * 10 + _KIBI // 2) // _KIBI, 0
+    while tenths >= _KIBI * 10 and unit + 1 < len(_SIZES):
+        unit += 1
+        scale = _KIBI ** (unit + 1)
+        tenths = (size * 10 + scale // 2) // scale
+    return f"{tenths // 10}.{tenths % 10}{_SIZES[unit]}"

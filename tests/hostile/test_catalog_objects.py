@@ -40,11 +40,11 @@ REST = {"metastore": "Rest", "warehouse": "w", "uri": "https://catalog.example.o
         ),
         case(
             {**REST, "uri": "http://10.96.0.1/", "options": {"token.provider": "bear", "token": "t"}},
-            "AccessDenied",
+            "NotAllowed",
             "operator.allowedAddresses",
             id="an address of the cluster",
         ),
-        case({"warehouse": "s3://lake/w"}, "AccessDenied", "operator.ownIdentity", id="own rights"),
+        case({"warehouse": "s3://lake/w"}, "NotAllowed", "operator.ownIdentity", id="own rights"),
         case(
             {"metastore": "Jdbc", "warehouse": "/tmp", "uri": "jdbc:sqlite:file:/tmp/x.db?mode=rwc"},
             "InvalidOption",

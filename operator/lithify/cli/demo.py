@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,6 +49,8 @@ def demo(verbose: bool, /, table_format: str, folder: str | None, master: str, *
         samples.make_sample(address, progress)
     _show(console, address, "Before: every commit left a file in each bucket")
     if only_make:
+        console.print(Text(f"\nLook around: {_command('inspect', warehouse)}"), soft_wrap=True)
+        console.print(Text(f"Compact it:  {_command('compact', warehouse)} --strategy full"), soft_wrap=True)
         return
     before = samples.read_sample(address)
     with SparkRunner(SparkSettings(master=master, verbose=verbose)) as runner, ProgressBar() as bar:
@@ -63,9 +67,15 @@ def demo(verbose: bool, /, table_format: str, folder: str | None, master: str, *
             (f"{before.seconds / after.seconds:.0f} times faster", "bold green"),
             f", and its {number(after.rows.num_rows, 'row')} are ",
             ("identical", "bold green"),
-            f".\nLook around: lithify inspect --warehouse {warehouse} --table {_TABLE}",
+            f".\nLook around: {_command('inspect', warehouse)}",
         )
     )
+
+
+def _command(name: str, warehouse: str) -> str:
+    """A command as the reader can enter it: `lithify` may not be on the PATH, as after `make setup`."""
+    program = "lithify" if shutil.which("lithify") else sys.argv[0]
+    return f"{program} {name} --warehouse {warehouse} --table {_TABLE}"
 
 
 def _warehouse(folder: str | None) -> str:

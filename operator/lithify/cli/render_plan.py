@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +20,11 @@ from lithify.tables.format import Plan, WorkUnit
 
 _NUMBERS = ("rewrite", "bytes", "upgrade")
 """Columns that are aligned on the right."""
+_FIGURES = ("to level", *_NUMBERS)
+_REASON = "reason"
+_ANY_WIDTH = 10_000
+_REASON_WIDTH = 40
+"""Characters of a line of reasons below which a table is too narrow for them."""
 
 
 def plan_view(table: str, plan: Plan | None) -> RenderableType:
@@ -34,7 +42,7 @@ def plan_view(table: str, plan: Plan | None) -> RenderableType:
     if not plan.units and NO_TRIGGER in plan.resting:
         rests.append(Text("lithify inspect shows how far each trigger is from firing", "dim"))
     blocked = blocked_lines([block.told for block in plan.blocks], len(plan.blocks))
-    return Group(headline, *([_units(plan.units)] if plan.units else []), *rests, *blocked)
+    return Group(headline, *([_Units(plan.units)] if plan.units else []), *rests, *blocked)
 
 
 def plan_dict(table: str, plan: Plan | None) -> dict[str, Any]:
@@ -51,27 +59,56 @@ def plan_dict(table: str, plan: Plan | None) -> dict[str, Any]:
     }
 
 
-def _units(units: Sequence[WorkUnit]) -> Table:
-    """A row a unit; the level only where files have levels."""
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """The units of a plan: a table with a row each, or some lines each where a table is too wide."""
+
+    units: Sequence[WorkUnit]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        grid = _table(self.units)
+        needed = Measurement.get(console, options.update(max_width=_ANY_WIDTH), grid).minimum
+        if needed <= options.max_width:
+            yield grid
+        else:
+            for unit in self.units:
+                yield from _lines(unit)
+
+
+def _table(units: Sequence[WorkUnit]) -> Table:
+    """A row a unit; the level only where files have levels. Only reasons are broken into lines."""
     grid = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     rows = [_cells(unit) for unit in units]
     columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     for column in columns:
-        grid.add_column(column, justify="right" if column in _NUMBERS else "left")
+        if column == _REASON:
+            grid.add_column(column, min_width=_REASON_WIDTH)
+        else:
+            width = max(cell_len(str(text)) for text in (column, *(row[column] for row in rows)))
+            grid.add_column(column, justify="right" if column in _NUMBERS else "left", width=width)
     for row in rows:
-        grid.add_row(*(row[column] for column in columns))
+        grid.add_row(*(None if row[column] is None else Text(str(row[column])) for column in columns))
     return grid
 
 
-def _cells(unit: WorkUnit) -> dict[str, RenderableType | None]:
+def _lines(unit: WorkUnit) -> Iterator[RenderableType]:
+    """The bucket, its trigger with the figures, and the reason."""
+    cells = _cells(unit)
+    yield Text(unit.group.path, overflow="fold")
+    figures = [f"{name} {cells[name]}" for name in _FIGURES if cells[name] is not None]
+    for text in (", ".join([unit.trigger, *figures]), unit.reason):
+        yield Padding(Text(text, "dim"), (0, 0, 0, 2))
+
+
+def _cells(unit: WorkUnit) -> dict[str, str | None]:
     return {
-        "bucket": Text(unit.group.path),
-        "trigger": Text(unit.trigger),
+        "bucket": unit.group.path,
+        "trigger": unit.trigger,
         "to level": None if unit.output_level is None else str(unit.output_level),
         "rewrite": number(unit.rewritten_files, "file"),
         "bytes": bytes_text(unit.read_bytes),
         "upgrade": number(unit.upgraded_files, "file"),
-        "reason": Text(unit.reason),
+        _REASON: unit.reason,
     }
 
 

@@ -24,8 +24,6 @@ _SUFFIXES = {
     **{unit: Decimal(1000**power) for power, unit in enumerate("kMGTPE", start=1)},
     **{f"{unit}i": Decimal(1024**power) for power, unit in enumerate("KMGTPE", start=1)},
 }
-_BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_STEP = 1024
 _LENGTH = 32
 _ABOVE_ZERO = "([0-9]*[1-9][0-9]*[.]?[0-9]*|[0-9]*[.][0-9]*[1-9][0-9]*)"
 _PATTERN = f"^[+]?{_ABOVE_ZERO}([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{{1,2}})?$"
@@ -71,16 +69,3 @@ def quantity_bytes(text: str) -> int:
     number, exponent, suffix = match.groups()
     scale = Decimal(10) ** int(exponent) if exponent else _SUFFIXES[suffix]
     return min(int((Decimal(number) * scale).to_integral_value(ROUND_CEILING)), LARGEST)
-
-
-def size_text(size: int) -> str:
-    """Bytes in the largest binary unit that fits, with one decimal: `6.1Gi`; `512` below 1Ki."""
-    if size < _STEP:
-        return str(size)
-    # Integer rounding, half up: 1023.96 of a unit must become 1.0 of the next.
-    tenths, unit = (size * 10 + _STEP // 2) // _STEP, 0
-    while tenths >= _STEP * 10 and unit + 1 < len(_BINARY):
-        unit += 1
-        scale = _STEP ** (unit + 1)
-        tenths = (size * 10 + scale // 2) // scale
-    return f"{tenths // 10}.{tenths % 10}{_BINARY[unit]}"

@@ -87,12 +87,18 @@ STAGES = "lithify_active_compactions"
 LOOKS, REQUESTS = "lithify_observations_total", "lithify_api_requests_total"
 ENDED, ATTEMPTS = "lithify_compactions_finished_total", "lithify_compaction_attempts_total"
 DEBT, DUE = "lithify_debt_bytes", "lithify_due_tables"
+AMPLIFICATION = "lithify_max_size_amplification_ratio"
 START = "lithify_oldest_run_start_timestamp_seconds"
 
 
 def running(seconds: float, name: str = START, **labels: str) -> list[Values]:
     """A run that at the end of the history has been at work so long."""
     return gauge(name, BEGIN + 0.125 * DAY - seconds, **labels)
+
+
+def troubled(word: str) -> list[Values]:
+    """A Catalog with this HEALTH."""
+    return gauge("lithify_troubled_catalogs", 1, catalog_namespace="sales", catalog="lake", health=word)
 
 
 HELD_BACK = [
@@ -124,18 +130,19 @@ HISTORIES: dict[str, tuple[list[Values], list[Values]]] = {
         gauge("lithify_event_loop_lag_seconds", 3),
     ),
     "LithifyTablesNotReady": (
-        gauge("lithify_tables", 1, reason="AccessDenied"),
+        gauge("lithify_tables", 1, reason="CorruptTable"),
         shown(
             "lithify_tables",
             (9, {"reason": "Ready"}),
+            (1, {"reason": "AccessDenied"}),
             (1, {"reason": "NeverObserved"}),
             (1, {"reason": "CompactionsFailing"}),
         ),
     ),
-    "LithifyCatalogSilent": (
-        gauge("lithify_silent_catalogs", 1, catalog_namespace="sales", catalog="lake"),
-        gauge("lithify_silent_catalogs", 0, catalog_namespace="sales", catalog="lake"),
-    ),
+    "LithifyCatalogDown": (troubled("CatalogDown"), troubled("AccessDenied")),
+    "LithifyCredentialsRefused": (troubled("AccessDenied"), troubled("CatalogDown")),
+    "LithifyWarehouseNotFound": (troubled("WarehouseNotFound"), troubled("NotAllowed")),
+    "LithifyCatalogNotAllowed": (troubled("NotAllowed"), troubled("WarehouseNotFound")),
     "LithifyTablesFailing": (
         gauge(HEALTH, 1, health="Failing"),
         shown(HEALTH, (0, {"health": "Failing"}), (9, {"health": "Blocked"})),
@@ -143,8 +150,8 @@ HISTORIES: dict[str, tuple[list[Values], list[Values]]] = {
     "LithifyBucketsBlocked": (gauge("lithify_blocked_buckets", 1), gauge("lithify_blocked_buckets", 0)),
     "LithifyLevel0FilesMany": (gauge("lithify_max_level0_files", 21), gauge("lithify_max_level0_files", 20)),
     "LithifySizeAmplificationHigh": (
-        gauge("lithify_max_size_amplification_ratio", 3.1),
-        gauge("lithify_max_size_amplification_ratio", 3),
+        gauge(AMPLIFICATION, 3.1, tables="large"),
+        shown(AMPLIFICATION, (3, {"tables": "large"}), (9, {"tables": "all"})),
     ),
     "LithifyObservationsOld": (
         gauge("lithify_oldest_observation_age_seconds", 7201),
@@ -252,5 +259,14 @@ def test_thresholds_are_values() -> None:
     assert fires(changed["LithifyLevel0FilesMany"], gauge(level0, 51))
     assert not fires(changed["LithifyRunLong"], running(HOUR))
     assert fires(changed["LithifyRunLong"], running(1.1e7))
-    assert fires(changed["LithifySizeAmplificationHigh"], gauge("lithify_max_size_amplification_ratio", 2.6))
+    assert fires(changed["LithifySizeAmplificationHigh"], gauge(AMPLIFICATION, 2.6, tables="large"))
     assert not any("THRESHOLD" in rule["expr"] for rule in (*PLAIN.values(), *PER_TABLE.values()))
+
+
+def test_expired_keys_are_an_alert_within_minutes_that_names_the_catalog() -> None:
+    rule = PLAIN["LithifyCredentialsRefused"]
+    assert lasting(rule) <= 3 * MINUTE
+    (found,) = evaluate(troubled("AccessDenied"), [rule["expr"]], Span(BEGIN + HOUR, BEGIN + HOUR, MINUTE))
+    assert [one.labels for one in found] == [
+        {"catalog_namespace": "sales", "catalog": "lake", "health": "AccessDenied"}
+    ]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lithify.cli.output import SOME_BLOCKED
 from lithify.cli.render_inspection import group_view, inspection_dict, inspection_view, levels_picture
 from lithify.tables.address import TableAddress
 from lithify.tables.inspection import (
@@ -100,7 +101,7 @@ class TestJson:
 class TestPicture:
     def test_has_a_buckets_numbers(self) -> None:
         title = text_of(group_view(GROUP)).strip().splitlines()[0]
-        facts = ["dt=1/bucket-3", "4 sorted runs", "5 files", "89.5 KiB", "3 small files", "deletes 10.0%"]
+        facts = ["dt=1/bucket-3", "4 sorted runs", "5 files", "89.5Ki", "3 small files", "deletes 10.0%"]
         assert [fact for fact in facts if fact not in title] == []
 
     def test_does_not_guess_deletes(self) -> None:
@@ -120,7 +121,7 @@ class TestPicture:
     def test_of_a_bucket_without_levels_has_no_picture_of_them(self) -> None:
         seen = text_of(group_view(WITHOUT_LEVELS))
         assert [word for word in ("level", "▇") if word in seen] == []
-        assert "dt=1/bucket-3  5 files, 89.5 KiB" in seen
+        assert "dt=1/bucket-3  5 files, 89.5Ki" in seen
 
     @pytest.mark.parametrize(
         ("files", "blocks"), [((1, 40), (1, 40)), ((80, 1), (40, 1)), ((4000, 39), (40, 1))]
@@ -196,6 +197,21 @@ class TestCommand:
         words = ["--option", "num-sorted-run.compaction-trigger=1", "--json"]
         found = lithify("inspect", *named(orders), *words).json
         assert all(bucket["due"] for bucket in found["buckets"])
+
+    @pytest.mark.parametrize("words", [[], ["--json"]], ids=["text", "json"])
+    def test_missing_file_of_a_bucket_with_work_blocks_it(
+        self, lithify: Lithify, orders: TableAddress, tmp_path: Path, words: list[str]
+    ) -> None:
+        table = copy_of(orders, tmp_path / "warehouse")
+        lost = min((tmp_path / "warehouse" / "shop.db" / "orders" / BUCKETS[1]).glob("data-*"))
+        lost.unlink()
+        ended = lithify("inspect", *named(table), "--option", "num-sorted-run.compaction-trigger=1", *words)
+        assert ended.code == SOME_BLOCKED
+        assert lost.name in ended.out
+        if words:
+            found = json.loads(ended.out)
+            assert [each["bucket"] for each in found["blocked"]] == [BUCKETS[1]]
+            assert [each["bucket"] for each in found["buckets"]] == [BUCKETS[0], *BUCKETS[2:]]
 
     def test_picture_is_cut_and_json_is_not(self, lithify: Lithify, orders: TableAddress) -> None:
         ended = lithify("inspect", *named(orders), "--limit", "1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -208,3 +210,13 @@ class TestTables:
         ended = lithify(command, *named(orders), *words)
         assert ended.code == 2
         assert named_thing in ended.sentence
+
+
+def test_made_table_comes_with_the_next_command(lithify: Lithify, tmp_path: Path) -> None:
+    folder = str(tmp_path / "demo")
+    said = lithify("demo", "--only-make", "--folder", folder)
+    (line,) = (line for line in said.out.splitlines() if line.startswith("Look around: "))
+    program, *words = shlex.split(line.removeprefix("Look around: "))
+    assert Path(shutil.which(program) or program).name == "lithify"
+    assert lithify(*words).code == 0
+    assert f" compact --warehouse {folder} " in said.out

@@ -111,6 +111,16 @@ class TestPicture:
         assert [unit["detail"] for unit in units if unit["detail"] not in seen] == []
         assert [unit["trigger"] for unit in units if unit["trigger"] not in seen] == []
 
+    @pytest.mark.parametrize("width", [40, 60, 80])
+    def test_narrow_terminals_cut_no_bucket_and_no_reason(self, plan: RunPlan, width: int) -> None:
+        seen = text_of(plan_view(NAME, plan), width)
+        assert [unit.group.path for unit in plan.units if unit.group.path not in seen] == []
+        lines = [line.strip() for line in seen.splitlines()]
+        for unit in plan.units:
+            words = unit.reason.split()
+            assert [word for word in words if word in lines] == [], "no word stands alone in a line"
+            assert " ".join(words[:3]) in seen
+
     def test_has_no_levels_where_files_have_none(self, plan: RunPlan) -> None:
         without = [replace(unit, output_level=None) for unit in plan.units]  # type: ignore[arg-type]
         columns = text_of(plan_view(NAME, replace(plan, units=tuple(without)))).splitlines()[1].split()

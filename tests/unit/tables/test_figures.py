@@ -108,7 +108,7 @@ class TestFindings:
             case(
                 replace(POLICY, size_amplification_percent=1),
                 STEEP,
-                "in bucket 7, newer runs have 111 B, the oldest has 9.8 KiB, the limit is 1 %",
+                "in bucket 7, newer runs have 111 B, the oldest has 9.8Ki, the limit is 1 %",
                 id="size amplification",
             ),
             case(

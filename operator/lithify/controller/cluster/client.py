@@ -7,9 +7,11 @@ the package's typed models cost memory and do not include our kinds.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -20,6 +22,7 @@ from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.config.config_exception import ConfigException
 from kubernetes.aio.config.incluster_config import load_incluster_config
 from kubernetes.aio.config.kube_config import load_kube_config
+from yaml import YAMLError
 
 from lithify.controller.api import Object
 from lithify.controller.cluster.decoding import decode
@@ -37,6 +40,8 @@ _PAGE = 500
 _EXCEEDED = "exceeded quota: "
 """Start of the API server's message when a ResourceQuota is exceeded; the HTTP status equals that of a
 missing permission."""
+_UNUSABLE = (ConfigException, YAMLError, OSError, ValueError, TypeError, AttributeError)
+"""What the `kubernetes` package raises for a file that is no kubeconfig."""
 _TIMEOUT = 30.0
 """Request timeout in seconds; longer than the API server waits for etcd, shorter than a lease."""
 
@@ -55,11 +60,26 @@ async def load_configuration(kubeconfig: str | None, context: str | None) -> Con
         if kubeconfig is None:
             load_incluster_config(client_configuration=configuration)
         else:
+            _check_files(kubeconfig)
             await load_kube_config(kubeconfig, context, configuration, persist_config=False)
-    except (ConfigException, OSError, ValueError, TypeError) as error:
-        where = "--kubeconfig" if kubeconfig else "service account"
-        raise InvalidOption(where, f"{error}; outside a pod, give --kubeconfig") from error
+    except _UNUSABLE as error:
+        if kubeconfig is None:
+            problem = f"{error}; outside a pod, give --kubeconfig"
+            raise InvalidOption("service account", problem) from error
+        said = f" ({error})" if isinstance(error, ConfigException) else ""
+        raise InvalidOption("--kubeconfig", f"{kubeconfig} cannot be used{said}") from error
     return configuration
+
+
+def _check_files(kubeconfig: str) -> None:
+    """Checks that a kubeconfig file exists: the `kubernetes` package would log it, and say something else.
+
+    Raises:
+        InvalidOption: none of the files exists.
+    """
+    files = kubeconfig.split(os.pathsep)
+    if not any(Path(file).expanduser().is_file() for file in files):
+        raise InvalidOption("--kubeconfig", f"there is no file {kubeconfig}")
 
 
 @asynccontextmanager

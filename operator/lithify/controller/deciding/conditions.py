@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from lithify.amounts import bytes_text, count_of
+from lithify.amounts import bytes_text, count_of, size_text
 from lithify.controller.deciding.blocked import after_look, say_blocked
 from lithify.controller.deciding.health import POLICY_READY, failure_text, health_of, trouble_of
 from lithify.controller.deciding.holds import policy_hold
@@ -27,7 +27,7 @@ from lithify.resources.objects import (
     shortened,
     without_condition,
 )
-from lithify.resources.quantities import LARGEST, size_text
+from lithify.resources.quantities import LARGEST
 from lithify.resources.table import (
     BUCKET_LENGTH,
     AppendSummary,

@@ -6,6 +6,8 @@ not enough: the table's policy must exist, and its last compaction must not have
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from lithify.amounts import count_of
 from lithify.controller.deciding.blocked import BUCKETS_BLOCKED
 from lithify.controller.deciding.holds import policy_hold
@@ -39,10 +41,30 @@ _HEALTH = {
     TableReason.POLICY_MISSING: TableHealth.NO_POLICY,
     TableReason.POLICY_INVALID: TableHealth.INVALID_POLICY,
     TableReason.COMPACTIONS_FAILING: TableHealth.FAILING,
-    **{reason: TableHealth.CATALOG_DOWN for reason in TableReason if reason.blames_catalog},
+    TableReason.SECRET_NOT_FOUND: TableHealth.NO_CREDENTIALS,
+    TableReason.SECRET_KEY_MISSING: TableHealth.NO_CREDENTIALS,
+    TableReason.SECRET_NOT_READABLE: TableHealth.NO_CREDENTIALS,
+    TableReason.ACCESS_DENIED: TableHealth.ACCESS_DENIED,
+    TableReason.WAREHOUSE_NOT_FOUND: TableHealth.WAREHOUSE_NOT_FOUND,
+    TableReason.NOT_ALLOWED: TableHealth.NOT_ALLOWED,
+    TableReason.INVALID_OPTION: TableHealth.INVALID_OPTION,
+    TableReason.CATALOG_SILENT: TableHealth.CATALOG_DOWN,
+    TableReason.CATALOG_UNREACHABLE: TableHealth.CATALOG_DOWN,
+    TableReason.STORAGE_UNAVAILABLE: TableHealth.CATALOG_DOWN,
+    TableReason.OBSERVATION_TIMED_OUT: TableHealth.CATALOG_DOWN,
+    TableReason.CLUSTER_UNAVAILABLE: TableHealth.CATALOG_DOWN,
     # Such as a lack of memory: the table may be to blame alone.
     TableReason.OBSERVATION_FAILED: TableHealth.OBSERVATION_FAILED,
 }
+
+_FOR_OTHER_TEAMS = frozenset(
+    {
+        TableHealth.NO_CREDENTIALS,
+        TableHealth.ACCESS_DENIED,
+        TableHealth.WAREHOUSE_NOT_FOUND,
+        TableHealth.NOT_ALLOWED,
+    }
+)
 
 
 def trouble_of(situation: Situation) -> TableProblem | None:
@@ -68,6 +90,19 @@ def failure_text(status: LakeTableStatus) -> str:
         return ""
     text = f"{last.name} ended with {last.reason}"
     return f"{text}: {shortened(last.message, _ERROR_LENGTH)}" if last.message else text
+
+
+def catalog_health(problem: TableProblem | None, tables: Iterable[TableProblem | None]) -> set[TableHealth]:
+    """What is wrong with a catalog, in the words of HEALTH; empty if nothing is.
+
+    Args:
+        problem: why the catalog as a whole cannot be used; see `references.catalog_problem`.
+        tables: the result of each table's last observation. Of single tables only credentials and places
+            count, which teams other than their own mend; a single table's outage may be its own.
+    """
+    words = {_HEALTH[one.reason] for one in tables if one is not None and one.reason.blames_catalog}
+    words &= _FOR_OTHER_TEAMS
+    return words if problem is None else words | {_HEALTH[problem.reason]}
 
 
 def health_of(spec: LakeTableSpec, conditions: tuple[Condition, ...]) -> TableHealth:

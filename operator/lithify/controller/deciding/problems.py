@@ -60,6 +60,7 @@ class TableReason(StrEnum):
     INVALID_OPTION = "InvalidOption"
     INVALID_TABLE_OPTION = "InvalidTableOption"
     ACCESS_DENIED = "AccessDenied"
+    NOT_ALLOWED = "NotAllowed"
     WAREHOUSE_NOT_FOUND = "WarehouseNotFound"
     TABLE_NOT_FOUND = "TableNotFound"
     UNSUPPORTED_OPTION = "UnsupportedOption"
@@ -83,7 +84,7 @@ class TableReason(StrEnum):
 
     @property
     def blames_catalog(self) -> bool:
-        """Whether it means that the catalog cannot be reached; otherwise the catalog has answered."""
+        """Whether it means that the catalog cannot be used; otherwise the catalog has answered."""
         return self in _BLAME_THE_CATALOG
 
 
@@ -96,6 +97,7 @@ _NEED_A_PERSON = frozenset(
         TableReason.INVALID_OPTION,
         TableReason.INVALID_TABLE_OPTION,
         TableReason.ACCESS_DENIED,
+        TableReason.NOT_ALLOWED,
         TableReason.WAREHOUSE_NOT_FOUND,
         TableReason.TABLE_NOT_FOUND,
         TableReason.UNSUPPORTED_OPTION,
@@ -112,6 +114,7 @@ _BLAME_THE_CATALOG = frozenset(
         TableReason.SECRET_NOT_READABLE,
         TableReason.INVALID_OPTION,
         TableReason.ACCESS_DENIED,
+        TableReason.NOT_ALLOWED,
         TableReason.WAREHOUSE_NOT_FOUND,
         TableReason.CATALOG_SILENT,
         TableReason.CATALOG_UNREACHABLE,
@@ -129,7 +132,7 @@ REASONS: dict[type[LithifyError], TableReason] = {
     InvalidResource: TableReason.INVALID_OPTION,
     NotFound: TableReason.TABLE_NOT_FOUND,
     NotAllowed: TableReason.ACCESS_DENIED,
-    OutOfReach: TableReason.ACCESS_DENIED,
+    OutOfReach: TableReason.NOT_ALLOWED,
     UnsupportedTable: TableReason.UNSUPPORTED_TABLE,
     CorruptTable: TableReason.CORRUPT_TABLE,
     MissingFile: TableReason.CORRUPT_TABLE,

@@ -26,6 +26,8 @@ from lithify.settings import MOST_TABLES
 ALWAYS_ALLOWED = 5
 """Number of LakeTables that may be removed at once, whatever share of all they are."""
 _ALL_PERCENT = 100
+_BRANCH = "$branch_"
+"""Lists have tables, not their branches."""
 
 
 class PruneReason(StrEnum):
@@ -73,14 +75,12 @@ class Pruning:
         reason: of the condition Pruned.
         message: of the same.
         going: the LakeTables to orphan or delete now.
-        doubtful: LakeTables whose table is not listed; an observation would tell whether it exists.
         needs_list: whether a second list of the tables is needed to confirm this one.
     """
 
     reason: PruneReason
     message: str
     going: tuple[LakeTable, ...] = ()
-    doubtful: tuple[LakeTable, ...] = ()
     needs_list: bool = False
 
 
@@ -142,6 +142,26 @@ def prune(
     return _bounded(discovery, len(made), ours, latest) or _confirmed(discovery, ours, earlier, text)
 
 
+def absent_tables(
+    catalog: Catalog, existing: Iterable[LakeTable], latest: ListedTables
+) -> tuple[LakeTable, ...]:
+    """LakeTables of a Catalog whose tables a complete list lacks, and which no observation has missed yet.
+
+    Made by discovery or by people: an observation tells whether the table is dropped.
+    """
+    discovery = catalog.spec.discovery
+    if discovery is None or not latest.is_complete:
+        return ()
+    return tuple(
+        table
+        for table in existing
+        if table.spec.catalog_ref.name == catalog.metadata.name
+        and is_wanted(table.spec.identifier, discovery.include, discovery.exclude)
+        and table.spec.identifier.partition(_BRANCH)[0] not in latest.names
+        and not _is_known_gone(table)
+    )
+
+
 def _bounded(
     discovery: Discovery, made: int, ours: Sequence[LakeTable], latest: ListedTables
 ) -> Pruning | None:
@@ -170,22 +190,25 @@ def _confirmed(
     absent = [
         table for table in ours if was_absent and earlier and table.spec.identifier not in earlier.names
     ]
-    doubtful = tuple(table for table in ours if not _is_certain(table, discovery))
     going = tuple(table for table in absent if _is_certain(table, discovery) and not _is_busy(table))
     needs_list = len(absent) < len(ours)
     if going:
         verb = "deleted" if discovery.prune is Prune.DELETE else "orphaned"
         counted = f"{count_of(len(going), 'LakeTable')} of tables that are dropped or excluded"
         said = f"{counted} {verb}: {_names(going)}"
-        return Pruning(PruneReason.PRUNED, said, going, doubtful, needs_list)
+        return Pruning(PruneReason.PRUNED, said, going, needs_list)
     wait = "a second list of the tables" if needs_list else "an observation without the table, or a run's end"
-    return Pruning(PruneReason.UNCONFIRMED, f"{text}; waiting for {wait}", (), doubtful, needs_list)
+    return Pruning(PruneReason.UNCONFIRMED, f"{text}; waiting for {wait}", needs_list=needs_list)
 
 
 def _is_certain(table: LakeTable, discovery: Discovery) -> bool:
     """Whether more than lists confirms it: a list may be short because permissions were revoked."""
     if not is_wanted(table.spec.identifier, discovery.include, discovery.exclude):
         return True
+    return _is_known_gone(table)
+
+
+def _is_known_gone(table: LakeTable) -> bool:
     ready = condition_of(table.status.conditions, READY)
     return ready is not None and ready.reason == TableReason.TABLE_NOT_FOUND
 

@@ -24,6 +24,15 @@ from lithify.settings import LONGEST_LOOK, MOST_TABLES
 ALL_DISCOVERED = "AllDiscovered"
 
 _ORDER = tuple(TableReason)
+_OF_ALL_TABLES = frozenset(
+    {
+        TableReason.CATALOG_SILENT,
+        TableReason.SECRET_NOT_FOUND,
+        TableReason.SECRET_KEY_MISSING,
+        TableReason.SECRET_NOT_READABLE,
+    }
+)
+"""What one table meets and all tables of its catalog meet next."""
 _DRIVERS_ONLY = (
     "(Kueue admits drivers only: executors do not count against a quota, so they may exceed it, and admitted "
     "drivers may wait forever for resources; with the admission Group all pods count)"
@@ -87,8 +96,9 @@ def catalog_problem(looks: Iterable[TableProblem | None]) -> TableProblem | None
     """Why a catalog cannot be reached, by the last observations of its tables and its last list of tables.
 
     An observation that succeeded, or failed for reasons of the table, shows that the catalog answers, unless
-    the catalog has been silent for so long that it is not asked: then that observation is outdated. If none
-    does, the first problem in the order of the closed list stands for all, so that the answer is stable.
+    the catalog has been silent for so long that it is not asked, or its Secret cannot be used: then that
+    observation is outdated. If none does, the first problem in the order of the closed list stands for all,
+    so that the answer is stable.
     """
     blamed, answers = set(), False
     for problem in looks:
@@ -96,8 +106,8 @@ def catalog_problem(looks: Iterable[TableProblem | None]) -> TableProblem | None
             answers = True
         else:
             blamed.add(problem)
-    is_silent = any(problem.reason is TableReason.CATALOG_SILENT for problem in blamed)
-    if answers and not is_silent:
+    is_certain = any(problem.reason in _OF_ALL_TABLES for problem in blamed)
+    if answers and not is_certain:
         return None
     return min(blamed, key=lambda problem: (_ORDER.index(problem.reason), problem.message), default=None)
 

@@ -77,14 +77,19 @@ def next_time(schedule: str, time_zone: str | None, after: datetime) -> datetime
 
 
 def policy_problem(policy: CompactionPolicySpec) -> str | None:
-    """Why the policy cannot be followed, None if it can."""
+    """Why the policy's times cannot be followed, all reasons in one text; None if they can."""
+    problems, zone = [], policy.time_zone
     try:
-        find_zone(policy.time_zone)
-        if policy.full is not None and policy.full.schedule is not None:
-            next_time(policy.full.schedule, policy.time_zone, _ANY_TIME)
+        find_zone(zone)
     except ValueError as error:
-        return str(error)
-    return None
+        problems.append(str(error))
+        zone = None
+    try:
+        if policy.full is not None and policy.full.schedule is not None:
+            next_time(policy.full.schedule, zone, _ANY_TIME)
+    except ValueError as error:
+        problems.append(str(error))
+    return "; ".join(problems) or None
 
 
 def _last_full(table: LakeTable, now: datetime) -> tuple[datetime | None, datetime | None]:

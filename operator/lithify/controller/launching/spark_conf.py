@@ -5,6 +5,9 @@ Pure. Called by the launchers, and by the controller, which reports mistakes in 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from lithify.amounts import count_of
 from lithify.contract.executors import ExecutorSizing, executor_conf
 from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.isolation import Bounds
@@ -38,34 +41,39 @@ _LEAST_LOSSES = 12
 
 
 def conf_problem(spec: SparkTemplate, *, host_access: bool = False) -> str | None:
-    """Why a policy's Spark template cannot start a driver, as a sentence; None if it can.
+    """Why a policy's Spark template cannot start a driver, all reasons in one text; None if it can.
 
     Args:
         spec: the template.
         host_access: whether pod templates may reach out of their pods.
     """
+    bounds = Bounds(spec.service_account_name, host_access)
+    problems = [
+        *_key_problems(spec),
+        *_size_problems(spec),
+        template_problem("spec.spark.driver.podTemplate", spec.driver.pod_template, bounds),
+        template_problem("spec.spark.executor.podTemplate", spec.executor.pod_template, bounds),
+    ]
+    return "; ".join(problem for problem in problems if problem is not None) or None
+
+
+def _key_problems(spec: SparkTemplate) -> Iterator[str]:
     for key in sorted(spec.conf):
         reason = reason_against(key)
         if reason is not None:
-            return f"spec.spark.conf must not hold {key}: {reason}"
-    bounds = Bounds(spec.service_account_name, host_access)
-    return (
-        _size_problem(spec)
-        or template_problem("spec.spark.driver.podTemplate", spec.driver.pod_template, bounds)
-        or template_problem("spec.spark.executor.podTemplate", spec.executor.pod_template, bounds)
-    )
+            yield f"spec.spark.conf must not hold {key}: {reason}"
 
 
-def _size_problem(spec: SparkTemplate) -> str | None:
+def _size_problems(spec: SparkTemplate) -> Iterator[str]:
     if spec.executor.min_instances > spec.executor.max_instances:
-        return "spec.spark.executor.minInstances is above maxInstances"
+        yield "spec.spark.executor.minInstances is above maxInstances"
     needed = least_executor_memory(spec.executor.cores, quantity_bytes(spec.task_memory))
     if quantity_bytes(spec.executor.memory) < needed:
-        return (
-            f"spec.spark.executor.memory is {spec.executor.memory}, but {spec.executor.cores} cores with a "
+        cores = count_of(spec.executor.cores, "core")
+        yield (
+            f"spec.spark.executor.memory is {spec.executor.memory}, but {cores} with a "
             f"taskMemory of {spec.task_memory} each, and a JVM, take at least {mebibytes(needed)}Mi"
         )
-    return None
 
 
 def local_conf(order: DriverOrder) -> dict[str, str]:

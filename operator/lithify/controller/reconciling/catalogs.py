@@ -10,21 +10,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 
 from lithify.controller.deciding.discovery import Found, discover
-from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
-from lithify.controller.deciding.pruning import ListedTables, Pruning, prune
-from lithify.controller.deciding.references import Discovered, catalog_status
+from lithify.controller.deciding.health import catalog_health
+from lithify.controller.deciding.problems import TableProblem, is_unsupported, problem_of
+from lithify.controller.deciding.pruning import ListedTables, absent_tables, prune
+from lithify.controller.deciding.references import Discovered, catalog_problem, catalog_status
 from lithify.controller.deciding.remembering import remember
 from lithify.controller.observing.request import NO_TABLES, PROBE, TableFilter, TableList
 from lithify.controller.reconciling.addressing import catalog_address
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.pruning import carry_out
+from lithify.controller.reconciling.secrets import SUSPECT_SECONDS
 from lithify.controller.reconciling.status import write_status
-from lithify.errors import ClusterExists, ClusterRefused, LithifyError, NotAllowed
+from lithify.errors import ClusterExists, ClusterRefused, LithifyError, UserError
 from lithify.resources.catalog import Catalog, CatalogSpec, Recreate
 from lithify.resources.names import CATALOG, LAKE_TABLE, ObjectKey
 from lithify.resources.objects import READY, condition_of
@@ -59,6 +62,8 @@ class _Listing:
     """Whether another list is needed soon to confirm this one."""
     is_checked: bool = False
     """Whether observations of the tables that it lacks have been requested."""
+    secret: int = 0
+    """The version of the catalog's options from its Secret for which it was made."""
 
     def is_of(self, catalog: Catalog) -> bool:
         """Whether the list was made for the Catalog's current generation."""
@@ -84,6 +89,8 @@ class Catalogs:
     ticks: Callable[[], float] = monotonic
     _listings: dict[ObjectKey, _Listing] = field(default_factory=dict)
     _underway: dict[ObjectKey, asyncio.Task[None]] = field(default_factory=dict)
+    _secrets: dict[ObjectKey, int] = field(default_factory=dict)
+    """The version of each catalog's options from its Secret of which its tables know."""
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Updates status and creates missing LakeTables; returns the seconds until the next list is due."""
@@ -91,8 +98,9 @@ class Catalogs:
         catalog = context.store.catalogs.get(key)
         if catalog is None:
             self._listings.pop(key, None)
+            self._secrets.pop(key, None)
             context.secrets.forget(key)
-            context.metrics.catalog_changed(key, is_silent=False)
+            context.metrics.catalog_changed(key, ())
             return None
         discovered, is_done = None, True
         is_going = catalog.metadata.deletion_timestamp is not None
@@ -100,29 +108,50 @@ class Catalogs:
         is_good = listing is not None and listing.problem is None and listing.is_of(catalog)
         if listing is not None and is_good and catalog.spec.discovery is not None and not is_going:
             discovered, is_done = await self._discover(catalog, listing)
+        met = self._problems(key)
+        results = [*met, *([listing.problem] if listing else [])]
+        problem = catalog_problem(results)
+        words = catalog_health(problem, met)
+        read_again = await self._read_again(catalog) if words else None
         again = self._list(catalog) if is_done else _NEXT_BATCH
         status = catalog_status(
             catalog,
-            [*self._scheduler(key), *([listing.problem] if listing else [])],
+            results,
             len(context.store.tables.using("catalog", key)),
             context.now(),
             discovered=discovered,
             unsupported=self._unsupported(key),
             cut_timeout=context.limits.cut_timeout(catalog.spec),
         )
-        ready = condition_of(status.conditions, READY)
-        is_silent = ready is not None and ready.reason == TableReason.CATALOG_SILENT
-        context.metrics.catalog_changed(key, is_silent=is_silent)
+        context.metrics.catalog_changed(key, words)
         written = await write_status(context.api, CATALOG, catalog, status)
         if written is not None:
             context.store.catalogs.put(written)
-        return again
+        return min((wait for wait in (again, read_again) if wait is not None), default=None)
 
-    def _scheduler(self, key: ObjectKey) -> list[TableProblem | None]:
-        """The problem of the last observation of each table of the catalog; None for a successful one."""
+    def _problems(self, key: ObjectKey) -> list[TableProblem | None]:
+        """What the last observation of each table of the catalog met; None for a successful one."""
         tables = self.context.store.tables.using("catalog", key)
         seen = [self.context.scheduler.seen(table.metadata.key) for table in tables]
-        return [problem_of(one.error) if one.error else None for one in seen if one.observed_at is not None]
+        return [problem_of(one.failure) if one.failure else None for one in seen if one.is_known]
+
+    async def _read_again(self, catalog: Catalog) -> float | None:
+        """Reads the Secret of a catalog in trouble again; returns the seconds until the next time.
+
+        Once it has changed, the catalog's tables are observed, and listed, at once.
+        """
+        context, key = self.context, catalog.metadata.key
+        if catalog.spec.secret_ref is None:
+            return None
+        with suppress(UserError, ClusterRefused):  # its tables tell
+            await context.secrets.of_catalog(catalog, SUSPECT_SECONDS)
+        version = context.secrets.version(key)
+        if self._secrets.get(key) != version:
+            self._secrets[key] = version
+            for table in context.store.tables.using("catalog", key):
+                if context.scheduler.seen(table.metadata.key).failure is not None:
+                    context.queue.add(LAKE_TABLE, table.metadata.key)
+        return SUSPECT_SECONDS
 
     def _unsupported(self, key: ObjectKey) -> dict[str, str]:
         """The catalog's tables that this release does not support, with the reason."""
@@ -140,7 +169,10 @@ class Catalogs:
             self._listings.pop(key, None)  # observations of the tables tell more
             return None
         known = self._listings.get(key)
-        if known is not None and known.is_of(catalog):
+        is_outdated = (
+            known is not None and known.problem and known.secret != self.context.secrets.version(key)
+        )
+        if known is not None and known.is_of(catalog) and not is_outdated:
             wait = known.ended + known.lasts(spec) - self.ticks()
             if wait > 0:
                 return wait
@@ -153,8 +185,10 @@ class Catalogs:
         key, spec = catalog.metadata.key, catalog.spec
         found = NO_TABLES
         problem: TableProblem | None = None
+        secret = 0
         try:
             options = await self.context.secrets.of_catalog(catalog)
+            secret = self.context.secrets.version(key)
             reach = self.context.reach(key.namespace)
             address = catalog_address(catalog, options, reach)
             found = await self.context.observer.list_tables(
@@ -162,8 +196,7 @@ class Catalogs:
             )
         except LithifyError as error:
             problem = problem_of(error)
-            if isinstance(error, NotAllowed):
-                self.context.secrets.refused(key)
+            secret = secret or self.context.secrets.version(key)
         finally:
             self._underway.pop(key, None)
         known = self._listings.get(key)
@@ -175,6 +208,7 @@ class Catalogs:
             problem,
             uid=catalog.metadata.uid,
             earlier=known.found if known is not None and is_next else None,
+            secret=secret,
         )
         self.context.queue.add(CATALOG, key)
 
@@ -190,7 +224,7 @@ class Catalogs:
         latest = _listed(listing.found)
         earlier = None if listing.earlier is None else _listed(listing.earlier)
         pruning = prune(catalog, existing, latest, earlier)
-        self._check(listing, pruning)
+        self._check(listing, absent_tables(catalog, existing, latest))
         listing.needs_list = pruning.needs_list
         pruning = await carry_out(self.context, catalog, pruning, _BATCH)
         discovered = Discovered(
@@ -203,12 +237,12 @@ class Catalogs:
         )
         return discovered, max(len(found.bodies), len(pruning.going)) <= _BATCH
 
-    def _check(self, listing: _Listing, pruning: Pruning) -> None:
+    def _check(self, listing: _Listing, absent: Iterable[LakeTable]) -> None:
         """Requests observations of the tables that a list lacks, once for each list."""
         if listing.is_checked:
             return
         listing.is_checked = True
-        for table in pruning.doubtful:
+        for table in absent:
             self.context.scheduler.want(table.metadata.key, full=True)
             self.context.queue.add(LAKE_TABLE, table.metadata.key)
 

@@ -10,6 +10,7 @@ from lithify.clock import Clock
 from lithify.controller.api import Api
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.limits import OperatorLimits
+from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.observation_scheduler import ObservationScheduler
@@ -19,6 +20,7 @@ from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
 from lithify.controller.telemetry.metrics import Metrics
+from lithify.resources.policy import CompactionPolicySpec
 from lithify.tables.io.reach import OwnIdentity, Reach
 
 
@@ -59,6 +61,11 @@ class Context:
     conf_problem: Callable[..., str | None]
     limits: OperatorLimits = field(default_factory=OperatorLimits)
     reach: Callable[[str], Reach] = OwnIdentity().reach
+
+    def policy_problem(self, policy: CompactionPolicySpec) -> str | None:
+        """Why a policy cannot be followed, all reasons in one text; None if it can."""
+        problems = (policy_problem(policy), self.conf_problem(policy.spark))
+        return "; ".join(problem for problem in problems if problem is not None) or None
 
     def now(self) -> datetime:
         """The time in whole seconds, the precision of timestamps in Kubernetes objects."""

@@ -44,6 +44,7 @@ class TableState:
         observation: result of the last successful observation; None before the first.
         answered: the request that it answers.
         error: why the last observation failed; None if it succeeded.
+        unasked: why the next observation cannot be requested; None if it can.
         observed_at: when the last observation ended, in ticks; None before the first.
         full_at: when the last full observation ended, in ticks. The first one may build on an earlier
             operator's observation cache.
@@ -58,6 +59,7 @@ class TableState:
     observation: Observation | None = None
     answered: ObservationRequest | None = None
     error: LithifyError | None = None
+    unasked: LithifyError | None = None
     observed_at: float | None = None
     full_at: float | None = None
     evaluated: datetime | None = None
@@ -69,8 +71,20 @@ class TableState:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the table has been observed and no further observation is wanted or under way."""
+        """Whether no further observation of the table is wanted or under way, or none is possible."""
+        if self.unasked is not None:
+            return not self.underway
         return self.observed_at is not None and not self.wanted and not self.underway
+
+    @property
+    def is_known(self) -> bool:
+        """Whether an observation has ended, or it is known why none can be requested."""
+        return self.observed_at is not None or self.unasked is not None
+
+    @property
+    def failure(self) -> LithifyError | None:
+        """Why the table cannot be observed, None if it can or if that is unknown."""
+        return self.unasked or self.error
 
 
 @dataclass(frozen=True, slots=True)

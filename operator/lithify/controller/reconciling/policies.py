@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lithify.controller.deciding.references import policy_status
-from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.status import write_status
 from lithify.resources.names import POLICY, ObjectKey
@@ -30,7 +29,7 @@ class Policies:
         policy = store.policies.get(key)
         if policy is None:
             return None
-        problem = policy_problem(policy.spec) or self.context.conf_problem(policy.spec.spark)
+        problem = self.context.policy_problem(policy.spec)
         tables = len(store.tables.using("policy", key))
         status = policy_status(policy, problem, tables, self.context.now())
         written = await write_status(self.context.api, POLICY, policy, status)

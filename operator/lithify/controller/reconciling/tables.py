@@ -16,7 +16,6 @@ from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
 from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
-from lithify.controller.deciding.schedule import policy_problem
 from lithify.controller.deciding.sharing import shared_bytes
 from lithify.controller.deciding.situation import Decision, Due, Situation
 from lithify.controller.deciding.table_events import table_events
@@ -25,10 +24,11 @@ from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.duplicates import older_duplicate
 from lithify.controller.reconciling.observation_scheduler import TableState
 from lithify.controller.reconciling.queue import Item
+from lithify.controller.reconciling.secrets import KEPT_SECONDS, SUSPECT_SECONDS
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.running.retention import retention
 from lithify.controller.telemetry.logs import shown
-from lithify.errors import ClusterExists, ClusterRefused, NotAllowed, UserError
+from lithify.errors import ClusterExists, ClusterRefused, UserError
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, CompactionSpec
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
@@ -118,13 +118,13 @@ class Tables:
         """Requeues the catalog if the last observation has news about it; once for all tables."""
         context, key = self.context, table.metadata.key
         seen, catalog = context.scheduler.seen(key), context.store.catalog_of(table)
-        problem = problem_of(seen.error) if seen.error else None
-        if catalog is None or seen.observed_at is None or self._endings.get(key, _NO_LOOK) == problem:
+        problem = problem_of(seen.failure) if seen.failure else None
+        if catalog is None or not seen.is_known or self._endings.get(key, _NO_LOOK) == problem:
             return
+        before, now = _blamed(self._endings.get(key)), _blamed(problem)
         self._endings[key] = problem
         ready = condition_of(catalog.status.conditions, READY)
-        blamed = problem.reason if problem is not None and problem.reason.blames_catalog else READY
-        if ready is None or ready.reason != blamed:
+        if ready is None or ready.reason != now or before != now:
             context.queue.add_after(Item(CATALOG.name, catalog.metadata.key), _TOGETHER)
 
     def _decide(self, situation: Situation, now: datetime) -> tuple[Situation, Decision]:
@@ -153,12 +153,15 @@ class Tables:
         if catalog is None:
             return TableProblem.catalog_missing(table), None
         seen = context.scheduler.seen(key)
-        if isinstance(seen.error, NotAllowed):
-            context.secrets.refused(catalog.metadata.key)
+        is_suspect = seen.failure is not None and problem_of(seen.failure).reason.blames_catalog
         try:
-            options = await context.secrets.of_catalog(catalog)
+            options = await context.secrets.of_catalog(
+                catalog, SUSPECT_SECONDS if is_suspect else KEPT_SECONDS
+            )
         except (UserError, ClusterRefused) as error:
+            seen.unasked = error
             return problem_of(error), poll_intervals(table, policy, catalog.spec, context.limits).retry
+        seen.unasked = None
         address = address_of(table, policy, catalog, options, context.reach(key.namespace))
         intervals = poll_intervals(table, policy, catalog.spec, context.limits, seen.observation)
         due = seen.observation.next_trigger if seen.observation is not None else None
@@ -183,18 +186,13 @@ class Tables:
             policy_name=table.spec.policy_ref.name,
             observation=seen.observation if is_informed and not seen.outdated else None,
             held=told,
-            policy_problem=self._policy_problem(policy),
+            policy_problem=None if policy is None else self.context.policy_problem(policy),
             problem=missing or (problem_of(seen.error) if seen.error else None),
             active=active.metadata.name if active else None,
             requested=table.metadata.annotations.get(ANNOTATION_REQUESTED),
             requested_strategy=table.metadata.annotations.get(ANNOTATION_STRATEGY),
             duplicate_of=older_duplicate(self.context.store, table),
         )
-
-    def _policy_problem(self, policy: CompactionPolicySpec | None) -> str | None:
-        if policy is None:
-            return None
-        return policy_problem(policy) or self.context.conf_problem(policy.spark)
 
     async def _start(self, situation: Situation, status: LakeTableStatus, due: Due) -> LakeTableStatus:
         """Creates the due Compaction, never twice: its name is derived from the table and its run count."""
@@ -246,6 +244,11 @@ class Tables:
         if problem is not None:
             raise problem
         return None if kept.wake is None else (kept.wake - now).total_seconds()
+
+
+def _blamed(problem: TableProblem | None) -> str:
+    """The reason of a problem if it concerns the table's catalog, else that of a catalog that works."""
+    return problem.reason if problem is not None and problem.reason.blames_catalog else READY
 
 
 def _counts_differently(before: LakeTableStatus, after: LakeTableStatus) -> bool:

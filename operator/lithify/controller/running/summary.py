@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from lithify.amounts import size_text
 from lithify.resources.compaction import PlanSummary, ResultSummary
-from lithify.resources.quantities import size_text
 
 _WHAT = "what was to be compacted"
 _FILES = "of files that cannot be compacted"

@@ -172,8 +172,10 @@ def _of_merge_trees(seen: Iterable[ObservationSummary]) -> Iterator[GaugeMetricF
         yield family_of(one, [((), sum(map(figure, trees)))])
     for one, figure in _MAXIMA_OF_MERGE_TREES.items():
         yield family_of(one, [((), max(map(figure, trees), default=0))])
-    percents = [tree.size_amplification_percent or 0 for seen, tree in found if seen.bytes >= _LARGE]
-    yield family_of(series.MAX_SIZE_AMPLIFICATION, [((), max(percents, default=0) / _ALL_PERCENT)])
+    every = [(tree.size_amplification_percent or 0, seen.bytes >= _LARGE) for seen, tree in found]
+    most = max((percent for percent, _ in every), default=0) / _ALL_PERCENT
+    of_large = max((percent for percent, is_large in every if is_large), default=0) / _ALL_PERCENT
+    yield family_of(series.MAX_SIZE_AMPLIFICATION, [(("all",), most), (("large",), of_large)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from lithify.resources.names import (
     ResourceKind,
 )
 from lithify.resources.objects import condition_of
-from lithify.resources.table import LakeTableStatus
+from lithify.resources.table import LakeTableStatus, TableHealth
 
 _KINDS = frozenset(kind.name for kind in (*OWN_KINDS, POD, SECRET, EVENT, LEASE, NETWORK_POLICY))
 _READS = frozenset({"GET", "LIST", "WATCH"})
@@ -80,7 +80,7 @@ class Metrics:
         }
         for part in (self._tables, self._runs):
             registry.register(part)
-        self._silent: set[ObjectKey] = set()
+        self._troubles: dict[ObjectKey, frozenset[TableHealth]] = {}
         self._begin_at_zero()
         self._gauges[series.BUILD].labels(version or "unknown").set(1)
 
@@ -98,14 +98,15 @@ class Metrics:
         """Sets the age of the oldest among all tables' last observations."""
         self._gauges[series.OBSERVATION_AGE].set(seconds)
 
-    def catalog_changed(self, key: ObjectKey, *, is_silent: bool) -> None:
-        """Sets whether a Catalog answers, or that it is gone; only those that do not answer have a series."""
-        silent, labels = self._gauges[series.SILENT_CATALOGS], (key.namespace, key.name)
-        if is_silent:
-            silent.labels(*labels).set(1)
-        elif key in self._silent:
-            silent.remove(*labels)
-        (self._silent.add if is_silent else self._silent.discard)(key)
+    def catalog_changed(self, key: ObjectKey, words: Iterable[TableHealth]) -> None:
+        """Sets what is wrong with a Catalog; nothing if it is gone. Only those in trouble have series."""
+        gauge, now = self._gauges[series.TROUBLED_CATALOGS], frozenset(words)
+        for word in self._troubles.pop(key, frozenset()) - now:
+            gauge.remove(key.namespace, key.name, word.value)
+        for word in now:
+            gauge.labels(key.namespace, key.name, word.value).set(1)
+        if now:
+            self._troubles[key] = now
 
     def queue(self, depth: int, oldest_seconds: float) -> None:
         """Sets the number of queued objects, and how long the first of them has waited."""

@@ -72,7 +72,9 @@ MAX_SORTED_RUNS = _gauge(
 )
 MAX_SIZE_AMPLIFICATION = _gauge(
     "lithify_max_size_amplification_ratio",
-    "ratio of bytes below the top level to those in it; the maximum over tables of 1 GiB and more",
+    "ratio of bytes below the top level to those in it; the maximum over all tables, and over large ones "
+    "(1 GiB and more)",
+    "tables",
 )
 DEBT_BYTES = _gauge("lithify_debt_bytes", "compaction debt: bytes that due compactions would read")
 DUE_BUCKETS = _gauge("lithify_due_buckets", "buckets in which a trigger has fired")
@@ -89,8 +91,10 @@ OBSERVATION_SECONDS = _histogram(
 OBSERVATION_AGE = _gauge(
     "lithify_oldest_observation_age_seconds", "age of the oldest among all tables' last observations"
 )
-SILENT_CATALOGS = _gauge(
-    "lithify_silent_catalogs", "1 for each Catalog that does not answer", "catalog_namespace", "catalog"
+TROUBLED_CATALOGS = _gauge(
+    "lithify_troubled_catalogs",
+    "1 for each Catalog that cannot be used, or not for some of its tables, by HEALTH",
+    *("catalog_namespace", "catalog", "health"),
 )
 
 QUEUE_DEPTH = _gauge("lithify_queue_depth", "objects queued for reconciliation")
@@ -227,7 +231,7 @@ SECTIONS: dict[str, tuple[Series, ...]] = {
         SNAPSHOTS,
         EXPIRED_BYTES,
     ),
-    "Observations of tables": (OBSERVATIONS, OBSERVATION_SECONDS, OBSERVATION_AGE, SILENT_CATALOGS),
+    "Observations of tables": (OBSERVATIONS, OBSERVATION_SECONDS, OBSERVATION_AGE, TROUBLED_CATALOGS),
     "Compactions": (
         ACTIVE,
         WAITING,

@@ -75,7 +75,12 @@ def size_ratio(levels: Levels, policy: UniversalOptions, taken: int, hour: int) 
     if too_few is not None:
         return TriggerVerdict(Trigger.SIZE_RATIO, fired=False, detail=too_few)
     extra = policy.off_peak.ratio_at(hour) if policy.off_peak else 0
-    detail = f"the newest {taken} runs are within {policy.size_ratio + extra} % of each other"
+    limit = policy.size_ratio + extra
+    detail = (
+        f"the newest {taken} runs are within {limit} % of each other"
+        if taken > 1
+        else f"the run after the newest is more than {limit} % larger"
+    )
     return TriggerVerdict(Trigger.SIZE_RATIO, taken > 1, detail)
 
 

@@ -190,7 +190,7 @@ class TestConditions:
 
     def test_snapshots_are_counted_dated_and_weighed(self) -> None:
         message = condition(status_of(situation(QUIET)), "SnapshotsExpire").message
-        assert [text for text in ("7 snapshots", "2026-03-07", "5.0 MiB") if text not in message] == []
+        assert [text for text in ("7 snapshots", "2026-03-07", "5.0Mi") if text not in message] == []
 
     def test_a_duplicate_names_the_older_one_until_that_is_gone(self) -> None:
         status = status_of(situation(BUSY, duplicate_of="older"))

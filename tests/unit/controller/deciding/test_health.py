@@ -8,8 +8,9 @@ import pytest
 
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
-from lithify.controller.deciding.health import health_of, problem_with
+from lithify.controller.deciding.health import catalog_health, health_of, problem_with
 from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.references import catalog_problem
 from lithify.controller.deciding.situation import Situation
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import ConditionStatus, condition_of
@@ -39,6 +40,17 @@ def said(status: LakeTableStatus, kind: str) -> tuple[str, str]:
     return found.status.value, found.reason
 
 
+WORDS = {
+    TableReason.SECRET_NOT_FOUND: "NoCredentials",
+    TableReason.SECRET_KEY_MISSING: "NoCredentials",
+    TableReason.SECRET_NOT_READABLE: "NoCredentials",
+    TableReason.ACCESS_DENIED: "AccessDenied",
+    TableReason.WAREHOUSE_NOT_FOUND: "WarehouseNotFound",
+    TableReason.NOT_ALLOWED: "NotAllowed",
+    TableReason.INVALID_OPTION: "InvalidOption",
+    TableReason.OBSERVATION_FAILED: "ObservationFailed",
+}
+"""The word for each reason that blames the catalog and is no outage: another team mends it."""
 BLOCKED = replace(
     QUIET,
     blocked=(BlockedBucket(bucket="bucket-1", problem="a file is broken", is_corrupt=True, fingerprint="f"),),
@@ -104,7 +116,7 @@ BLOCKED = replace(
         *(
             case(
                 situation(QUIET, problem=TableProblem(reason, "no")),
-                "ObservationFailed" if reason is TableReason.OBSERVATION_FAILED else "CatalogDown",
+                WORDS.get(reason, "CatalogDown"),
                 reason.value,
                 reason.needs_person,
                 id=reason.value,
@@ -122,6 +134,30 @@ def test_what_a_table_says(asked: Situation, health: str, ready: str, stalled: b
     assert said(status, "Stalled")[0] == str(stalled)
     told = problem_with(replace(asked.table, status=status))
     assert (told is None) == TableHealth(health).is_well
+
+
+DENIED = TableProblem(TableReason.ACCESS_DENIED, "403")
+SILENT = TableProblem(TableReason.CATALOG_SILENT, "no answer")
+
+
+@pytest.mark.parametrize(
+    ("looks", "words"),
+    [
+        case([None, None], set(), id="all tables answer"),
+        case([None, TableProblem(TableReason.CORRUPT_TABLE, "broken")], set(), id="a broken table"),
+        case([DENIED, DENIED], {"AccessDenied"}, id="all are refused"),
+        case([None, DENIED], {"AccessDenied"}, id="one is refused"),
+        case([None, TableProblem(TableReason.STORAGE_UNAVAILABLE, "slow")], set(), id="one does not answer"),
+        case([None, SILENT], {"CatalogDown"}, id="the catalog is not asked any more"),
+        case([SILENT, DENIED], {"AccessDenied"}, id="some are refused, others not asked any more"),
+        case([None, TableProblem(TableReason.SECRET_NOT_FOUND, "gone")], {"NoCredentials"}, id="no Secret"),
+        case(
+            [None, TableProblem(TableReason.NOT_ALLOWED, "elsewhere")], {"NotAllowed"}, id="one is elsewhere"
+        ),
+    ],
+)
+def test_catalog_has_the_words_of_its_tables(looks: list[TableProblem | None], words: set[str]) -> None:
+    assert catalog_health(catalog_problem(looks), looks) == words
 
 
 def test_every_reason_of_ready_has_its_word() -> None:

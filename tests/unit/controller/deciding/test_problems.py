@@ -52,7 +52,7 @@ def test_every_class_of_errors_is_mapped() -> None:
         case(NotFound("key", "k in Secret lake/s"), TableReason.SECRET_KEY_MISSING, id="key of a Secret"),
         case(NotFound("Catalog", "lake/c"), TableReason.CATALOG_NOT_FOUND, id="Catalog"),
         case(NotAllowed("http://c", "expired"), TableReason.ACCESS_DENIED, id="credentials"),
-        case(OutOfReach("10.1.2.3", "private"), TableReason.ACCESS_DENIED, id="address"),
+        case(OutOfReach("10.1.2.3", "private"), TableReason.NOT_ALLOWED, id="address"),
         case(InvalidOption(catalog_option("s3.x"), "no"), TableReason.INVALID_OPTION, id="of a Catalog"),
         case(InvalidOption(URI, "no"), TableReason.INVALID_OPTION, id="field of a Catalog"),
         case(

@@ -15,6 +15,7 @@ from lithify.controller.deciding.pruning import (
     ListedTables,
     PruneReason,
     Pruning,
+    absent_tables,
     is_unchanged,
     prune,
 )
@@ -64,7 +65,6 @@ class TestWhatGoes:
     def test_not_one_whose_table_answers_though_no_list_has_it(self) -> None:
         found = judged([made(ready=ANSWERS), *ALL[1:]])
         assert (going(found), found.reason) == ([], PruneReason.UNCONFIRMED)
-        assert [table.spec.identifier for table in found.doubtful] == ["db.t0"]
 
     @pytest.mark.parametrize(
         ("there", "before", "reason", "needs_list"),
@@ -105,6 +105,40 @@ class TestWhatGoes:
         found = judged(ALL, of=catalog("Keep"), before=None)
         assert (found.going, found.reason, found.needs_list) == ((), PruneReason.KEPT, False)
         assert "db.t0" in found.message
+
+
+class TestWhatAListLacks:
+    @pytest.mark.parametrize(
+        ("of", "table", "latest", "is_absent"),
+        [
+            case(catalog(), made(ready=ANSWERS), listed(NAMES[1:]), True, id="a dropped table"),
+            case(catalog("Keep"), made(ready=ANSWERS), listed(NAMES[1:]), True, id="whatever prune says"),
+            case(catalog(), made(ready=ANSWERS), listed([]), True, id="though nothing is listed"),
+            case(catalog(), made(ready=ANSWERS, labels={}), listed(NAMES[1:]), True, id="made by people"),
+            case(catalog(), made(ready=ANSWERS), listed(NAMES), False, id="a listed table"),
+            case(catalog(), made(), listed(NAMES[1:]), False, id="known to be dropped"),
+            case(catalog(), made(ready=ANSWERS), listed(NAMES[1:], 50), False, id="a list that was cut"),
+            case(catalog(exclude=["db.t0"]), made(ready=ANSWERS), listed(NAMES[1:]), False, id="excluded"),
+            case(
+                catalog(),
+                made(ready=ANSWERS, spec={"catalogRef": {"name": "other"}}),
+                listed(NAMES[1:]),
+                False,
+                id="of another Catalog",
+            ),
+            case(
+                catalog(),
+                made(ready=ANSWERS, spec={"identifier": "db.t1$branch_b"}),
+                listed(NAMES[1:]),
+                False,
+                id="a branch of a listed table",
+            ),
+        ],
+    )
+    def test_absent_tables(
+        self, of: Catalog, table: LakeTable, latest: ListedTables, is_absent: bool
+    ) -> None:
+        assert absent_tables(of, [table], latest) == ((table,) if is_absent else ())
 
 
 class TestWhatPeopleMade:

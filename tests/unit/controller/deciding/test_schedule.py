@@ -93,6 +93,11 @@ class TestPolicyProblem:
     def test_what_cannot_is_named(self, fields: dict[str, object], named: str) -> None:
         assert named in (policy_problem(policy(**fields)) or "")
 
+    def test_both_of_two_mistakes_are_named(self) -> None:
+        wrong = policy(timeZone="Mars/Phobos", full={"schedule": "61 2 * * *"})
+        problem = policy_problem(wrong) or ""
+        assert [part for part in ("Mars/Phobos", "61 2 * * *") if part not in problem] == []
+
 
 class TestInterval:
     DAILY = policy(full={"intervalSeconds": 86400})

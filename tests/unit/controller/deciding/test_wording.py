@@ -15,10 +15,10 @@ from lithify.resources.objects import shortened
     [
         (0, "0 B"),
         (1023, "1023 B"),
-        (1024, "1.0 KiB"),
-        (1536, "1.5 KiB"),
-        (5 << 30, "5.0 GiB"),
-        (1 << 70, "1024.0 EiB"),
+        (1024, "1.0Ki"),
+        (1536, "1.5Ki"),
+        (5 << 30, "5.0Gi"),
+        (1 << 70, "1024.0Ei"),
     ],
 )
 def test_bytes(size: int, text: str) -> None:

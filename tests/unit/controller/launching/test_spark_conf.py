@@ -78,6 +78,17 @@ def test_what_cannot_work_is_named(spark: SparkTemplate, word: str) -> None:
     assert word in problem
 
 
+def test_all_mistakes_are_named() -> None:
+    spark = SparkTemplate(
+        conf={"spark.master": "yarn", "spark.driver.host": "elsewhere"},
+        executor=ExecutorPods(cores=1, memory="100Mi"),
+        driver=DriverPod(pod_template={"spec": 7}),
+    )
+    problem = conf_problem(spark) or ""
+    words = ("spark.master", "spark.driver.host", "but 1 core with", "driver.podTemplate")
+    assert [word for word in words if word not in problem] == []
+
+
 def test_reaching_out_of_pods_is_the_operators_to_allow() -> None:
     spark = SparkTemplate(executor=ExecutorPods(pod_template={"spec": {"hostNetwork": True}}))
     problem = conf_problem(spark)

@@ -11,7 +11,12 @@ from typing import Any
 
 import pytest
 
-from lithify.controller.reconciling.observation_scheduler import JITTER, ObservationScheduler, PollIntervals
+from lithify.controller.reconciling.observation_scheduler import (
+    JITTER,
+    ObservationScheduler,
+    PollIntervals,
+    TableState,
+)
 from lithify.errors import CatalogSilent, CatalogUnavailable, LithifyError, TimedOut
 from lithify.resources.names import ObjectKey
 from lithify.tables.address import Selection, TableAddress
@@ -345,3 +350,11 @@ async def test_tables_of_a_silent_catalog_ask_seldom_and_are_all_looked_at_once_
         if request is not first:
             assert stage.scheduler.ask(key_of(request), request, INTERVALS) == math.inf
     stage.end()
+
+
+def test_table_whose_observation_cannot_be_requested_is_settled_and_known() -> None:
+    """So `lithify watch --once` ends, and its Catalog learns why."""
+    state = TableState(wanted=True)
+    assert (state.is_settled, state.is_known, state.failure) == (False, False, None)
+    state.unasked = LithifyError("there is no Secret")
+    assert (state.is_settled, state.is_known, state.failure) == (True, True, state.unasked)

@@ -148,6 +148,9 @@ class Secrets:
     async def of_catalog(self, catalog: Catalog) -> dict[str, str]:
         return {}
 
+    def version(self, catalog: ObjectKey) -> int:
+        return 0
+
 
 def listing_after(*answers: tuple[Catalog, TableList | Exception]) -> _Listing:
     """What is known after a catalog, as it was each time, has been listed."""

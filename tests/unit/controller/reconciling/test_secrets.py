@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 import pytest
 
 from lithify.controller.api import Object
-from lithify.controller.reconciling.secrets import KEPT_SECONDS, MOST_CHARACTERS, Secrets
+from lithify.controller.reconciling.secrets import KEPT_SECONDS, MOST_CHARACTERS, SUSPECT_SECONDS, Secrets
 from lithify.errors import InvalidOption, NotFound
 from lithify.resources.catalog import Catalog, CatalogSpec, Metastore, SecretReference, catalog_options
 from lithify.resources.names import SECRET, ObjectKey, ResourceKind
@@ -137,3 +137,37 @@ def test_a_catalog_becomes_options() -> None:
     found = catalog_options(spec, {"dlf.secret": "s"})
     assert found == {"metastore": "rest", "uri": "http://rest", "token": "t", "dlf.secret": "s"}
     assert catalog_options(CatalogSpec(warehouse="/w"), {}) == {"metastore": "filesystem"}
+
+
+@pytest.mark.asyncio
+async def test_the_secret_of_a_suspect_catalog_is_read_again_soon() -> None:
+    server = Server(id="me", secret="hush")
+    stage = Stage(server)
+    await stage.secrets.of_catalog(catalog())
+    stage.now = SUSPECT_SECONDS - 1
+    await stage.secrets.of_catalog(catalog(), SUSPECT_SECONDS)
+    assert server.gets == 1
+    stage.now = SUSPECT_SECONDS
+    await stage.secrets.of_catalog(catalog(), SUSPECT_SECONDS)
+    assert server.gets == 2
+
+
+@pytest.mark.asyncio
+async def test_the_version_counts_changes_and_nothing_else() -> None:
+    server = Server(id="me", secret="hush")
+    stage = Stage(server)
+    assert stage.secrets.version(LAKE) == 0
+    for _ in range(3):
+        await stage.secrets.of_catalog(catalog(), 0.0)
+    assert stage.secrets.version(LAKE) == 1
+    server.values["secret"] = "new"
+    await stage.secrets.of_catalog(catalog(), 0.0)
+    assert stage.secrets.version(LAKE) == 2
+    kept, server.values = server.values, {}
+    for _ in range(3):
+        with pytest.raises(NotFound):
+            await stage.secrets.of_catalog(catalog(), 0.0)
+    assert stage.secrets.version(LAKE) == 2
+    server.values = kept
+    await stage.secrets.of_catalog(catalog(), 0.0)
+    assert stage.secrets.version(LAKE) == 3, "a Secret that is there again has changed"

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.amounts import size_text
 from lithify.controller.running.backoff import backoff_seconds
 from lithify.controller.running.summary import bytes_text, duration_text, files_text
 from lithify.errors import Failure
 from lithify.resources.compaction import ResultSummary
 from lithify.resources.policy import Retries
-from lithify.resources.quantities import size_text
 from support.merge_trees import repeatable
 
 SIZES = {

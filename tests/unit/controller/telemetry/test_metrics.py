@@ -28,7 +28,13 @@ from lithify.resources.compaction import (
 )
 from lithify.resources.names import LAKE_TABLE, ObjectKey, ResourceKind
 from lithify.resources.objects import Condition, ConditionStatus, Metadata, Reference
-from lithify.resources.table import LakeTableStatus, MergeTreeSummary, ObservationSummary, SnapshotSummary
+from lithify.resources.table import (
+    LakeTableStatus,
+    MergeTreeSummary,
+    ObservationSummary,
+    SnapshotSummary,
+    TableHealth,
+)
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ORDERS, USERS = ObjectKey("sales", "orders"), ObjectKey("crm", "users")
@@ -104,7 +110,7 @@ def everything(metrics: Metrics) -> None:
     metrics.table_changed(ORDERS, seen, "sales.orders")
     metrics.observed("changed", 0.1)
     metrics.observation_age(3.0)
-    metrics.catalog_changed(ORDERS, is_silent=True)
+    metrics.catalog_changed(ORDERS, {TableHealth.CATALOG_DOWN})
     metrics.queue(1, 2.0)
     metrics.reconciled("LakeTable", "done", 0.1)
     metrics.waiting(2)
@@ -280,7 +286,9 @@ def test_amplification_of_the_worst_table(
     for key, bytes_, levels in ((ORDERS, size, percent), (USERS, 1 << 31, 0)):
         tree = MergeTreeSummary(size_amplification_percent=levels)
         metrics.table_changed(key, table(bytes=bytes_, tree=tree))
-    assert value(registry, "lithify_max_size_amplification_ratio") == ratio
+    shown = "lithify_max_size_amplification_ratio"
+    assert value(registry, shown, tables="large") == ratio
+    assert value(registry, shown, tables="all") == (percent or 0) / 100
 
 
 def test_results_are_added_up(registry: CollectorRegistry) -> None:
@@ -361,21 +369,24 @@ def test_the_page_maps_names_to_series_that_there_are() -> None:
         assert f"`{name}`" in others
 
 
-def test_only_catalogs_that_do_not_answer_have_a_series() -> None:
+def test_only_catalogs_in_trouble_have_a_series_for_each_word() -> None:
     metrics = Metrics(new_registry())
     lake, shop = ObjectKey("sales", "lake"), ObjectKey("sales", "shop")
 
-    def silent() -> set[str]:
+    def troubled() -> set[tuple[str, str]]:
         return {
-            sample.labels["catalog"]
+            (sample.labels["catalog"], sample.labels["health"])
             for family in metrics.registry.collect()
             for sample in family.samples
-            if family.name == "lithify_silent_catalogs" and sample.value == 1
+            if family.name == "lithify_troubled_catalogs" and sample.value == 1
         }
 
     for key in (lake, shop, lake):
-        metrics.catalog_changed(key, is_silent=True)
-    assert silent() == {"lake", "shop"}
+        metrics.catalog_changed(key, {TableHealth.CATALOG_DOWN, TableHealth.ACCESS_DENIED})
+    both = {(name, word) for name in ("lake", "shop") for word in ("CatalogDown", "AccessDenied")}
+    assert troubled() == both
+    metrics.catalog_changed(shop, {TableHealth.ACCESS_DENIED})
+    assert troubled() == both - {("shop", "CatalogDown")}
     for key in (lake, lake):
-        metrics.catalog_changed(key, is_silent=False)
-    assert silent() == {"shop"}
+        metrics.catalog_changed(key, ())
+    assert troubled() == {("shop", "AccessDenied")}

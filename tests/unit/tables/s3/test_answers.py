@@ -56,6 +56,40 @@ def test_meaning(error: Exception, meaning: type[Exception]) -> None:
     assert caught.value.__suppress_context__
 
 
+def unanswered(cause: str) -> GenericError:
+    """What obstore says of a request that got no answer."""
+    debug = f"Generic {{ uri: Some({URL}/timed%20out), retry_timeout: 1s, inner: Http({cause}) }}"
+    return GenericError(
+        f"Generic S3 error: Error performing GET {URL} in 2ms - HTTP error: error sending request\n\n{debug}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "failure", "words"),
+    [
+        case(unanswered('"tcp connect error", ConnectionRefused'), None, "connection refused", id="refused"),
+        case(unanswered('"dns error"'), None, "no such host", id="no host"),
+        case(unanswered("TimedOut"), None, "timed out", id="silence"),
+        case(
+            unanswered("?"), None, "error sending request", id="none that is known, whatever the address says"
+        ),
+        case(GenericError(said(502)), "connection refused", "connection refused", id="through our gate"),
+        case(unanswered("tunnel"), "no such host", "no such host", id="through our gate to https"),
+        case(GenericError(said(502)), None, "S3 fails (502)", id="of a store's own gateway"),
+        case(
+            GenericError(said(503, "SlowDown")),
+            "timed out",
+            "503 SlowDown",
+            id="after the gate let it through",
+        ),
+    ],
+)
+def test_no_answer_is_told_in_the_networks_words(error: Exception, failure: str | None, words: str) -> None:
+    with pytest.raises(StorageUnavailable) as caught, answering("s3://lake/key", lambda: failure):
+        raise error
+    assert words in caught.value.problem
+
+
 def test_what_is_ours_goes_through() -> None:
     with pytest.raises(ValueError, match="ours"), answering("s3://lake/key"):
         raise ValueError("ours")

@@ -8,7 +8,7 @@ disappear.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,15 +20,17 @@ from obstore.exceptions import (
 )
 
 from lithify.errors import NotAllowed, StorageError, StorageUnavailable
+from lithify.tables.io.network_words import network_words, words_of
 
 NO_BUCKET = "the bucket does not exist"
 """Text of the `StorageError` for a missing bucket."""
 
 _STATUS = re.compile(r"non-2xx status code: (\d{3})")
 _CODE = re.compile(r"<Code>([A-Za-z0-9]{1,64})</Code>")
-_CONNECTION = re.compile(
-    r"HTTP error: (error sending request|request or response body error|[a-z ]*timed out)"
-)
+_CONNECTION = re.compile(r"HTTP error: (error sending request|request or response body error)")
+_CAUSE = "inner: Http("
+"""What comes before the cause of a failed request in obstore's messages; before it is the address."""
+_BAD_GATEWAY = 502
 _WHOLE = "non-partial response"
 _CREDENTIALS = frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"})
 _PASSING = frozenset({"RequestTimeout", "RequestTimeTooSkewed", "SlowDown", "ThrottlingException"})
@@ -66,9 +68,17 @@ class Taken(Exception):
     """A conditional write was refused because the name is taken or another write of it is in progress."""
 
 
+def _no_gate() -> str | None:
+    return None
+
+
 @contextmanager
-def answering(path: str) -> Iterator[None]:
+def answering(path: str, gate_failure: Callable[[], str | None] = _no_gate) -> Iterator[None]:
     """Turns obstore's exceptions into our errors.
+
+    Args:
+        path: what was asked for.
+        gate_failure: why a proxy of our own, if there is one, could not connect; None if it could.
 
     Raises:
         FileNotFoundError: S3 says that the object does not exist.
@@ -85,7 +95,7 @@ def answering(path: str) -> Iterator[None]:
         raise Taken(StoreAnswer.of(error).text) from None
     except (BaseError, OSError) as error:
         # Their messages can be pages long and quote headers.
-        raise _translated(path, error) from None
+        raise _translated(path, error, gate_failure()) from None
 
 
 def _missing(path: str, answer: StoreAnswer) -> Exception:
@@ -97,8 +107,10 @@ def _missing(path: str, answer: StoreAnswer) -> Exception:
     return StorageUnavailable(path, f"what answers there ({said}) seems to be no S3: look at s3.endpoint")
 
 
-def _translated(path: str, error: Exception) -> Exception:
+def _translated(path: str, error: Exception, gate_failure: str | None) -> Exception:
     answer = StoreAnswer.of(error)
+    if gate_failure is not None and answer.status in (None, _BAD_GATEWAY):
+        return StorageUnavailable(path, f"S3 does not answer ({gate_failure})")
     if isinstance(error, UnauthenticatedError) and answer.status is None:
         return StorageUnavailable(path, "no credentials can be had now")
     if answer.status is None and _WHOLE in str(error):
@@ -121,6 +133,10 @@ def _translated(path: str, error: Exception) -> Exception:
 def _shortly(error: Exception) -> str:
     """The client's message about a connection, shortened; empty if it may quote a response."""
     if isinstance(error, OSError):
-        return error.strerror or type(error).__name__
-    found = _CONNECTION.search(str(error))
+        return words_of(error) or type(error).__name__
+    text = str(error)
+    words = network_words(text.partition(_CAUSE)[2])
+    if words is not None:
+        return words
+    found = _CONNECTION.search(text)
     return found[0] if found else "its answer is none of S3's"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -86,6 +87,7 @@ class S3Bucket:
 
     def __init__(self, name: str, settings: S3Settings, keys: Callable[[], S3Keys] | None) -> None:
         self.name = name
+        self._gate_failure = _gate_failure(settings.endpoint_of(name))
         self._store = _store(name, settings, keys, retries=_RETRIES, longest=_LONGEST_SECONDS)
         self._once = _store(name, settings, keys, retries=0, longest=CREATE_SECONDS)
 
@@ -186,7 +188,7 @@ class S3Bucket:
 
     @contextmanager
     def _answering(self, key: str) -> Iterator[None]:
-        with answering(f"s3://{self.name}/{key}"):
+        with answering(f"s3://{self.name}/{key}", self._gate_failure):
             yield
 
 
@@ -229,9 +231,7 @@ def _store(
     if endpoint is not None and endpoint.startswith("http://"):
         client["allow_http"] = True
     if endpoint is not None and is_guarded():
-        parts = urlsplit(endpoint)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        client["proxy_url"] = gate().open(str(parts.hostname), port)
+        client["proxy_url"] = gate().open(*_host_and_port(endpoint))
     return S3Store(
         name,
         config=config,  # type: ignore[arg-type]  # made of parts
@@ -243,6 +243,18 @@ def _store(
         },
         credential_provider=None if keys is None else lambda: _as_credential(keys()),
     )
+
+
+def _host_and_port(endpoint: str) -> tuple[str, int]:
+    parts = urlsplit(endpoint)
+    return str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _gate_failure(endpoint: str | None) -> Callable[[], str | None]:
+    """Returns why the gate could not connect to the endpoint, if requests go through the gate."""
+    if endpoint is None or not is_guarded():
+        return lambda: None
+    return partial(gate().failure, *_host_and_port(endpoint))
 
 
 def _as_credential(keys: S3Keys) -> S3Credential:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from lithify.errors import OutOfReach
 from lithify.tables.io.guard import admit
+from lithify.tables.io.network_words import NO_SUCH_HOST, words_of
 
 _HEAD_BYTES = 1 << 16
 _CHUNK = 1 << 16
@@ -32,6 +33,7 @@ class Gate:
 
     def __init__(self) -> None:
         self._open: set[tuple[str, int]] = set()
+        self._failures: dict[tuple[str, int], str] = {}
         self._loop = asyncio.new_event_loop()
         Thread(target=self._loop.run_forever, daemon=True, name="gate").start()
         self._port = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
@@ -45,6 +47,10 @@ class Gate:
         admit(host, port)
         self._open.add((host.lower(), port))
         return f"http://127.0.0.1:{self._port}"
+
+    def failure(self, host: str, port: int) -> str | None:
+        """Why the last connection to an endpoint failed, in the network's words; None if it did not."""
+        return self._failures.get((host.lower(), port))
 
     async def _listen(self) -> int:
         server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD_BYTES)
@@ -76,10 +82,17 @@ class Gate:
         if not is_open:
             writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             return None
+        failure = NO_SUCH_HOST
         for address in addresses:
-            with suppress(OSError):
+            try:
                 async with asyncio.timeout(_CONNECT_SECONDS):
-                    return await asyncio.open_connection(address, port)
+                    found = await asyncio.open_connection(address, port)
+            except OSError as error:
+                failure = words_of(error) or type(error).__name__
+            else:
+                self._failures.pop((host, port), None)
+                return found
+        self._failures[host, port] = failure
         writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         return None
 

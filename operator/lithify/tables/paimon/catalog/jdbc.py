@@ -21,14 +21,21 @@ from pypaimon.catalog.jdbc_catalog import JdbcCatalog, _DbApiConnection
 from pypaimon.common.options import Options
 from pypaimon.common.options.config import JdbcCatalogOptions
 
-from lithify.errors import CatalogUnavailable, LithifyError, NotFound
+from lithify.errors import CatalogUnavailable, LithifyError, NotAllowed, NotFound
 from lithify.tables.io.guard import admit, is_guarded
+from lithify.tables.io.network_words import NO_SUCH_HOST, network_words, words_of
 from lithify.tables.io.reach import Reach
 from lithify.tables.paimon.catalog.jdbc_uri import JdbcUri, read_jdbc_uri
 from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
 
 _CONNECT_SECONDS = 10
 _SILENCE_SECONDS = 120
+_REFUSED_STATES = "28"
+"""The class of SQL states for credentials that are not accepted."""
+_REFUSED_NUMBERS = frozenset({"1044", "1045", "1698"})
+"""MySQL's numbers for the same."""
+_REFUSED = re.compile(r"(password|ident|peer|SCRAM) authentication failed|role .* does not exist")
+"""PostgreSQL's texts for the same; psycopg2 has no code for an error while it connects."""
 _CODE = re.compile(r"[0-9A-Z]{5}|SQLITE_[A-Z_]{1,40}")
 
 
@@ -53,7 +60,7 @@ def check_database(uri: str, reach: Reach) -> JdbcUri:
         InvalidOption: the URI does not have a supported form.
         OutOfReach: the process may not read the file, or not connect to the server.
         NotFound: the file does not exist: SQLite would create it, and users would not find their table.
-        CatalogUnavailable: the server's name cannot be resolved.
+        CatalogUnavailable: there is no such server.
     """
     database = read_jdbc_uri(uri)
     if database.kind == "sqlite":
@@ -61,7 +68,7 @@ def check_database(uri: str, reach: Reach) -> JdbcUri:
         if not Path(database.file).exists():
             raise NotFound("SQLite database", database.file, "the file does not exist")
     elif is_guarded() and not admit(database.host, database.port):
-        raise CatalogUnavailable(uri, "the name of its server cannot be resolved")
+        raise CatalogUnavailable(uri, f"the database gives no answer ({NO_SUCH_HOST})")
     return database
 
 
@@ -82,6 +89,7 @@ def database_answering(uri: str) -> Iterator[None]:
     """Turns driver errors into ours: drivers have their own exception classes, with the server's messages.
 
     Raises:
+        NotAllowed: the database refuses the credentials.
         CatalogUnavailable: the database gives no answer.
     """
     try:
@@ -89,7 +97,20 @@ def database_answering(uri: str) -> Iterator[None]:
     except (LithifyError, CatalogException, RESTException, OSError):
         raise
     except Exception as error:  # noqa: BLE001  # each driver has another family of them
-        raise CatalogUnavailable(uri, f"the database gives no answer ({_code(error)})") from None
+        if _is_refused(error):
+            raise NotAllowed(uri, f"the database refuses the credentials ({_code(error)})") from None
+        said = words_of(error) or network_words(str(error)) or _code(error)
+        raise CatalogUnavailable(uri, f"the database gives no answer ({said})") from None
+
+
+def _is_refused(error: Exception) -> bool:
+    """Whether a server refuses the user, by its code; or by its text, where the driver has no code."""
+    code = _code(error).rpartition(" ")[2]
+    return (
+        code.startswith(_REFUSED_STATES)
+        or code in _REFUSED_NUMBERS
+        or _REFUSED.search(str(error)) is not None
+    )
 
 
 def _code(error: Exception) -> str:

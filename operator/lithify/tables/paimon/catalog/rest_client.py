@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-import ssl
 from collections.abc import Mapping
 from time import monotonic, sleep
 from typing import Any
@@ -26,6 +24,7 @@ from requests.adapters import HTTPAdapter
 
 from lithify.errors import LithifyError
 from lithify.tables.io.guard import admit, is_guarded
+from lithify.tables.io.network_words import TIMED_OUT, causes, words_of
 from lithify.tables.paimon.catalog.catalog_options import options_from_server
 
 LARGEST_BODY = 16 << 20
@@ -169,28 +168,10 @@ def _parsed(body: bytes, response_type: type) -> Any:
 
 def _in_our_words(error: BaseException) -> str:
     """Describes a connection error by the classes of its causes; never by the response."""
-    chain = _chain(error)
-    for one in chain:
-        if isinstance(one, ssl.SSLCertVerificationError):
-            return f"its certificate cannot be verified: {one.verify_message}"
-        if isinstance(one, socket.gaierror):
-            return "its name cannot be resolved"
-        if isinstance(one, TimeoutError | requests.Timeout):
-            return "no answer in time"
-    numbers = [one.errno for one in chain if isinstance(one, OSError) and one.errno]
-    if numbers:
-        return os.strerror(numbers[-1])
-    return f"its answer is no HTTP that could be read ({type(chain[-1]).__name__})"
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """An error and its causes, outermost first."""
-    chain: list[BaseException] = []
-    following: BaseException | None = error
-    while following is not None and following not in chain:
-        chain.append(following)
-        following = following.__cause__ or following.__context__
-    return chain
+    chain = causes(error)
+    if any(isinstance(one, requests.Timeout) for one in chain):
+        return TIMED_OUT
+    return words_of(error) or f"its answer is no HTTP that could be read ({type(chain[-1]).__name__})"
 
 
 rest_api.HttpClient = BoundedClient

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lithify.errors import UnsupportedTable
+from lithify.errors import MissingFile, UnsupportedTable
 from lithify.tables.files.names import format_of
 from lithify.tables.model import BucketId, DataFile
 from lithify.tables.paimon.metadata.entries import ManifestEntry
@@ -60,6 +60,20 @@ def check_files(table: PaimonTable, view: View, bucket: BucketId, files: Sequenc
     ]
     if problems:
         raise UnsupportedTable(table.name, tuple(dict.fromkeys(problems)))
+
+
+def check_present(table: PaimonTable, entries: Sequence[ManifestEntry]) -> None:
+    """Checks that files exist, by one listing of each directory of theirs.
+
+    Raises:
+        MissingFile: one does not.
+    """
+    paths = [table.path(entry) for entry in entries]
+    folders = {path.rpartition("/")[0] for path in paths}
+    there = {folder: frozenset(table.storage.names_in(folder)) for folder in folders}
+    for folder, _, name in (path.rpartition("/") for path in paths):
+        if name not in there[folder]:
+            raise MissingFile(f"{folder}/{name}")
 
 
 def _order_problems(table: PaimonTable, entry: ManifestEntry) -> Iterator[str]:

@@ -19,6 +19,7 @@ from lithify.tables.observation import RunFound
 from lithify.tables.paimon.commit.found_runs import buckets_of, find_run, newest_of_run
 from lithify.tables.paimon.commit.orphans import reconcile
 from lithify.tables.paimon.compaction.blocking import Blocks
+from lithify.tables.paimon.compaction.checks import check_present
 from lithify.tables.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
 from lithify.tables.paimon.compaction.planning import BucketPlanner
 from lithify.tables.paimon.compaction.step import CompactionStep
@@ -122,6 +123,8 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
         """Describes the selected buckets in the newest snapshot from metadata, also for unsupported tables.
 
+        Of buckets with work, it lists the directories, too: those that lack a file are blocked.
+
         Raises:
             InvalidOption, NotFound: the selection does not fit the table.
             CorruptTable: a snapshot or manifest is missing or unreadable.
@@ -144,7 +147,11 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
         inspect, blocks, found = self._kind.inspector(self.table, view, now), Blocks(self.table, view), []
         for bucket in view.bucket_ids:
             with blocks.isolate(bucket):
-                found.append(inspect(view.bucket(bucket)))
+                files = view.bucket(bucket)
+                inspected = inspect(files)
+                if inspected.due is not None:
+                    check_present(self.table, view.entries(bucket, files.files))
+                found.append(inspected)
         return tuple(found), tuple(block.told for block in blocks.sorted_out()[0])
 
     def plan(self, view: View, selection: Selection, clock: Clock) -> BucketPlan[AnyUnit]:
