@@ -42,7 +42,7 @@ class RunFactsGatherer:
         table = store.table_of(run)
         catalog = store.catalog_of(table) if table else None
         is_planned = is_planned_here(run)
-        is_waiting = not run.is_over and (is_planned or not run.reason.has_driver)
+        is_waiting = run.reason.is_waiting or (is_planned and run.reason.has_driver)
         problem = await self._problem(run, table, catalog) if is_waiting else None
         if problem is None and memory.missing is not None:
             problem = await self._account(memory, is_waiting=is_waiting)

@@ -58,7 +58,7 @@ def verdict_of_outcome(outcome: Outcome) -> FailureVerdict:
 def verdict_of_death(driver: DriverState | None) -> FailureVerdict:
     """The verdict on an attempt whose driver ended without an outcome, or is gone (None)."""
     if driver is None:
-        gone = "The driver disappeared without a result; it had committed nothing."
+        gone = "The driver disappeared without a result."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, gone)
     seen = f" ({driver.message})" if driver.message else ""
     if driver.trouble is Trouble.OUT_OF_MEMORY:
