@@ -19,8 +19,8 @@ from lithify.errors import ClusterConflict, ClusterRefused, ClusterUnavailable, 
 from lithify.resources.compaction import Reason
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, LEASE, POLICY, ObjectKey
 from support.cases import case
-from support.running.runs import DEADLINES, DEADLINES, NOON
-from support.running.runs import DEADLINES, POLICY as RULES
+from support.running.runs import DEADLINES, NOON
+from support.running.runs import POLICY as RULES
 from support.running.world import World
 from unit.controller.reconciling import shell
 from unit.controller.reconciling.shell import TEAM, Leases, ShellOperator
