@@ -72,7 +72,8 @@ def verdict_of_death(driver: DriverState | None) -> FailureVerdict:
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, lost)
     if driver.exit_code == _KILLED:
         return _out_of_memory(driver.name, seen)
-    failed = f"Driver {driver.name} ended with exit code {driver.exit_code} and no result{seen}; see its log."
+    ended = f"Driver {driver.name} ended with exit code {driver.exit_code} and no result{seen}"
+    failed = f"{ended}; `lithify logs` shows its log."
     return FailureVerdict(Reason.DRIVER_FAILED, Failure.BUG, failed)
 
 
