@@ -119,7 +119,7 @@ class Election:
             async with asyncio.timeout(self._terms.renewal / _TRIES):
                 won = await self._take()
         except (ClusterError, TimeoutError) as error:
-            _log.warning("the lease could not be renewed: %s", error or "no answer in time")
+            _log.warning("the lease could not be renewed: %s", str(error) or "no answer in time")
             return False
         if won:
             self._renewed = started
