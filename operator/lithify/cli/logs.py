@@ -21,7 +21,7 @@ from lithify.resources.names import COMPACTION, ObjectKey
 
 @click.command()
 @click.argument("run")
-@click.option("-n", "--namespace", default="default", show_default=True, help="Namespace of the Compaction.")
+@click.option("--namespace", default="default", show_default=True, help="Namespace of the Compaction.")
 @click.option(
     "--state", default="~/.lithify", show_default=True, help="Folder of the operator on this machine."
 )
