@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,28 @@ async def test_the_second_waits_and_takes_over_within_the_lease(api: ClusterClie
         await win
     assert second.holds
     assert not first.holds
+
+
+@pytest.mark.asyncio
+async def test_a_renewal_that_hangs_is_sent_again_before_the_lease_is_lost(
+    api: ClusterClient, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leader, patch, hung = candidate(api, namespace, "first"), api.patch, asyncio.Event()
+    await leader.win()
+
+    async def hangs_once(*arguments: Any, **named: Any) -> Any:
+        if not hung.is_set():
+            hung.set()
+            await asyncio.Event().wait()
+        return await patch(*arguments, **named)
+
+    monkeypatch.setattr(api, "patch", hangs_once)
+    keep = asyncio.create_task(leader.keep())
+    await hung.wait()
+    await asyncio.sleep(TERMS.lease)
+    assert leader.holds
+    assert not keep.done()
+    keep.cancel()
 
 
 @pytest.mark.asyncio

@@ -127,7 +127,7 @@ class TestCatalogsThatDoNotAnswer:
         del server.canned["config"]
         stage.ready(care)
 
-    @proves(Reason.STORAGE_UNAVAILABLE)
+    @proves(Reason.SEARCHING_COMMIT, Reason.STORAGE_UNAVAILABLE)
     def test_storage_that_dies_during_a_run(
         self, oracle: Oracle, stage: Stage, table: Table, server: RestServer
     ) -> None:
@@ -138,7 +138,7 @@ class TestCatalogsThatDoNotAnswer:
             server.canned |= dict.fromkeys(("config", "t", "snapshot", "commit"), FAILURE)
             hold.release()
             stage.table_says(care, "Ready", "False", "CatalogUnreachable")
-            stage.story.until(COMPACTIONS, run, lambda found: "Searching the table" in message(found))
+            stage.stands(run, Reason.SEARCHING_COMMIT)
         server.canned.clear()
 
         stage.ended(run)

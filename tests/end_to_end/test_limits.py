@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import CompactionStatus, Reason
-from support.operators.objects import QUIET
+from support.operators.objects import NO_RETRIES, QUIET
 from support.operators.scene import compactions_of, message, proves, status_of
-from support.operators.server import COMPACTIONS, condition
+from support.operators.server import COMPACTIONS, Object, condition
 from support.operators.stage import Stage
+from support.rest_server import FAILURE, TOKEN, WAREHOUSE, RestServer
 
 PROMPTLY = timedelta(seconds=20)
 """Who waits for its turn or for a lock is told when it comes, and does not only look again after a minute."""
+_SOON = {"searchingSeconds": 30}
 
 
 @proves(Reason.QUEUED, Reason.COMPACTED)
@@ -36,6 +39,38 @@ def test_a_policy_lets_one_run_at_a_time(oracle: Oracle, plain: Table, stage: St
     assert [compactions_of(oracle, care.table) for care in (one, two)] == [1, 1]
 
 
+@proves(Reason.QUEUED, Reason.SEARCHING_COMMIT, Reason.STORAGE_UNAVAILABLE, Reason.COMPACTED)
+def test_a_run_whose_store_is_gone_gives_its_slot_to_another_table(
+    oracle: Oracle, plain: Table, stage: Stage
+) -> None:
+    lost = stage.copied(plain, "lost")
+    with RestServer(Path(str(lost.warehouse))) as server, stage.holds.armed("tasks-done") as hold:
+        of_server = {"metastore": "Rest", "uri": server.uri, "warehouse": WAREHOUSE}
+        of_server |= {"options": {"token.provider": "bear", "token": TOKEN}}
+        rules = {"triggers": QUIET, "limits": {"activeRuns": 1}, "retries": NO_RETRIES}
+        one = stage.care_for(lost, "lost", of=of_server, under={**rules, "deadlines": _SOON})
+        stage.ready(one)
+        stuck = stage.run(one, "stuck")
+        hold.reached()
+        healthy = stage.run(stage.care_for(stage.copied(plain, "well"), "well", under=one.policy), "healthy")
+        stage.stands(healthy, Reason.QUEUED, "limit of 1 active runs")
+        server.canned |= dict.fromkeys(("config", "t", "snapshot", "commit"), FAILURE)
+        hold.release(for_good=True)
+
+        said = stage.stands(stuck, Reason.SEARCHING_COMMIT)
+        began, _ = _times(status_of(stage.ended(healthy)))
+        stage.stands(healthy, Reason.COMPACTED)
+        failed = status_of(stage.ended(stuck))
+
+    search = status_of(said).search
+    assert search is not None
+    assert search.reason == Reason.STORAGE_UNAVAILABLE.value
+    assert began - _since(said) < PROMPTLY
+    assert failed.completion_time is not None
+    assert failed.completion_time < search.deadline + PROMPTLY
+    stage.stands(stuck, Reason.STORAGE_UNAVAILABLE)
+
+
 @proves(Reason.QUEUED, Reason.COMPACTED, Reason.NOTHING_TO_DO)
 def test_two_runs_of_a_table_wait_for_each_other(oracle: Oracle, plain: Table, stage: Stage) -> None:
     table = stage.copied(plain)
@@ -53,6 +88,13 @@ def test_two_runs_of_a_table_wait_for_each_other(oracle: Oracle, plain: Table, s
     assert all(next_one - last < PROMPTLY for last, next_one in zip(over, began[1:], strict=False))
     assert _most_at_once(stage, first, second, third) == 1
     assert compactions_of(oracle, table) == 1
+
+
+def _since(run: Object) -> datetime:
+    """When a run entered its present stage."""
+    began = status_of(run).stage_time
+    assert began is not None
+    return began
 
 
 def _times(status: CompactionStatus) -> tuple[datetime, datetime]:

@@ -54,10 +54,15 @@ def observer_pool(state: Path, looks: int, addresses: AddressPolicy | None = Non
     return ObserverPool(PoolSettings(worker, workers=found.workers, resident_bytes=grown))
 
 
+def drivers_folder(state: Path) -> Path:
+    """The folder of all driver processes, one below for each namespace and Compaction."""
+    return state / "drivers"
+
+
 def process_settings(state: Path) -> ProcessSettings:
     """Drivers as processes of this very installation."""
     command = (sys.executable, "-m", "lithify", "drive")
-    return ProcessSettings(folder=state / "drivers", command=command)
+    return ProcessSettings(folder=drivers_folder(state), command=command)
 
 
 async def run_until_signalled(operator: Operator) -> int:

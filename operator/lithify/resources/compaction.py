@@ -44,6 +44,7 @@ class Reason(StrEnum):
     WAITING_FOR_EXECUTORS = "WaitingForExecutors"
     RUNNING = "Running"
     COMMITTING = "Committing"
+    SEARCHING_COMMIT = "SearchingCommit"
     BACKING_OFF = "BackingOff"
 
     COMPACTED = "Compacted"
@@ -82,6 +83,11 @@ class Reason(StrEnum):
         """Whether a run with this reason has, or may have, a driver."""
         return self in _DRIVEN
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a run with this reason waits until it may begin its next attempt."""
+        return self in _WAITING
+
 
 _DRIVEN = frozenset(
     {
@@ -92,13 +98,16 @@ _DRIVEN = frozenset(
         Reason.COMMITTING,
     }
 )
-_UNFINISHED = _DRIVEN | {
-    Reason.PENDING,
-    Reason.QUEUED,
-    Reason.SUSPENDED,
-    Reason.AWAITING_APPROVAL,
-    Reason.BACKING_OFF,
-}
+_WAITING = frozenset(
+    {
+        Reason.PENDING,
+        Reason.QUEUED,
+        Reason.SUSPENDED,
+        Reason.AWAITING_APPROVAL,
+        Reason.BACKING_OFF,
+    }
+)
+_UNFINISHED = _DRIVEN | _WAITING | {Reason.SEARCHING_COMMIT}
 _KNOWN = {reason.value: reason for reason in Reason}
 _ENDS = {
     ConditionStatus.UNKNOWN: Reason.PENDING,
@@ -212,6 +221,18 @@ class DriverStatus:
         default=None, description="It waits for a queue, for example one of Kueue's, to admit it."
     )
     stopping: StopStatus | None = Field(default=None, description="Set once it has been asked to end.")
+
+
+@part()
+class SearchStatus:
+    """The search of the table for commits of the run, and how the run goes on if there is none."""
+
+    deadline: Time = Field(description="When the search is given up.")
+    reason: str = Field(description="How the attempt, or the run, ended otherwise.", max_length=63)
+    message: str = Field(default="", description="Why, for people.", max_length=MESSAGE_LENGTH)
+    failure: str | None = Field(
+        default=None, description="The kind of failure, if another attempt may follow.", max_length=63
+    )
 
 
 @part()
@@ -335,9 +356,8 @@ class CompactionStatus:
     shared_run: SharedRun | None = Field(
         default=None, description="Set if the driver is, or was, shared with other Compactions."
     )
-    search_time: Time | None = Field(
-        default=None,
-        description="Start of the search of the table for commits of a driver without a result.",
+    search: SearchStatus | None = Field(
+        default=None, description="While SearchingCommit: what follows if the table shows no commit."
     )
     progress: str | None = Field(
         default=None,

@@ -293,6 +293,12 @@ class Deadlines:
     planning_seconds: int = Field(default=1800, description="Seconds for planning.", ge=10, le=86400)
     running_seconds: int = Field(default=43200, description="Seconds for rewriting files.", ge=60, le=604800)
     committing_seconds: int = Field(default=1800, description="Seconds for committing.", ge=10, le=86400)
+    searching_seconds: int = Field(
+        default=1800,
+        description="Seconds to search a table that cannot be read for commits of a run.",
+        ge=10,
+        le=86400,
+    )
     lost_seconds: int = Field(
         default=300,
         description="Seconds that a driver may be unreachable, or on a lost node, before it counts as lost.",

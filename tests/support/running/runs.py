@@ -31,6 +31,7 @@ DEADLINES = Deadlines(
     planning_seconds=200,
     running_seconds=300,
     committing_seconds=150,
+    searching_seconds=800,
     lost_seconds=50,
 )
 RETRIES = Retries(infrastructure=2, scheduling=1, conflict=1, out_of_memory=1, bug=1, backoff_seconds=10)

@@ -135,13 +135,16 @@ class World:
     def _check_truth(self, old: Compaction, status: CompactionStatus) -> None:
         new = replace(old, status=status)
         assert not old.is_over, f"a final status was changed: {old.status} -> {status}"
+        pod = self.pods.get(old.metadata.name)
+        if new.reason is Reason.SEARCHING_COMMIT:
+            is_driven = pod is not None and pod.owner == old.metadata.uid and pod.is_alive
+            assert not is_driven, "gives up its slot, and its driver is alive"
         if not new.is_over:
             return
         uid, message = old.metadata.uid, status.conditions[0].message
         if new.reason is Reason.COMPACTED:
             assert uid in self.ever_committed, "says Compacted, and there is no commit"
             return
-        pod = self.pods.get(old.metadata.name)
         may_live = new.reason is Reason.DRIVER_LOST and pod is not None and pod.owner == uid
         if not may_live and UNANSWERED not in message:
             assert uid not in self.commits, f"says {new.reason}, but the run has committed: {message}"
@@ -302,7 +305,7 @@ class Operator:
             lock=lock,
             lock_holder=world.lock[0] if world.lock else "",
             admitted=world.admitted,
-            problem=world.problem if is_planned_here(run) or not run.reason.has_driver else None,
+            problem=world.problem if run.reason.is_waiting or is_planned_here(run) else None,
             found=self.found.get(run.metadata.uid, UNKNOWN),
             plan=self.plans.get(run.metadata.uid),
             deleted=deleted,
@@ -354,7 +357,13 @@ class Operator:
 
 
 def settles(run: Compaction, facts: RunFacts, now: datetime) -> None:
-    """Checks that asking again and again with the same facts comes to rest: nothing is written for ever."""
+    """Checks that asking again and again with the same facts comes to rest: nothing is written for ever.
+
+    No search goes on after its deadline.
+    """
+    answer = step(run, facts, now)
+    if Act.FIND_RUN in answer.acts and answer.status.search is not None:
+        assert now < answer.status.search.deadline, f"it searches for ever: {answer.status}"
     for _ in range(6):
         following = replace(run, status=step(run, facts, now).status)
         if following == run:

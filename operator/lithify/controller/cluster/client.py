@@ -33,7 +33,7 @@ from lithify.errors import (
     ClusterUnavailable,
     InvalidOption,
 )
-from lithify.resources.names import ObjectKey, ResourceKind
+from lithify.resources.names import POD, ObjectKey, ResourceKind
 
 _log = logging.getLogger(__name__)
 _PAGE = 500
@@ -176,6 +176,15 @@ class ClusterClient:
         except ClusterConflict:
             return
 
+    async def log(self, pod: ObjectKey) -> str | None:
+        """Returns the log of a pod's only container, None if there is no such pod."""
+        path = _path(POD, pod.namespace, pod.name, "log")
+        status, text = await self._send("GET", POD, path)
+        if status == HTTPStatus.OK:
+            return text.decode(errors="replace")
+        _answer("GET", f"get {path}", status, text)
+        return None
+
     async def _request(
         self,
         verb: str,
@@ -184,6 +193,18 @@ class ClusterClient:
         body: Object | None = None,
         query: Mapping[str, Any] | None = None,
     ) -> Any:
+        status, text = await self._send(verb, kind, path, body, query)
+        return _answer(verb, f"{verb.lower()} {path}", status, text)
+
+    async def _send(
+        self,
+        verb: str,
+        kind: ResourceKind,
+        path: str,
+        body: Object | None = None,
+        query: Mapping[str, Any] | None = None,
+    ) -> tuple[int, bytes]:
+        """Sends a request; returns status and body of the response."""
         started, status = monotonic(), 0
         what = f"{verb.lower()} {path}"
         content = "application/merge-patch+json" if verb == "PATCH" else "application/json"
@@ -192,7 +213,7 @@ class ClusterClient:
                 verb,
                 path,
                 query_params=[*(query or {}).items()],
-                header_params={"Accept": "application/json", "Content-Type": content},
+                header_params={"Accept": "application/json, */*", "Content-Type": content},
                 body=body,
                 auth_settings=["BearerToken"],
             )
@@ -205,7 +226,7 @@ class ClusterClient:
             raise ClusterUnavailable(what, f"no answer ({type(error).__name__}: {error})") from error
         finally:
             self._observe(verb, kind, status, monotonic() - started)
-        return _answer(verb, what, status, text)
+        return status, text
 
 
 def _answer(verb: str, what: str, status: int, text: bytes) -> Any:

@@ -21,6 +21,8 @@ from lithify.errors import ClusterConflict, ClusterError, ClusterExists, Cluster
 from lithify.resources.names import LEASE, ObjectKey, ResourceKind
 
 _log = logging.getLogger(__name__)
+_TRIES = 3
+"""Requests that do not answer, and are then sent again, before the time to renew a lease is over."""
 _MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
@@ -114,9 +116,10 @@ class Election:
         """Takes or renews the Lease if possible; the duration counts from before the request was sent."""
         started = self._ticks()
         try:
-            won = await self._take()
-        except ClusterError as error:
-            _log.warning("the lease could not be renewed: %s", error)
+            async with asyncio.timeout(self._terms.renewal / _TRIES):
+                won = await self._take()
+        except (ClusterError, TimeoutError) as error:
+            _log.warning("the lease could not be renewed: %s", str(error) or "no answer in time")
             return False
         if won:
             self._renewed = started

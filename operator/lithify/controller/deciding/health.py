@@ -76,11 +76,19 @@ def trouble_of(situation: Situation) -> TableProblem | None:
     status = situation.table.status
     failures, last = status.consecutive_failures, status.last_failure
     if failures == 0:
-        return None
+        return _failing_now(situation)
     is_lasting = failures >= STALLED_FAILURES or (last is not None and last.reason in _FAILURES_FOR_PEOPLE)
     failed = failure_text(status)
     message = f"{count_of(failures, 'compaction')} failed in a row{': ' if failed else ''}{failed}"
     return TableProblem(TableReason.COMPACTIONS_FAILING, message, is_lasting)
+
+
+def _failing_now(situation: Situation) -> TableProblem | None:
+    """The trouble that attempts of the active run fail again and again, before it ends."""
+    failing = situation.failing
+    if failing is None or not failing.is_lasting:
+        return None
+    return TableProblem(TableReason.COMPACTIONS_FAILING, f"Compaction {situation.active}: {failing.message}")
 
 
 def failure_text(status: LakeTableStatus) -> str:

@@ -65,13 +65,14 @@ def held_until(
 ) -> datetime | None:
     """End of the back-off after a failed compaction; None if the last one has not failed.
 
-    The wait doubles with each failure in a row up to the policy's limit. A table waits between three quarters
-    of it and all, always the same share, so that tables that failed together are not retried together.
+    The wait is longer than those between the attempts of one run, and doubles with each failure in a row up
+    to the policy's limit. A table waits between three quarters of it and all, always the same share, so that
+    tables that failed together are not retried together.
     """
     if consecutive_failures <= 0:
         return None
     retries = policy.retries
-    doublings = min(consecutive_failures - 1, _MOST_DOUBLINGS)
+    doublings = min(consecutive_failures - 1 + retries.infrastructure, _MOST_DOUBLINGS)
     wait = min(retries.backoff_seconds << doublings, retries.max_backoff_seconds)
     digest = sha256(f"{seed}/{consecutive_failures}".encode()).digest()
     share = 0.75 + 0.25 * int.from_bytes(digest[:4], "big") / (1 << 32)
@@ -101,7 +102,9 @@ def _standing(situation: Situation) -> Held:
         return Held(Hold.NOT_READY, unready)
     by_policy = policy_hold(situation)
     if by_policy.hold is None and situation.active is not None:
-        return Held(Hold.ALREADY_ACTIVE, f"Compaction {situation.active} is active")
+        failing = situation.failing
+        text = f", but {failing.message}" if failing is not None else ""
+        return Held(Hold.ALREADY_ACTIVE, f"Compaction {situation.active} is active{text}")
     return by_policy
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from lithify.controller.deciding.failing import AttemptFailure
 from lithify.controller.deciding.problems import TableProblem
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
@@ -49,6 +50,7 @@ class Situation:
         held: the blocked buckets that the observation received, by path with their fingerprint.
         problem: why the table cannot be observed now.
         active: the unfinished Compaction of the table.
+        failing: how its last attempt failed, None if none has.
         admitted: whether limits and priorities let one more start now.
         limit: if not, which limit; for people.
         requested: the value of the annotation `lithify.dev/requested-at`.
@@ -64,6 +66,7 @@ class Situation:
     policy_problem: str | None = None
     problem: TableProblem | None = None
     active: str | None = None
+    failing: AttemptFailure | None = None
     admitted: bool = True
     limit: str = ""
     requested: str | None = None

@@ -426,4 +426,4 @@ def _trouble(code: int | None, memory_kills: int) -> tuple[Trouble | None, str]:
         return Trouble.DISRUPTED, "the process is gone; it ended while no operator was running"
     if code < 0:
         return Trouble.DISRUPTED, f"the process was ended by signal {-code}"
-    return None, f"the process ended with code {code} and left no outcome; see its log"
+    return None, f"the process ended with code {code} and left no outcome"

@@ -20,6 +20,7 @@ from lithify.controller.reconciling.run_facts import RunFactsGatherer
 from lithify.controller.reconciling.run_memory import RunMemories
 from lithify.controller.reconciling.searches import Begin
 from lithify.controller.reconciling.sharing import Sharing
+from lithify.controller.reconciling.slots import has_slot
 from lithify.controller.reconciling.status import write_status
 from lithify.controller.running.events import events_between
 from lithify.controller.running.facts import UNKNOWN
@@ -176,7 +177,7 @@ class Compactions:
             if new.reason is not Reason.QUEUED:  # a queued run keeps its place in the line
                 context.slots.leave(new.metadata.key, COMPACTION)
             context.queue.add(LAKE_TABLE, table)
-        if new.is_over and not old.is_over:
+        if has_slot(old) and not has_slot(new):
             for waiting in context.slots.next_in_line(context.now()):
                 context.queue.add(*waiting)
 

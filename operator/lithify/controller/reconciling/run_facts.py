@@ -13,6 +13,7 @@ from lithify.controller.reconciling.run_memory import RunMemory
 from lithify.controller.reconciling.sharing import SharedView, Sharing
 from lithify.controller.running.case import is_planned_here
 from lithify.controller.running.facts import UNKNOWN, Lock, Problem, RunFacts, Unknown
+from lithify.controller.running.failures import rules_of_run
 from lithify.errors import ClusterRefused, ClusterUnavailable, UserError
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason
@@ -42,7 +43,7 @@ class RunFactsGatherer:
         table = store.table_of(run)
         catalog = store.catalog_of(table) if table else None
         is_planned = is_planned_here(run)
-        is_waiting = not run.is_over and (is_planned or not run.reason.has_driver)
+        is_waiting = run.reason.is_waiting or (is_planned and run.reason.has_driver)
         problem = await self._problem(run, table, catalog) if is_waiting else None
         if problem is None and memory.missing is not None:
             problem = await self._account(memory, is_waiting=is_waiting)
@@ -54,8 +55,9 @@ class RunFactsGatherer:
         may_start = is_waiting and not hold and problem is None and seen.lock is Lock.OURS
         has_wishes = run.spec.cancel or run.spec.suspend or run.metadata.deletion_timestamp is not None
         sharing = self.sharing.join(run, context.now()) if may_start and not has_wishes else None
+        failed_runs = table.status.consecutive_failures if table else 0
         return RunFacts(
-            policy=store.rules_of(table),
+            policy=rules_of_run(run, store.rules_of(table), failed_runs),
             identifier=table.spec.identifier if table else None,
             table_uuid=table.status.table_uuid if table else None,
             driver=view.driver if isinstance(view, SharedView) else view,

@@ -72,7 +72,7 @@ class Slots:
     def hold_of_run(self, run: Compaction, now: datetime) -> str:
         """The limit that keeps a run waiting; takes a slot and returns "" if it may start."""
         table = self.store.table_of(run)
-        if table is None or _has_slot(run) or is_planned_here(run):
+        if table is None or has_slot(run) or is_planned_here(run):
             return _FREE
         since = min(run.metadata.creation_timestamp or now, now)
         waiting = Waiting(run.metadata.key, self._priority(table), since, _policy_key(table), _bytes(run))
@@ -126,7 +126,7 @@ class Slots:
             if is_planned_here(run):
                 continue  # it reads no data
             found = self._active(run, now)
-            if found is not None and _has_slot(run):
+            if found is not None and has_slot(run):
                 active.append(found)
             elif found is not None and found.started + HOUR > now and run.status.attempts:
                 recent.append(found)
@@ -146,8 +146,11 @@ class Slots:
         return Active(run.metadata.key, _policy_key(table), bytes_read, started, pool, driver)
 
 
-def _has_slot(run: Compaction) -> bool:
-    """Whether a run holds a slot: it has a driver, or the operator created it because a slot was free."""
+def has_slot(run: Compaction) -> bool:
+    """Whether a run holds a slot: it has a driver, or the operator created it because a slot was free.
+
+    Not while it searches its table for a commit: that uses no resources of the cluster.
+    """
     if run.is_over or run.reason in _PARKED:
         return False
     return run.reason.has_driver or (LABEL_TABLE in run.metadata.labels and run.status.attempts == 0)

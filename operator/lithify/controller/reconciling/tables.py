@@ -13,6 +13,7 @@ from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.dues import handled_request
+from lithify.controller.deciding.failing import failure_of_attempts
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
 from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
@@ -189,6 +190,7 @@ class Tables:
             policy_problem=None if policy is None else self.context.policy_problem(policy),
             problem=missing or (problem_of(seen.error) if seen.error else None),
             active=active.metadata.name if active else None,
+            failing=failure_of_attempts(active) if active else None,
             requested=table.metadata.annotations.get(ANNOTATION_REQUESTED),
             requested_strategy=table.metadata.annotations.get(ANNOTATION_STRATEGY),
             duplicate_of=older_duplicate(self.context.store, table),

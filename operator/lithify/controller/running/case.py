@@ -71,6 +71,13 @@ class Case:
         return own if own is not None and own.attempt >= self.status.attempts else None
 
     @property
+    def has_open_attempt(self) -> bool:
+        """Whether the attempt in status is not in its history."""
+        known, attempt = self.status.attempt_history[-1:], max(1, self.status.attempts)
+        is_known = any(each.attempt == attempt for each in known)
+        return self.reason.has_driver or (self.reason is Reason.SEARCHING_COMMIT and not is_known)
+
+    @property
     def driver_end(self) -> datetime | None:
         """When the driver of the current attempt ended, None if unknown.
 
@@ -78,7 +85,7 @@ class Case:
         Kubelets omit fractions of seconds: the next whole second is never before the driver's last commit.
         """
         driver, began = self.current, self.status.start_time
-        if driver is None or driver.finished is None or not self.reason.has_driver:
+        if driver is None or driver.finished is None or not self.has_open_attempt:
             return None
         if driver.phase is not DriverPhase.ENDED:
             return None
@@ -164,7 +171,10 @@ def case_of(run: Compaction, facts: RunFacts, now: datetime) -> Case:
 
 def _no_later(status: CompactionStatus, now: datetime, facts: RunFacts) -> CompactionStatus:
     longest = timedelta(seconds=facts.policy.retries.max_backoff_seconds)
-    stage, search = _clamped(status.stage_time, now), _clamped(status.search_time, now)
+    stage, search = _clamped(status.stage_time, now), status.search
+    if search is not None:
+        latest = now + timedelta(seconds=facts.policy.deadlines.searching_seconds)
+        search = replace(search, deadline=_clamped(search.deadline, latest) or latest)
     following = _clamped(status.next_attempt_time, now + longest)
     driver = status.driver
     if driver is not None:
@@ -174,9 +184,9 @@ def _no_later(status: CompactionStatus, now: datetime, facts: RunFacts) -> Compa
         if (missing, stop) != (driver.missing_since, driver.stopping):
             driver = replace(driver, missing_since=missing, stopping=stop)
     new = (stage, search, following, driver)
-    if new == (status.stage_time, status.search_time, status.next_attempt_time, status.driver):
+    if new == (status.stage_time, status.search, status.next_attempt_time, status.driver):
         return status
-    return replace(status, stage_time=stage, search_time=search, next_attempt_time=following, driver=driver)
+    return replace(status, stage_time=stage, search=search, next_attempt_time=following, driver=driver)
 
 
 def _clamped(moment: datetime | None, latest: datetime) -> datetime | None:

@@ -128,9 +128,9 @@ def _given_up(case: Case) -> Step | None:
     if case.is_out_of_time:
         return finish(case, Reason.DEADLINE_EXCEEDED, OUT_OF_TIME)
     if replaced:
-        return finish(case, Reason.TABLE_NOT_FOUND, replaced, at_once=True)
+        return finish(case, Reason.TABLE_NOT_FOUND, replaced)
     if problem is not None and not problem.may_pass:
-        return finish(case, problem.reason, problem.message, at_once=True)
+        return finish(case, problem.reason, problem.message)
     if case.spec.suspend:
         return case.answer(stand(case, Reason.SUSPENDED, SUSPENDED), free_table(case))
     if problem is not None and problem.ends_attempt:

@@ -25,7 +25,15 @@ from lithify.controller.running.failures import (
     verdict_of_outcome,
 )
 from lithify.controller.running.release import free_table, settle
-from lithify.controller.running.searching import LOOKING, UNANSWERED, SearchAnswer, answer_of, search
+from lithify.controller.running.searching import (
+    UNANSWERED,
+    begin_search,
+    ended_text,
+    go_on_searching,
+    reason_of_search,
+    searched_for,
+    verdict_of_search,
+)
 from lithify.controller.running.status import message_of, stand, with_attempt
 from lithify.controller.running.summary import (
     bytes_text,
@@ -56,6 +64,7 @@ _REFUSED = frozenset({Reason.INVALID_SPEC, Reason.TABLE_NOT_FOUND, Reason.UNSUPP
 """Outcomes of a driver that was not allowed to work. The operator may never be able to read the table either,
 and a search for commits would delay the message by a day."""
 _CAUSE_LENGTH = 500
+_LOOKING = "Searching the table for a commit of the run."
 
 
 def record(case: Case, outcome: Outcome) -> Step:
@@ -76,12 +85,8 @@ def record(case: Case, outcome: Outcome) -> Step:
 
 
 def _with_cause(case: Case, message: str) -> str:
-    """Prepends the last message about executors' pods in status, which the driver cannot see.
-
-    During the search of the table, status has the message already.
-    """
-    cause = message_of(case).split(message)[0] if message else message_of(case)
-    return f"{shortened(cause.strip(), _CAUSE_LENGTH)} {message}".strip()
+    """Prepends the last message about executors' pods in status, which the driver cannot see."""
+    return f"{shortened(message_of(case), _CAUSE_LENGTH)} {message}".strip()
 
 
 def leave_shared(case: Case, why: str) -> Step:
@@ -102,16 +107,27 @@ def bury(case: Case, driver: DriverState | None) -> Step:
     if driver is not None and driver.waits:
         seen = f" ({driver.message})" if driver.message else ""
         return leave_shared(case, f"Driver {driver.name} ended{seen} before it began with this table.")
-    patience = _patience(case)
-    gone = "The driver is gone without a result." if driver is None else "The driver ended without a result."
-    match answer_of(case, patience):
-        case SearchAnswer.PENDING:
-            return search(case, gone, patience)
-        case RunFound(is_complete=True) as found:
-            return recovered(case, found)
-        case SearchAnswer.NEVER if not case.spec.cancel:
-            return _final(case, Reason.DRIVER_LOST, f"{gone} {UNANSWERED}")
-    return _failed(case, verdict_of_death(driver), overrides_stop=False)
+    if not case.may_have_committed:
+        return _failed(case, verdict_of_death(driver), overrides_stop=False)
+    if case.spec.cancel:
+        return begin_search(case, Reason.CANCELLED, CANCELLED)
+    verdict = verdict_of_death(driver)
+    return begin_search(case, verdict.reason, verdict.message, verdict.failure)
+
+
+def search(case: Case) -> Step:
+    """The next step of a run whose table is searched for its commits."""
+    goal, found = searched_for(case, CANCELLED), case.facts.found
+    verdict = verdict_of_search(goal)
+    if isinstance(found, Unknown) and case.now < goal.deadline:
+        return go_on_searching(case, goal)
+    if verdict is None:
+        return finish(case, reason_of_search(goal), goal.message)
+    if isinstance(found, RunFound) and found.is_complete:
+        return recovered(case, found)
+    if isinstance(found, Unknown):
+        return _final(case, Reason.DRIVER_LOST, f"{ended_text(goal.message)} {UNANSWERED}")
+    return _failed(case, verdict, overrides_stop=False)
 
 
 def fail(case: Case, verdict: FailureVerdict, *, is_last_word: bool = False) -> Step:
@@ -140,17 +156,18 @@ def fail(case: Case, verdict: FailureVerdict, *, is_last_word: bool = False) -> 
     return case.answer(new, free_table(case), [following])
 
 
-def finish(case: Case, reason: Reason, message: str, *, at_once: bool = False, **changes: Any) -> Step:
-    """Ends the run, unless its table shows a commit of it; `at_once` shortens the search for one."""
-    patience = case.deadlines.lost_seconds if at_once else _patience(case)
-    if reason.status is ConditionStatus.FALSE or case.status.attempts > 1:
-        match answer_of(case, patience):
-            case SearchAnswer.PENDING:
-                return search(case, message, patience)
-            case RunFound() as found:
-                return recovered(case, found, message)
-            case SearchAnswer.NEVER:
-                message = f"{shortened(message, 800)} {UNANSWERED}"
+def finish(case: Case, reason: Reason, message: str, **changes: Any) -> Step:
+    """Ends the run, unless its table shows a commit of it."""
+    may_hide_commit = reason.status is ConditionStatus.FALSE or case.status.attempts > 1
+    if not (may_hide_commit and case.may_have_committed):
+        return _final(case, reason, message, **changes)
+    if case.reason is not Reason.SEARCHING_COMMIT:
+        return begin_search(case, reason, message, **changes)
+    found = case.facts.found
+    if isinstance(found, RunFound):
+        return recovered(case, found, message)
+    if isinstance(found, Unknown):
+        message = f"{ended_text(message)} {UNANSWERED}"
     return _final(case, reason, message, **changes)
 
 
@@ -159,11 +176,11 @@ def lost(case: Case, driver: DriverStatus, message: str, since: datetime) -> Ste
 
     It is not ended by force, and the lock stays until the driver is known to be gone.
     """
-    found, patience = case.facts.found, _patience(case)
+    found, patience = case.facts.found, case.deadlines.searching_seconds
     if isinstance(found, RunFound):
         return recovered(case, found)
     if case.may_have_committed and isinstance(found, Unknown) and case.since(since) < patience:
-        status = stand(case, case.reason, f"{message} {LOOKING}", driver=driver)
+        status = stand(case, case.reason, f"{ended_text(message)} {_LOOKING}", driver=driver)
         return case.answer(status, (Act.FIND_RUN,), [case.at(since, patience)])
     told = "It is not killed and may still commit; until it is gone, no other run starts on the table."
     return _final(case, Reason.DRIVER_LOST, f"{shortened(message, 800)} {told}", driver=driver)
@@ -287,17 +304,11 @@ def _final(case: Case, reason: Reason, message: str, **changes: Any) -> Step:
     fields: dict[str, Any] = {"completion_time": ended, "duration": None}
     if status.start_time is not None:
         fields["duration"] = duration_text((ended - status.start_time).total_seconds())
-    if case.reason.has_driver:
+    if case.has_open_attempt:
         fields["attempt_history"] = with_attempt(case, reason, message)
     done = stand(case, reason, message, **{**fields, **changes})
     acts = settle(case)
     return case.answer(done, acts) if acts else Step(done)
-
-
-def _patience(case: Case) -> float:
-    """Seconds to retry an unreadable table before the run ends with its outcome unknown."""
-    hurried = case.spec.cancel or case.is_out_of_time
-    return case.deadlines.lost_seconds if hurried else case.deadlines.queued_seconds
 
 
 def _snapshot(text: str | None) -> str | None:

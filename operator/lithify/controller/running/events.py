@@ -10,6 +10,7 @@ from lithify.resources.objects import Condition, ConditionStatus, condition_of
 Severity = Literal["Normal", "Warning"]
 _WAITS = Reason.WAITING_FOR_EXECUTORS.value
 _UNPLEASANT = frozenset({Reason.BACKING_OFF.value, Reason.PENDING.value})
+_WANTED = frozenset({Reason.CANCELLED.value, Reason.NOTHING_TO_DO.value})
 
 
 def events_between(old: CompactionStatus, new: CompactionStatus) -> list[tuple[Severity, str, str]]:
@@ -18,8 +19,9 @@ def events_between(old: CompactionStatus, new: CompactionStatus) -> list[tuple[S
     was, now = condition_of(old.conditions, SUCCEEDED), condition_of(new.conditions, SUCCEEDED)
     if now is not None and (was is None or was.reason != now.reason):
         is_bad = now.status is ConditionStatus.FALSE or now.reason in _UNPLEASANT
+        is_bad = is_bad or (new.search is not None and new.search.reason not in _WANTED)
         found.append(("Warning" if is_bad else "Normal", now.reason, now.message))
-    elif _says_why(was, now) and now is not None and new.search_time is None:
+    elif _says_why(was, now) and now is not None:
         found.append(("Warning", now.reason, now.message))
     before, after = old.driver, new.driver
     if after is None or (now is not None and now.status is not ConditionStatus.UNKNOWN):

@@ -11,8 +11,9 @@ from lithify.contract.outcome import Outcome
 from lithify.controller.driver import DriverState, Trouble
 from lithify.errors import Failure
 from lithify.resources.compaction import Compaction, FailureCounts, Reason
+from lithify.resources.names import LABEL_TABLE
 from lithify.resources.objects import ConditionStatus
-from lithify.resources.policy import Retries
+from lithify.resources.policy import CompactionPolicySpec, Retries
 
 _KILLED = 137
 _MORE_MEMORY = 1.5
@@ -60,7 +61,7 @@ def verdict_of_outcome(outcome: Outcome) -> FailureVerdict:
 def verdict_of_death(driver: DriverState | None) -> FailureVerdict:
     """The verdict on an attempt whose driver ended without an outcome, or is gone (None)."""
     if driver is None:
-        gone = "The driver disappeared without a result; it had committed nothing."
+        gone = "The driver disappeared without a result."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, gone)
     seen = f" ({driver.message})" if driver.message else ""
     if driver.trouble is Trouble.OUT_OF_MEMORY:
@@ -73,7 +74,8 @@ def verdict_of_death(driver: DriverState | None) -> FailureVerdict:
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, lost)
     if driver.exit_code == _KILLED:
         return _out_of_memory(driver.name, seen)
-    failed = f"Driver {driver.name} ended with exit code {driver.exit_code} and no result{seen}; see its log."
+    ended = f"Driver {driver.name} ended with exit code {driver.exit_code} and no result{seen}"
+    failed = f"{ended}; `lithify logs` shows its log."
     return FailureVerdict(Reason.DRIVER_FAILED, Failure.BUG, failed)
 
 
@@ -94,6 +96,17 @@ def limit_of(retries: Retries, failure: Failure) -> int:
         return 0
     limit: int = getattr(retries, _field(failure))
     return limit
+
+
+def rules_of_run(run: Compaction, rules: CompactionPolicySpec, failed_runs: int) -> CompactionPolicySpec:
+    """The policy for a run of a table whose last runs failed.
+
+    Then a run of the operator tries once, as the table's own back-off already spaces such runs. Attempts that
+    differ from the one before, by more memory or on a newer snapshot, are made as usual.
+    """
+    if failed_runs <= 0 or LABEL_TABLE not in run.metadata.labels:
+        return rules
+    return replace(rules, retries=replace(rules.retries, infrastructure=0, scheduling=0, bug=0))
 
 
 def memory_factor(run: Compaction) -> float:

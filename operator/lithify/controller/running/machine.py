@@ -12,7 +12,7 @@ from datetime import datetime
 from lithify.controller.driver import DriverPhase
 from lithify.controller.running.case import Case, case_of
 from lithify.controller.running.driving import adopt, drive
-from lithify.controller.running.ending import compacted
+from lithify.controller.running.ending import compacted, search
 from lithify.controller.running.facts import UNKNOWN, Lock, RunFacts, Step
 from lithify.controller.running.planning import is_planning, plan
 from lithify.controller.running.release import free_table, settle
@@ -49,6 +49,8 @@ def _go_on(case: Case) -> Step:
         return drive(case)
     if own is not None and (own.phase is not DriverPhase.ENDED or own.attempt > case.status.attempts):
         return adopt(case, own)
+    if case.reason is Reason.SEARCHING_COMMIT:
+        return search(case)
     return wait(case)
 
 

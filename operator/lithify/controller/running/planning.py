@@ -73,11 +73,11 @@ def _given_up(case: Case) -> Step | None:
     if case.spec.suspend:
         return case.answer(stand(case, Reason.SUSPENDED, SUSPENDED), free_table(case))
     if replaced:
-        return finish(case, Reason.TABLE_NOT_FOUND, replaced, at_once=True)
+        return finish(case, Reason.TABLE_NOT_FOUND, replaced)
     if problem is None:
         return None
     if not problem.may_pass:
-        return finish(case, problem.reason, problem.message, at_once=True)
+        return finish(case, problem.reason, problem.message)
     return case.answer(stand(case, Reason.PENDING, problem.message), free_table(case))
 
 

@@ -1,49 +1,103 @@
-"""Searches the table for a run's commits, before status reports a failure. Used by `ending`. Pure.
+"""The stage SearchingCommit: the table is searched for a run's commits before status reports a failure.
 
-A search counts only if it began after status says that the driver is gone. The search's first step therefore
-asks nothing, which discards an older answer from a time when a driver may have been alive.
+Used by `ending`. Pure. Status keeps what follows if there is no commit, so the stage needs neither the driver
+nor a slot. The step that begins it asks for no search: this discards an answer from a time when a driver may
+have been alive.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
-from enum import Enum, auto
+from datetime import datetime, timedelta
+from typing import Any
 
+from lithify.amounts import moment_text
 from lithify.controller.running.case import Case
-from lithify.controller.running.facts import Act, Step, Unknown
+from lithify.controller.running.facts import Act, Step
+from lithify.controller.running.failures import FailureVerdict
 from lithify.controller.running.release import clear_name
 from lithify.controller.running.status import stand
-from lithify.tables.observation import RunFound
+from lithify.errors import Failure
+from lithify.resources.compaction import Reason, SearchStatus
+from lithify.resources.objects import ConditionStatus, shortened
 
-LOOKING = "Searching the table for a commit of the run."
 UNANSWERED = "It is unknown whether the run has committed, because its table could not be read."
+_CAUSE_LENGTH = 700
+_FAILURES = {failure.value: failure for failure in Failure}
+_REASONS = {
+    reason.value: reason
+    for reason in Reason
+    if reason.status is ConditionStatus.FALSE or reason is Reason.NOTHING_TO_DO
+}
 
 
-class SearchAnswer(Enum):
-    """Result of a search that found nothing."""
-
-    PENDING = auto()
-    NOTHING = auto()
-    NEVER = auto()
-
-
-def answer_of(case: Case, patience: float) -> RunFound | SearchAnswer:
-    """What the run has committed; the search is given up after `patience` seconds."""
-    if not case.may_have_committed:
-        return SearchAnswer.NOTHING
-    found, since = case.facts.found, case.status.search_time
-    if since is None:
-        return SearchAnswer.PENDING
-    if isinstance(found, Unknown):
-        return SearchAnswer.NEVER if case.since(since) >= patience else SearchAnswer.PENDING
-    return SearchAnswer.NOTHING if found is None else found
-
-
-def search(case: Case, message: str, patience: float) -> Step:
-    """Continues the search; the run stays in its stage."""
-    since = case.status.search_time
-    status = stand(case, case.reason, f"{message} {LOOKING}", search_time=since or case.now)
+def begin_search(
+    case: Case, reason: Reason, message: str, failure: Failure | None = None, **changes: Any
+) -> Step:
+    """Enters the stage; without a commit, the run ends with `reason`, or its attempt fails with `failure`."""
+    found = SearchStatus(
+        deadline=_deadline(case),
+        reason=reason.value,
+        message=shortened(message, _CAUSE_LENGTH),
+        failure=None if failure is None else failure.value,
+    )
+    status = stand(case, Reason.SEARCHING_COMMIT, _text(found), search=found, **changes)
     others = clear_name(case) if case.own is None else ()
-    if since is None:
-        return case.answer(status, others, [case.now + timedelta(seconds=1)])
-    return case.answer(status, (*others, Act.FIND_RUN), [case.at(since, patience)])
+    return case.answer(status, others, [case.now + timedelta(seconds=1)])
+
+
+def go_on_searching(case: Case, found: SearchStatus) -> Step:
+    """Continues the search until its deadline."""
+    status = stand(case, Reason.SEARCHING_COMMIT, _text(found), search=found)
+    others = clear_name(case) if case.own is None else ()
+    return case.answer(status, (*others, Act.FIND_RUN), [found.deadline])
+
+
+def searched_for(case: Case, cancelled: str) -> SearchStatus:
+    """What follows the search; a cancellation in the course of it counts, and shortens it.
+
+    A status that was edited may lack it.
+    """
+    found = case.status.search
+    if found is None:
+        lost, failure = Reason.DRIVER_LOST.value, Failure.INFRASTRUCTURE.value
+        found = SearchStatus(
+            deadline=_deadline(case), reason=lost, message="The driver left no result.", failure=failure
+        )
+    if case.spec.cancel and found.reason != Reason.CANCELLED.value:
+        deadline = min(found.deadline, _deadline(case))
+        found = SearchStatus(deadline=deadline, reason=Reason.CANCELLED.value, message=cancelled)
+    return found
+
+
+def verdict_of_search(found: SearchStatus) -> FailureVerdict | None:
+    """The verdict on an attempt that another one may follow; None if the run ends."""
+    failure = None if found.failure is None else _FAILURES.get(found.failure, Failure.BUG)
+    return None if failure is None else FailureVerdict(reason_of_search(found), failure, found.message)
+
+
+def reason_of_search(found: SearchStatus) -> Reason:
+    """How the run, or its attempt, ended; a general reason instead of one that no search has."""
+    return _REASONS.get(found.reason, Reason.DRIVER_FAILED)
+
+
+def ended_text(message: str) -> str:
+    """A message as a sentence that another one can follow."""
+    text = message.strip()
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def _deadline(case: Case) -> datetime:
+    deadlines, end = case.deadlines, case.end_of_all
+    if case.spec.cancel:
+        return case.at(case.now, min(deadlines.lost_seconds, deadlines.searching_seconds))
+    latest = case.at(case.now, deadlines.searching_seconds)
+    return latest if end is None else min(latest, case.at(max(case.now, end), deadlines.lost_seconds))
+
+
+def _text(found: SearchStatus) -> str:
+    """What failed, and what happens next."""
+    follows = f"the run ends with {found.reason}" if found.failure is None else "the attempt counts as failed"
+    return (
+        f"{ended_text(found.message)} Searching the table for a commit of the run, at most until "
+        f"{moment_text(found.deadline)}; without one, {follows}."
+    )

@@ -39,10 +39,10 @@ def stand(case: Case, reason: Reason, message: str, **changes: Any) -> Compactio
         "conditions": _conditions(case, reason, message),
         "stage_time": status.stage_time if stays else case.now,
         "waited_seconds": status.waited_seconds if stays else case.seconds_waited,
-        "search_time": None,
+        "search": None,
         "next_attempt_time": status.next_attempt_time if reason is Reason.BACKING_OFF else None,
-        "driver": status.driver if reason.has_driver or reason.is_final else None,
-        "shared_run": status.shared_run if reason.has_driver or reason.is_final else None,
+        "driver": None if reason.is_waiting else status.driver,
+        "shared_run": None if reason.is_waiting else status.shared_run,
         "progress": status.progress if reason in _WITH_PROGRESS else None,
         "identifier": case.facts.identifier or status.identifier,
     }

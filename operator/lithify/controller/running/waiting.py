@@ -41,7 +41,7 @@ def wait(case: Case) -> Step:
     if following is not None:
         return case.answer(stand(case, Reason.BACKING_OFF, message_of(case)), free_table(case), [following])
     if replaced:
-        return finish(case, Reason.TABLE_NOT_FOUND, replaced, at_once=True)
+        return finish(case, Reason.TABLE_NOT_FOUND, replaced)
     if case.facts.problem is not None:
         return _pend(case, case.facts.problem)
     return begin(case) if is_plan_only(case.run) else _queue(case)
@@ -62,7 +62,7 @@ def _next_attempt(case: Case) -> datetime | None:
 def _pend(case: Case, problem: Problem) -> Step:
     """Waits for missing references."""
     if not problem.may_pass or _is_overdue(case, Reason.PENDING):
-        return finish(case, problem.reason, problem.message, at_once=True)
+        return finish(case, problem.reason, problem.message)
     return _stay(case, Reason.PENDING, problem.message, free_table(case))
 
 

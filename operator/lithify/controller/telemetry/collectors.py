@@ -38,6 +38,7 @@ _AT_WORK = frozenset(
         Reason.WAITING_FOR_EXECUTORS,
         Reason.RUNNING,
         Reason.COMMITTING,
+        Reason.SEARCHING_COMMIT,
         Reason.BACKING_OFF,
     }
 )

@@ -546,7 +546,12 @@ def is_held_for_good(decision: Decision) -> bool:
 
 
 class TestHeldUntil:
-    SPEC = policy(retries={"backoffSeconds": 10, "maxBackoffSeconds": 100})
+    SPEC = policy(retries={"backoffSeconds": 10, "maxBackoffSeconds": 100, "infrastructure": 0})
+
+    def test_begins_where_the_retries_of_a_run_ended(self) -> None:
+        until = held_until(1, policy(retries={"backoffSeconds": 10, "infrastructure": 3}), "u-1", NOON)
+        assert until is not None
+        assert 60 <= (until - NOON).total_seconds() <= 81
 
     def test_no_failure_holds_nothing(self) -> None:
         assert held_until(0, self.SPEC, "u-1", NOON) is None

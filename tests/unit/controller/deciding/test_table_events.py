@@ -8,11 +8,13 @@ import pytest
 
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
+from lithify.controller.deciding.failing import AttemptFailure
+from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.table_events import table_events
 from lithify.resources.compaction import Reason
 from lithify.resources.table import LakeTableStatus, RunSummary
 from support.cases import case
-from support.deciding.situations import BUSY, NOON, QUIET, UNREACHABLE, situation
+from support.deciding.situations import BUSY, NOON, QUIET, REFUSED, UNREACHABLE, situation
 
 
 def status_of(seen: object, **fields: object) -> LakeTableStatus:
@@ -42,6 +44,24 @@ STARTED = status_of(BUSY, active="orders-7")
         case(STARTED, ended(DUE, "orders-7", Reason.OUT_OF_MEMORY), [("Warning", "OutOfMemory")], id="bad"),
         case(STARTED, ended(DUE, "orders-7", Reason.CANCELLED), [("Normal", "Cancelled")], id="cancelled"),
         case(WELL, status_of(QUIET, problem=UNREACHABLE), [], id="a catalog that is down"),
+        *(
+            case(WELL, status_of(QUIET, problem=TableProblem(reason, "?")), [("Warning", reason)], id=reason)
+            for reason in (
+                TableReason.CORRUPT_TABLE,
+                TableReason.SECRET_KEY_MISSING,
+                TableReason.SECRET_NOT_FOUND,
+                TableReason.ACCESS_DENIED,
+                TableReason.TABLE_NOT_FOUND,
+            )
+        ),
+        case(WELL, status_of(REFUSED), [("Warning", "UnsupportedOption")], id="unsupported"),
+        case(LakeTableStatus(), status_of(REFUSED), [("Warning", "UnsupportedOption")], id="from the start"),
+        case(
+            DUE,
+            status_of(BUSY, status=DUE, active="orders-7", failing=AttemptFailure("?", is_lasting=True)),
+            [("Warning", "CompactionsFailing"), ("Normal", "CompactionStarted")],
+            id="attempts that fail",
+        ),
         case(
             STARTED,
             replace(ended(DUE, "orders-7", Reason.COMPACTED), active_compaction="orders-8"),

@@ -214,7 +214,7 @@ def test_a_search_that_was_refused_is_repeated_at_once_when_its_catalog_changes(
     async def story() -> float:
         await loses_its_driver(play)
         play.operator.shell.context.observer.find_run = refused  # type: ignore[method-assign,assignment]
-        await play.lasts(HOUR)
+        await play.lasts(DEADLINES.searching_seconds - 100.0)
         play.operator.hear = lambda _: None  # type: ignore[method-assign]
         metadata = {"name": "lake", "namespace": TEAM, "uid": "lake", "generation": 2}
         body = {"metadata": {**metadata, "resourceVersion": str(10**9)}, "spec": {"warehouse": "/v"}}

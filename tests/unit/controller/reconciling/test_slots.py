@@ -112,9 +112,10 @@ def test_runs_of_people_wait_like_everybody() -> None:
     assert stage.next_names() == ["run-b"]
 
 
-def test_a_run_that_backs_off_has_no_slot() -> None:
+@pytest.mark.parametrize("reason", [Reason.BACKING_OFF, Reason.SEARCHING_COMMIT])
+def test_a_run_without_a_driver_after_its_first_attempt_has_no_slot(reason: Reason) -> None:
     stage = Stage()
-    stage.run(run("a", Reason.BACKING_OFF, is_ours=True, attempts=1))
+    stage.run(run("a", reason, is_ours=True, attempts=1))
     stage.slots.leave(ObjectKey("team", "run-a"), COMPACTION)
     assert stage.table("b") == ""
 

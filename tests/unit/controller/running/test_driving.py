@@ -125,7 +125,7 @@ def test_a_run_that_never_gets_an_executor_says_why() -> None:
     way.ask(driver=second).ask(driver=last)
     for _ in range(3):  # its table is searched for what it may have committed
         before = way.run.status
-        assert way.ask(after=1).reason is Reason.WAITING_FOR_EXECUTORS
+        assert way.ask(after=1).reason is Reason.SEARCHING_COMMIT
         assert message_of(way).count("No executor came.") == 1
         assert events_between(before, way.run.status) == []
     way.ask(found=None)
@@ -316,7 +316,7 @@ class TestMissing:
 
     def test_one_that_stays_away_is_lost(self) -> None:
         way = under_way().ask(driver=None).ask(after=DEADLINES.lost_seconds - 1)
-        assert (way.last.acts, way.run.status.search_time) == ((), None)
+        assert (way.last.acts, way.reason) == ((), Reason.PLANNING)
         way.ask(after=1).ask()
         assert way.last.acts == (Act.FIND_RUN,)
         way.ask(found=None)
@@ -340,7 +340,7 @@ class TestMissing:
         way = under_way().ask(driver=driver_of(trouble=Trouble.UNREACHABLE)).ask(after=DEADLINES.lost_seconds)
         assert way.last.acts == (Act.FIND_RUN,)
         way.ask(driver=ended(exit_code=1), found=None)
-        assert (way.reason, way.last.acts) == (Reason.PLANNING, ())
+        assert (way.reason, way.last.acts) == (Reason.SEARCHING_COMMIT, ())
 
     def test_one_that_does_not_end_is_lost(self) -> None:
         way = under_way().edit(cancel=True).ask().ask(driver=driver_of(terminating=True))

@@ -37,7 +37,7 @@ def search(way: Way, found: object = None) -> Way:
     if way.reason.is_final:
         return way
     while Act.FIND_RUN not in way.ask().last.acts:
-        assert way.run.status.search_time is not None
+        assert way.reason is Reason.SEARCHING_COMMIT
     return way.ask(found=found)
 
 
@@ -93,6 +93,7 @@ ENDINGS: dict[Reason, Callable[[], Way]] = {
     Reason.WAITING_FOR_EXECUTORS: lambda: under_way().ask(driver=without_executors()),
     Reason.RUNNING: lambda: under_way().ask(driver=driver_of(progress=progress_of(Stage.RUNNING, 37, 120))),
     Reason.COMMITTING: lambda: under_way().ask(driver=driver_of(progress=progress_of(Stage.COMMITTING))),
+    Reason.SEARCHING_COMMIT: lambda: under_way().ask(driver=ended(exit_code=1)),
     Reason.BACKING_OFF: lambda: done(under_way(), outcome_of(Reason.COMMIT_CONFLICT, Failure.CONFLICT)),
     Reason.COMPACTED: lambda: done(under_way(), COMPACTED),
     Reason.NOTHING_TO_DO: lambda: done(under_way(), outcome_of(Reason.NOTHING_TO_DO)),
@@ -319,13 +320,12 @@ def test_a_run_that_cannot_go_on_has_done_what_it_has_done() -> None:
 def test_a_search_does_not_heed_answers_from_before_the_driver_was_gone() -> None:
     way = under_way().ask(driver=ended(exit_code=1), found=None)
     assert way.last.acts == ()
-    assert way.run.status.search_time == way.now
-    assert not way.reason.is_final
+    assert way.reason is Reason.SEARCHING_COMMIT
 
 
 def test_a_table_that_cannot_be_read_is_waited_for_then_the_end_says_so() -> None:
-    way = under_way().ask(driver=ended(exit_code=1)).ask(after=DEADLINES.queued_seconds - 1)
-    assert (way.reason, way.last.acts) == (Reason.PLANNING, (Act.FIND_RUN,))
+    way = under_way().ask(driver=ended(exit_code=1)).ask(after=DEADLINES.searching_seconds - 1)
+    assert (way.reason, way.last.acts) == (Reason.SEARCHING_COMMIT, (Act.FIND_RUN,))
     way.ask(after=1)
     assert way.reason is Reason.DRIVER_LOST
     assert "could not be read" in way.run.status.conditions[0].message
