@@ -1,6 +1,6 @@
 """Avro data files of accidents and of attackers: their rows, or an error that names the file.
 
-What decodes many of them runs in a process of bounded memory; its rows are never wrong where the format tells.
+What decodes many of them runs in a process of bounded memory. Rows are never wrong where the format tells.
 """
 
 from __future__ import annotations
