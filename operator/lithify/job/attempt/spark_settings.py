@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from lithify.contract.executors import executor_conf
 from lithify.contract.order import Instructions
 from lithify.job.spark import SparkSettings
 from lithify.resources.compaction import PlanSummary
+from lithify.scratch import scratch_folder
 
 
 @contextmanager
@@ -33,9 +32,9 @@ def spark_settings(
     if pod_ip is not None:
         verbose = True  # a pod's log is where people look for Spark's output
         conf["spark.driver.host"] = f"[{pod_ip}]" if ":" in pod_ip else pod_ip
-    with tempfile.TemporaryDirectory(prefix="lithify-drive-") as folder:
+    with scratch_folder() as folder:
         if told.executor_template is not None:
-            template = Path(folder) / "executor.json"
+            template = folder / "executor.json"
             template.write_text(json.dumps(told.executor_template), encoding="utf-8")
             conf["spark.kubernetes.executor.podTemplateFile"] = str(template)
         yield SparkSettings(

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
-from random import Random
+import secrets
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import datasketches
@@ -23,6 +30,12 @@ from lithify.tables.paimon.primary_key.merge_functions.aggregates.roaring import
 from lithify.tables.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
 from support.properties import examples
 
+TESTS = Path(__file__).resolve().parents[3]
+BEYOND_THE_END = [
+    *((0, 4, (1 << 32) - 1), (0, 1, 3), (64, 1, 1), (255, 1, 3), (8, 0, 0), (8, 9, 5), (8, 2, 100)),
+    *((63, 8, 1 << 60), (1, 8, 1 << 63), (63, 8, (1 << 64) // 63 + 1)),
+]
+"""Bits of a hash, bytes of the number of hashes, and that number."""
 PROPERTY = settings(max_examples=examples(100), deadline=None)
 TYPES = [datasketches.tgt_hll_type.HLL_4, datasketches.tgt_hll_type.HLL_6, datasketches.tgt_hll_type.HLL_8]
 
@@ -102,29 +115,50 @@ def test_theta_sketches_are_those_of_the_library(parts: list[tuple[int, int]]) -
     assert ([*ours], ours.theta64) == ([*theirs], theirs.theta64)
 
 
-@pytest.mark.parametrize("function", UNIONS)
-def test_bytes_that_are_none_raise_nothing_else(function: str) -> None:
-    """Also not from the C++ libraries, which would take the process along."""
-    random, pool = Random(function), SOME[function]
-    refused = 0
-    for _ in range(3000):
-        damaged = bytearray(random.choice(pool))
-        for _ in range(random.choice([1, 1, 2, 5])):
-            draw = random.random()
-            if draw < 0.7 and damaged:
-                place = random.randrange(min(len(damaged), random.choice([8, 16, 48, 10**6])))
-                damaged[place] = random.choice([random.randrange(256), 0, 255, 1])
-            elif draw < 0.8:
-                damaged = damaged[: random.randrange(len(damaged) + 1)]
-            else:
-                damaged += bytes(random.randrange(20))
-        pair = [bytes(damaged), random.choice(pool)]
-        random.shuffle(pair)
-        try:
-            UNIONS[function](*pair)
-        except ValueError:
-            refused += 1
-    assert refused > 100
+def theta_in_bits(hashes: Sequence[int], bits: int | None = None) -> bytes:
+    """A Theta sketch in the form with as many bits as the largest difference needs."""
+    differences = [after - before for before, after in pairwise([0, *hashes])]
+    width = bits or max(each.bit_length() for each in differences)
+    text = "".join(format(each, f"0{width}b") for each in differences)
+    text += "0" * (-len(text) % 8)
+    start = bytes((1, 4, 3, width, 4, 0x1A, 0xCC, 0x93)) + len(hashes).to_bytes(4, "little")
+    return start + int(text, 2).to_bytes(len(text) // 8, "big")
+
+
+@PROPERTY
+@given(st.sets(st.integers(1, (1 << 63) - 2), min_size=40, max_size=60))
+def test_theta_sketches_in_few_bits_are_those_of_the_library(hashes: set[int]) -> None:
+    packed = theta_in_bits(sorted(hashes))
+    united = UNIONS["theta_sketch"](packed, theta(0, 0))
+    library = datasketches.compact_theta_sketch.deserialize
+    assert [*library(united)] == [*library(packed)] == sorted(hashes)
+
+
+@pytest.mark.parametrize(("bits", "width", "count"), BEYOND_THE_END)
+def test_theta_sketches_have_as_many_hashes_as_bytes_for_them(bits: int, width: int, count: int) -> None:
+    """DataSketches in C++ takes gigabytes for some, and ends the process over others."""
+    start = bytes((1, 4, 3, bits, width, 0x1A, 0xCC, 0x93))
+    with pytest.raises(ValueError):
+        UNIONS["theta_sketch"](start + count.to_bytes(width, "little") + bytes(range(1, 100)), theta(0, 5))
+
+
+def test_damaged_values_and_vectors_are_read_or_refused() -> None:
+    """In a process of bounded memory, which the C++ libraries might take along."""
+    seed = secrets.randbelow(1 << 40)
+    done = subprocess.run(
+        [sys.executable, "-m", "unit.tables.merging.value_damage", str(seed), str(examples(1000)), "3000"],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"from seed {seed} on: {done.stderr[-3000:]}"
+    found = json.loads(done.stdout)
+    assert found["surprises"] == [], f"from seed {seed} on"
+    assert all(found["outcomes"].get(f"{kind} refused", 0) for kind in (*UNIONS, "vector"))
+    assert found["mebibytes"] < 600
+    assert found["longest"] < 10
 
 
 @pytest.mark.parametrize("function", UNIONS)

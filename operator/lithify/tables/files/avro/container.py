@@ -23,8 +23,13 @@ MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _CHECKSUM_BYTES = 4
 _MOST_BLOCK = 1 << 31
-_MOST_HEADER = 16 << 20
-"""Bytes of a value in a header; the schema of a table with a thousand columns takes 100 kB."""
+_MOST_HEADER = 4 << 20
+"""Bytes of a header; the schema of a table with a thousand columns takes 100 kB."""
+_LARGE_BLOCK = 64 << 20
+_MOST_INFLATION = 64
+"""Limit of decompressed bytes for each compressed one, in blocks of more than `_LARGE_BLOCK`."""
+_MOST_ENTRIES = 1000
+"""Entries of a header; writers have two or three."""
 _MOST_LONG_BYTES = 10
 _MOST_XZ_MEMORY = 128 << 20
 """Memory limit for decompressing xz, in bytes; its highest level takes 65 MiB."""
@@ -71,18 +76,24 @@ def read_header(source: pa.NativeFile) -> Header:
 
     Raises:
         EOFError: it is truncated, or not an Avro file.
-        ValueError, LookupError: schema or codec is missing or invalid.
+        UnicodeDecodeError, LookupError: schema or codec is missing or invalid.
     """
     stream = _Stream(source)
     if stream.take(len(MAGIC)) != MAGIC:
         raise EOFError("it does not begin like one")
     metadata: dict[bytes, bytes] = {}
+    entries = 0
     while count := stream.long():
         if count < 0:
             count, _ = -count, stream.long()
+        entries += count
+        if entries > _MOST_ENTRIES:
+            raise EOFError(f"its header has more than {_MOST_ENTRIES} entries")
         for _ in range(count):
             key = stream.take(stream.long())
             metadata[key] = stream.take(stream.long())
+            if stream.position > _MOST_HEADER:
+                raise EOFError(f"its header has more than {_MOST_HEADER} bytes")
     sync = stream.take(_SYNC_BYTES)
     codec = metadata.get(b"avro.codec", b"null").decode()
     return Header(_parsed(metadata[b"avro.schema"]), codec, sync, stream.position)
@@ -91,8 +102,8 @@ def read_header(source: pa.NativeFile) -> Header:
 def _parsed(schema: bytes) -> Any:
     try:
         return json.loads(schema)
-    except RecursionError as error:
-        raise ValueError("its schema is nested too deep") from error
+    except (ValueError, RecursionError) as error:  # RecursionError: nested too deep
+        raise EOFError(f"its schema is no JSON: {error}") from error
 
 
 def blocks(source: pa.NativeFile, header: Header) -> Iterator[BlockHead]:
@@ -131,6 +142,14 @@ def decompress(codec: str, data: bytes, most: int = _MOST_BLOCK) -> bytes:
         return _DECOMPRESS[codec](data, most)
     except (cramjam.DecompressionError, zlib.error, lzma.LZMAError, OSError, ValueError) as error:
         raise EOFError(f"a block in it cannot be decompressed: {error}") from error
+
+
+def decompressed_limit(size: int) -> int:
+    """Upper bound of a block's decompressed bytes, from its compressed size.
+
+    Java begins a new block after 64 kB, so only a single row is ever as large.
+    """
+    return min(max(_LARGE_BLOCK, _MOST_INFLATION * size), _MOST_BLOCK)
 
 
 def compress(codec: str, data: bytes, zstd_level: int) -> bytes:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from fastavro import parse_schema, schemaless_reader
 
 from lithify.tables.files.avro.container import as_array
-from lithify.tables.files.avro.schema import KEY, VALUE, plain_schema
+from lithify.tables.files.avro.schema import KEY, VALUE, check_type, plain_schema
 from lithify.tables.files.avro.vectors import WholeVectors, whole_vectors, with_whole_vectors
 from lithify.tables.files.model import FileColumn
 from lithify.tables.files.nesting import nulls
@@ -32,10 +32,16 @@ class Decoder:
     Args:
         schema: the schema in the file's header.
         columns: the columns to return.
+
+    Raises:
+        LookupError: the schema is invalid, or a column is missing or of another type.
     """
 
     def __init__(self, schema: Mapping[str, Any], columns: Sequence[FileColumn]) -> None:
         plain = plain_schema(schema)
+        stored = {field["name"]: field["type"] for field in plain["fields"]}
+        for column in columns:
+            check_type(stored[column.name], arrow_type(column.type), column.name)
         self._schema = parse_schema({"type": "array", "items": plain})
         self._columns = columns
         self._vectors = whole_vectors(schema, columns)
@@ -47,8 +53,7 @@ class Decoder:
         """Decodes the rows of a block.
 
         Raises:
-            EOFError: the block is truncated.
-            LookupError: a column is missing.
+            EOFError: the block is truncated, or has more bytes than its rows.
             ArrowInvalid: a value does not fit its column.
         """
         columns = self._columns_with_vectors(rows, data) if self._vectors else None
@@ -68,10 +73,14 @@ class Decoder:
     def _decoded(
         self, schema: Any, rows: int, data: bytes, vectors: Mapping[str, WholeVectors]
     ) -> list[pa.Array | None]:
+        encoded = as_array(rows, data)
+        stream = BytesIO(encoded)
         try:
-            records: Any = schemaless_reader(BytesIO(as_array(rows, data)), schema, None)
+            records: Any = schemaless_reader(stream, schema, None)
         except (ValueError, TypeError, OverflowError) as error:
             raise EOFError(f"a block in it cannot be decoded: {error}") from error
+        if len(records) != rows or stream.tell() != len(encoded):
+            raise EOFError(f"a block in it has other bytes than those of {rows} rows")
         columns = []
         for name, kind in ((column.name, column.type) for column in self._columns):
             values = [record[name] for record in records]
@@ -131,12 +140,15 @@ def _nulls(values: list[Any]) -> pa.Array:
     return pa.array([value is None for value in values], pa.bool_())
 
 
-def _decimals(values: list[bytes | None], kind: pa.DataType) -> pa.Array:
+def _decimals(values: list[bytes | None], kind: pa.Decimal128Type) -> pa.Array:
     """Converts big-endian unscaled values to Arrow's form: 16 bytes, little-endian."""
     unscaled = [0 if value is None else int.from_bytes(value, "big", signed=True) for value in values]
     try:
         data = b"".join(value.to_bytes(_WIDE, "little", signed=True) for value in unscaled)
     except OverflowError as error:
         raise pa.ArrowInvalid("a decimal has more than 38 digits") from error
+    limit = 10**kind.precision
+    if unscaled and not -limit < min(unscaled) <= max(unscaled) < limit:
+        raise pa.ArrowInvalid(f"a decimal has more than {kind.precision} digits")
     valid = pa.array([value is not None for value in values], pa.bool_())
     return pa.Array.from_buffers(kind, len(values), [valid.buffers()[1], pa.py_buffer(data)])

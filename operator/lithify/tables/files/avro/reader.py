@@ -13,13 +13,15 @@ from itertools import islice
 import pyarrow as pa
 
 from lithify.tables.files.avro.container import (
+    BlockHead,
     Header,
     blocks,
     decompress,
+    decompressed_limit,
     read_header,
 )
 from lithify.tables.files.avro.decoding import Decoder
-from lithify.tables.files.avro.schema import has_nested
+from lithify.tables.files.avro.schema import has_nested, plain_schema
 from lithify.tables.files.model import FileColumn, InputFile, Wanted, check_rows
 from lithify.tables.files.reading import gathered, has_any, reading
 from lithify.tables.io.storage import Fetching, Storage
@@ -94,11 +96,11 @@ class AvroReader:
     def _estimated(self, path: str) -> int:
         with reading(path, "Avro"), self._storage.open(path) as source:
             header = read_header(source)
-            columns, is_nested = len(header.schema["fields"]), has_nested(header.schema)
+            plain = plain_schema(header.schema)
+            columns, is_nested = len(plain["fields"]), has_nested(plain)
             sizes = []
             for head in islice(blocks(source, header), _LOOKED_AT):
-                source.seek(head.start)
-                data = decompress(header.codec, source.read(head.size))
+                data = _rows(source, header, head)
                 values = head.rows * columns
                 if is_nested:
                     values = max(values, len(data) // _LEAST_BYTES)
@@ -108,5 +110,10 @@ class AvroReader:
 
 def _decoded(source: pa.NativeFile, header: Header, decoder: Decoder) -> Iterator[pa.RecordBatch]:
     for head in blocks(source, header):
-        source.seek(head.start)
-        yield decoder.decode(head.rows, decompress(header.codec, source.read(head.size)))
+        yield decoder.decode(head.rows, _rows(source, header, head))
+
+
+def _rows(source: pa.NativeFile, header: Header, head: BlockHead) -> bytes:
+    """The encoded rows of a block."""
+    source.seek(head.start)
+    return decompress(header.codec, source.read(head.size), decompressed_limit(head.size))

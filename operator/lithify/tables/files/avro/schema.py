@@ -16,6 +16,8 @@ KEY, VALUE = "key", "value"
 """Field names of the records with which maps are encoded as arrays."""
 
 _PRIMITIVES = ("boolean", "int", "long", "float", "double", "string", "bytes")
+_MOST_DEPTH = 128
+"""Paimon's types are nested at most 32 deep, with up to three types of Avro for each."""
 
 
 def record_schema(fields: Sequence[pa.Field]) -> dict[str, Any]:
@@ -24,44 +26,103 @@ def record_schema(fields: Sequence[pa.Field]) -> dict[str, Any]:
     return {"namespace": namespace, **_record(fields, name)}
 
 
-def plain_schema(schema: Mapping[str, Any]) -> Any:
+def plain_schema(schema: Any) -> Any:
     """The same schema without logical types, texts and maps: values decode to numbers, bytes and lists.
 
-    Encoded, a map equals an array of records of a text and a value.
+    Encoded, a map equals an array of records of a text and a value. Each value of a plain schema takes at
+    least one byte, so no block has more values than bytes.
 
     Raises:
-        LookupError: a column has an unknown type.
+        LookupError: it is no schema of rows, or a column has an unknown type.
     """
-    return _plain(schema, count())
+    if not isinstance(schema, Mapping) or schema.get("type") != "record":
+        raise LookupError("its schema is not that of a record")
+    return _plain(schema, count(), 0)
 
 
-def has_nested(schema: Mapping[str, Any]) -> bool:
-    """Whether any column of a file is nested."""
-    kinds = (
-        field["type"][-1] if isinstance(field["type"], list) else field["type"] for field in schema["fields"]
-    )
-    return any(isinstance(kind, Mapping) and kind["type"] in ("record", "array", "map") for kind in kinds)
+def has_nested(plain: Mapping[str, Any]) -> bool:
+    """Whether any column of a plain schema is nested."""
+    kinds = (_not_null(field["type"]) for field in plain["fields"])
+    return any(isinstance(kind, Mapping) for kind in kinds)
 
 
-def _plain(kind: Any, names: Iterator[int]) -> Any:
+def check_type(plain: Any, kind: pa.DataType, column: str) -> None:
+    """Checks that the plain type of a column's values is one in which the column can be stored.
+
+    Raises:
+        LookupError: it is another.
+    """
+    plain = _not_null(plain)
+    name = plain["type"] if isinstance(plain, Mapping) else plain
+    if name not in _stored(kind):
+        raise LookupError(f"column {column} is stored as {name}")
+    if pa.types.is_struct(kind):
+        _check_parts(plain, {part.name: part.type for part in kind}, column)
+    elif pa.types.is_map(kind):
+        items = plain["items"]
+        if not isinstance(items, Mapping) or items["type"] != "record":
+            raise LookupError(f"the entries of column {column} are no records")
+        _check_parts(items, {KEY: kind.key_type, VALUE: kind.item_type}, column)
+    elif pa.types.is_list(kind):
+        check_type(plain["items"], kind.value_type, column)
+
+
+def _check_parts(plain: Mapping[str, Any], parts: Mapping[str, pa.DataType], column: str) -> None:
+    stored = {field["name"]: field["type"] for field in plain["fields"]}
+    for name, kind in parts.items():
+        check_type(stored[name], kind, f"{column}.{name}")
+
+
+def _stored(kind: pa.DataType) -> tuple[str, ...]:
+    """Names of the plain types in which values may be stored."""
+    if pa.types.is_nested(kind):
+        return ("record",) if pa.types.is_struct(kind) else ("array",)
+    if pa.types.is_floating(kind):
+        return ("float" if pa.types.is_float32(kind) else "double",)
+    if pa.types.is_boolean(kind):
+        return ("boolean",)
+    if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
+        return "int", "long"
+    return ("bytes",)
+
+
+def _not_null(plain: Any) -> Any:
+    return plain[1] if isinstance(plain, list) else plain
+
+
+def _plain(kind: Any, names: Iterator[int], depth: int) -> Any:
+    if depth > _MOST_DEPTH:
+        raise LookupError(f"its schema is nested deeper than {_MOST_DEPTH} levels")
     if isinstance(kind, list):
-        if len(kind) != 2 or kind[0] != "null":
-            raise LookupError(f"a union of {kind} is no nullable column")
-        return ["null", _plain(kind[1], names)]
+        if len(kind) != 2 or kind[0] != "null" or isinstance(kind[1], list):
+            raise LookupError(f"a union of {len(kind)} types is no nullable column")
+        return ["null", _plain(kind[1], names, depth + 1)]
     name = kind["type"] if isinstance(kind, Mapping) else kind
     if name == "record":
-        return _plain_record({field["name"]: field["type"] for field in kind["fields"]}, names)
+        return _plain_record(_parts(kind), names, depth)
     if name == "array":
-        return {"type": "array", "items": _plain(kind["items"], names)}
+        return {"type": "array", "items": _plain(kind["items"], names, depth + 1)}
     if name == "map":
-        return {"type": "array", "items": _plain_record({KEY: "bytes", VALUE: kind["values"]}, names)}
+        parts = {KEY: "bytes", VALUE: kind["values"]}
+        return {"type": "array", "items": _plain_record(parts, names, depth)}
     if name not in _PRIMITIVES:
-        raise LookupError(f"{name} is no type of a column")
+        raise LookupError("a column has a type that none has")
     return "bytes" if name == "string" else name
 
 
-def _plain_record(fields: Mapping[str, Any], names: Iterator[int]) -> dict[str, Any]:
-    plain = [{"name": name, "type": _plain(kind, names)} for name, kind in fields.items()]
+def _parts(record: Any) -> dict[str, Any]:
+    """The types of a record's fields by name."""
+    fields = record["fields"] if isinstance(record, Mapping) else None
+    if not isinstance(fields, list) or not all(isinstance(field, Mapping) for field in fields):
+        raise LookupError("the fields of a record are no list of them")
+    parts = {field["name"]: field["type"] for field in fields if isinstance(field["name"], str)}
+    if not parts or len(parts) < len(fields):
+        raise LookupError("a record has no fields, or two of the same name")
+    return parts
+
+
+def _plain_record(fields: Mapping[str, Any], names: Iterator[int], depth: int) -> dict[str, Any]:
+    plain = [{"name": name, "type": _plain(kind, names, depth + 1)} for name, kind in fields.items()]
     return {"type": "record", "name": f"record{next(names)}", "fields": plain}
 
 

@@ -123,6 +123,8 @@ def deserialize(content: bytes) -> BitMap:
     Raises:
         ValueError: it is no bitmap.
     """
+    if not content:
+        raise ValueError("it is empty")
     return type(bitmap_of()).deserialize(content)
 
 
@@ -136,6 +138,6 @@ def _wide(data: bytes) -> BitMap:
     _, count = _HEAD_64.unpack_from(data)
     if count == 0:
         return bitmap_of()
-    if count != 1 or _KEY.unpack_from(data, _HEAD_64.size)[0] != 0:
+    if count != 1 or data[_HEAD_64.size : _HEAD_64.size + _KEY.size] != _KEY.pack(0):
         raise ValueError("a vector has positions of 2^32 and more")
     return deserialize(data[_HEAD_64.size + _KEY.size :])

@@ -5,7 +5,6 @@ Made by `tasks`; `compaction.task` runs it on an executor.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from lithify.rewriting.passes import merge_section
 from lithify.rewriting.rolling import RollingWriter
 from lithify.rewriting.runs import EVERYTHING, KeyRange
 from lithify.rewriting.spec import MergeSpec
+from lithify.scratch import scratch_folder
 from lithify.tables.files.model import FirstKeys, InputFile
 from lithify.tables.paimon.compaction.task import CompactionTask
 from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
@@ -145,9 +145,9 @@ class _Merge:
         data = self._writer_of(task.target)
         changelog = None if task.changelog is None else self._writer_of(task.changelog)
         try:
-            with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
+            with scratch_folder() as folder:
                 record = forget if changelog is None else changelog.write
-                for rows in self._rows(self._open_runs(), Path(folder), record):
+                for rows in self._rows(self._open_runs(), folder, record):
                     if task.rewrites:
                         data.write(rows)
             changes = [] if changelog is None else changelog.finish()

@@ -7,7 +7,6 @@ the rows of each bucket are then sorted and merged, as a writer merges what it h
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from lithify.rewriting.budget import MAX_PIECE
 from lithify.rewriting.rolling import RollingWriter
 from lithify.rewriting.sorting import UnsortedRows
 from lithify.rewriting.spec import MergeSpec
+from lithify.scratch import scratch_folder
 from lithify.tables.files.model import InputFile
 from lithify.tables.model import BucketId
 from lithify.tables.paimon.compaction.task import CompactionTask
@@ -113,9 +113,9 @@ class _Move:
 
     def run(self) -> TaskOutputs:
         """Writes the rows into their buckets and returns the metadata of the files."""
-        with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
+        with scratch_folder() as folder:
             for batch, path in self._read():
-                self._distribute(batch, path, Path(folder))
+                self._distribute(batch, path, folder)
             if self._has_spilled:
                 self._spill()
             moved = [

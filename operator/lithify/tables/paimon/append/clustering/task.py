@@ -6,10 +6,8 @@ local disk (`rewriting.sorted_rows`).
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -17,6 +15,7 @@ from lithify.rewriting.budget import MAX_PIECE
 from lithify.rewriting.rolling import RollingWriter
 from lithify.rewriting.sort_keys import SortKey
 from lithify.rewriting.sorted_rows import SortedRows
+from lithify.scratch import scratch_folder
 from lithify.tables.paimon.append.new_files import NumberedFiles
 from lithify.tables.paimon.append.row_numbers import RowNumbers
 from lithify.tables.paimon.compaction.task import RewriteTask
@@ -41,8 +40,8 @@ class ClusterTask(RewriteTask):
         """Writes the sorted rows and returns the metadata of the files."""
         rolling = rolling_of(self.files, self.target, self.budget)
         numbered = NumberedFiles(files, self.target, self.numbers)
-        with tempfile.TemporaryDirectory(prefix="lithify-spill-") as folder:
-            rows = SortedRows(self.key, self.budget, Path(folder))
+        with scratch_folder() as folder:
+            rows = SortedRows(self.key, self.budget, folder)
             for batch in self._read():
                 rows.add(batch)
             written = RollingWriter(numbered.open_next, rolling).write_all(rows.sorted())

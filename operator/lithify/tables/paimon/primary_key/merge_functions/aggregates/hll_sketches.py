@@ -29,6 +29,18 @@ def union(accumulator: bytes, value: bytes) -> bytes:
     Raises:
         ValueError: one of them is no sketch.
     """
+    for data in (accumulator, value):
+        check(data)
+    try:
+        merged = _merged(accumulator, value)
+    except (RuntimeError, IndexError, MemoryError) as error:  # some full tables, for example
+        raise ValueError(str(error)) from error
+    if _is_out_of_order(accumulator) or _is_out_of_order(value):
+        merged = _with_flags(merged, merged[_FLAGS] | OUT_OF_ORDER)
+    return merged
+
+
+def _merged(accumulator: bytes, value: bytes) -> bytes:
     from datasketches import hll_union, tgt_hll_type
 
     first, second = _read(accumulator), _read(value)
@@ -41,21 +53,15 @@ def union(accumulator: bytes, value: bytes) -> bytes:
     both.update(second)
     both.update(first)
     merged: bytes = both.get_result(tgt_hll_type.HLL_4).serialize_compact()
-    if _is_out_of_order(accumulator) or _is_out_of_order(value):
-        merged = _with_flags(merged, merged[_FLAGS] | OUT_OF_ORDER)
     return merged
 
 
 def _read(data: bytes) -> hll_sketch:
     from datasketches import hll_sketch
 
-    check(data)
     if _is_out_of_order(data):
         data = _with_flags(data, data[_FLAGS] & ~OUT_OF_ORDER)
-    try:
-        return hll_sketch.deserialize(data)
-    except (RuntimeError, IndexError, MemoryError) as error:
-        raise ValueError(str(error)) from error
+    return hll_sketch.deserialize(data)
 
 
 def _has_registers(data: bytes) -> bool:

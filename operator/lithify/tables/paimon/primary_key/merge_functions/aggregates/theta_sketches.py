@@ -23,6 +23,10 @@ _SEED: Final = (0x93CC).to_bytes(2, "little")
 _ONE = (1 << 63) - 1
 """A theta of 1.0, which excludes no hash."""
 
+_MOST_BITS = 63
+_AT_ONCE = 1 << 13
+"""A multiple of eight: each part begins at a byte."""
+
 _Hashes = npt.NDArray[np.int64]
 
 
@@ -84,19 +88,35 @@ def _read(data: bytes) -> _Sketch:
 
 
 def _decompressed(data: bytes) -> _Sketch:
-    from datasketches import compact_theta_sketch
+    """A sketch whose hashes are differences of a few bits each, first bit highest.
 
+    Numpy reads it: DataSketches in C++ believes the number of hashes, and ends the process over some.
+    """
     _check_seed(data)
-    try:
-        sketch = compact_theta_sketch.deserialize(data)
-    except (RuntimeError, IndexError, MemoryError) as error:
-        raise ValueError(str(error)) from error
-    hashes = np.array([*sketch], np.uint64)
-    if not data[3] or data[5] & _EMPTY_FLAG or sketch.theta64 > _ONE or (hashes[1:] <= hashes[:-1]).any():
-        raise ValueError("its hashes have no bits or no order, or it is said to be empty")
-    if (hashes > _ONE).any():
-        raise ValueError("a hash is too large")
-    return _Sketch(hashes.astype(np.int64), sketch.theta64, sketch.is_empty())
+    longs, bits, width = data[0] & 0x3F, data[3], data[4]
+    if not 1 <= longs <= 2 or not 1 <= bits <= _MOST_BITS or not 1 <= width <= 8 or data[5] & _EMPTY_FLAG:
+        raise ValueError("its hashes have no bits, or it is said to be empty")
+    theta = _ONE if longs == 1 else int(_longs(data, 1, 1)[0])
+    start = 8 * longs + width
+    count = int.from_bytes(data[8 * longs : start], "little")
+    if count * bits > 8 * (len(data) - start):
+        raise ValueError(f"it has {len(data)} bytes, and says that there are {count} hashes")
+    hashes = np.cumsum(_unpacked(data[start:], count, bits), dtype=np.uint64)
+    if not 0 < theta <= _ONE or (hashes[1:] <= hashes[:-1]).any() or (hashes > _ONE).any():
+        raise ValueError("its theta or a hash is too large, or its hashes are in no order")
+    return _Sketch(hashes.astype(np.int64), theta, is_empty=False)
+
+
+def _unpacked(data: bytes, count: int, bits: int) -> npt.NDArray[np.uint64]:
+    """Numbers of this many bits each; a few thousand at a time, as each takes 64 bytes on its way."""
+    numbers = np.empty(count, np.uint64)
+    for first in range(0, count, _AT_ONCE):
+        last = min(count, first + _AT_ONCE)
+        part = np.frombuffer(data, np.uint8)[first * bits // 8 : (last * bits + 7) // 8]
+        wide = np.zeros((last - first, 64), np.uint8)
+        wide[:, -bits:] = np.unpackbits(part, count=(last - first) * bits).reshape(-1, bits)
+        numbers[first:last] = np.packbits(wide).view(">u8")
+    return numbers
 
 
 def _check_seed(data: bytes) -> None:
