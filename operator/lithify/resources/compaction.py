@@ -255,6 +255,14 @@ class PlanSummary:
     files: int = Field(description="Files that are rewritten.", ge=0)
     bytes: int = Field(description="Bytes of them.", ge=0)
     upgraded_files: int = Field(description="Files that only change their level.", ge=0)
+    unread_files: int = Field(
+        default=0,
+        description=(
+            "Those of the upgraded files that may hold deletes which their writer did not count. The "
+            "operator opens no data files; the driver looks, and rewrites files that do."
+        ),
+        ge=0,
+    )
 
 
 @part()

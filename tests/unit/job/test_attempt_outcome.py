@@ -23,7 +23,7 @@ from support.cases import case
 
 
 def plan_fields(plan: PlanSummary) -> dict[str, int]:
-    names = ("buckets", "tasks", "files", "bytes", "upgraded_files")
+    names = ("buckets", "tasks", "files", "bytes", "upgraded_files", "unread_files")
     return {name: getattr(plan, name) for name in names}
 
 
@@ -60,7 +60,7 @@ REASONS = {
     errors.ClusterRefused: Reason.DRIVER_FAILED,
     errors.AccountMissing: Reason.DRIVER_FAILED,
 }
-PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=0)
+PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=3, unread_files=1)
 BUCKET = GroupReport("dt=1/bucket-0", "Full", "", 5, 2, Totals(6, 600, 60), Totals(1, 400, 50), {}, {})
 COMPACTED = Report(
     table="db.t",
