@@ -224,6 +224,20 @@ class SharedRun:
 
 
 @part()
+class AutomaticRun:
+    """What the operator records of a run that it creates itself.
+
+    Only status proves that: authors of Compactions write labels, annotations and owner references, too.
+    """
+
+    shared_bytes: int | None = Field(
+        default=None,
+        description="About how many bytes it reads, if it may share a driver with other small tables.",
+        ge=1,
+    )
+
+
+@part()
 class AttemptSummary:
     """One attempt that ended."""
 
@@ -341,6 +355,9 @@ class CompactionStatus:
     shared_run: SharedRun | None = Field(
         default=None, description="Set if the driver is, or was, shared with other Compactions."
     )
+    automatic: AutomaticRun | None = Field(
+        default=None, description="Set by the operator if it created the run itself; unset if a person did."
+    )
     search_time: datetime | None = Field(
         default=None,
         description="Start of the search of the table for commits of a driver without a result.",
@@ -404,6 +421,11 @@ class Compaction:
         """The reason as a sentence, for people."""
         condition = condition_of(self.status.conditions, SUCCEEDED)
         return condition.message if condition else ""
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the operator created it, by its own record; any other run counts as a person's."""
+        return self.status.automatic is not None
 
     @property
     def is_over(self) -> bool:

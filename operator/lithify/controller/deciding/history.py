@@ -16,7 +16,7 @@ from lithify.controller.deciding.holds import held_until
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import SUCCEEDED, Compaction, Reason, RunStrategy
 from lithify.resources.modelling import MESSAGE_LENGTH
-from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
+from lithify.resources.names import ANNOTATION_REQUESTED
 from lithify.resources.objects import ConditionStatus, condition_of
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTable, LakeTableStatus, RunSummary
@@ -102,7 +102,7 @@ def _after_cancel(
         return status
     if run.reason is not Reason.CANCELLED:
         return replace(status, cancelled_run=None)
-    if LABEL_TABLE not in run.metadata.labels:
+    if not run.is_automatic:
         return status
     assert run.status.completion_time is not None  # noqa: S101  # only runs that are over are counted
     cancelled = CancelledRun(
@@ -116,7 +116,7 @@ def _after_cancel(
 
 def _says_nothing(run: Compaction) -> bool:
     """Whether the end says nothing of the table: a dry run, or a request that cannot be carried out."""
-    is_mistaken = run.reason is Reason.INVALID_SPEC and LABEL_TABLE not in run.metadata.labels
+    is_mistaken = run.reason is Reason.INVALID_SPEC and not run.is_automatic
     return run.spec.dry_run or run.reason is Reason.PLANNED or is_mistaken
 
 
@@ -126,8 +126,7 @@ def _is_full(run: Compaction) -> bool:
     The operator's choice follows the policy's filter and idle time; a user's choice is just some part of the
     table.
     """
-    chosen_by_operator = LABEL_TABLE in run.metadata.labels
-    is_part = bool(run.spec.buckets) or (bool(run.spec.partitions) and not chosen_by_operator)
+    is_part = bool(run.spec.buckets) or (bool(run.spec.partitions) and not run.is_automatic)
     return run.spec.strategy is RunStrategy.FULL and not is_part
 
 

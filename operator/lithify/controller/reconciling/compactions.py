@@ -68,6 +68,8 @@ class Compactions:
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Advances a Compaction by one step; returns the seconds until it is to be reconciled again."""
         run = self.context.store.compactions.get(key)
+        if key in self.context.creating:
+            return None  # queued again once the operator has recorded that the run is its own
         if run is None:
             return await self._clear(key)
         if run.is_over and key not in self.unreleased:
