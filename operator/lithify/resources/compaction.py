@@ -279,6 +279,10 @@ class PlanSummary:
     )
 
 
+_MOST_SECONDS = 1e9
+"""Processor seconds of a run: thirty years. Sums of what hostile drivers report stay numbers."""
+
+
 @part()
 class ResultSummary:
     """What a run did."""
@@ -306,8 +310,24 @@ class ResultSummary:
     )
     tasks: int = Field(default=0, description="Spark tasks.", ge=0)
     task_retries: int = Field(default=0, description="Tries of tasks beyond the first.", ge=0)
-    core_seconds: int = Field(default=0, description="Processor time of the tasks.", ge=0)
-    slot_seconds: int = Field(default=0, description="Time that task slots were busy, waits included.", ge=0)
+    core_seconds: float = Field(
+        default=0.0,
+        description=(
+            "Processor time of the driver and the executors, their JVMs included. In a shared driver, the "
+            "time since the run before; the first run has the start of Spark."
+        ),
+        ge=0,
+        le=_MOST_SECONDS,
+    )
+    task_seconds: float = Field(
+        default=0.0, description="Processor time of the tasks alone.", ge=0, le=_MOST_SECONDS
+    )
+    slot_seconds: float = Field(
+        default=0.0,
+        description="Time that task slots were busy, waits included.",
+        ge=0,
+        le=_MOST_SECONDS,
+    )
     peak_task_bytes: int = Field(default=0, description="Peak memory of a process that ran a task.", ge=0)
     orphans_deleted: int = Field(
         default=0, description="Files of earlier, dead attempts that were removed.", ge=0

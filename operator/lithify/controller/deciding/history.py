@@ -14,13 +14,16 @@ from lithify.controller.deciding.blocked import after_run
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.holds import held_until
 from lithify.plain_text import plain_line
-from lithify.resources.compaction import SUCCEEDED, Compaction, Reason, RunStrategy
+from lithify.resources.compaction import SUCCEEDED, Compaction, Reason, ResultSummary, RunStrategy
 from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.resources.names import ANNOTATION_REQUESTED
 from lithify.resources.objects import ConditionStatus, condition_of
 from lithify.resources.policy import CompactionPolicySpec
-from lithify.resources.table import CancelledRun, LakeTable, LakeTableStatus, RunSummary
+from lithify.resources.table import CancelledRun, LakeTable, LakeTableStatus, RunSummary, TableUsage
 
+_DECIMALS = 3
+_LARGEST = 2**63 - 1
+"""Largest number in a status; whoever may change pods may report any."""
 _NO_FAILURES = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND})
 """Ends that a user wanted, or that an observation reports: they cause no back-off."""
 
@@ -69,7 +72,8 @@ def _counted(
         message=plain_line(run.message, MESSAGE_LENGTH),
         snapshot_id=run.status.committed_snapshot_id,
     )
-    status = after_run(replace(status, last_compaction=summary), run)
+    usage = _with_usage(status.usage, run.status.result)
+    status = after_run(replace(status, last_compaction=summary, usage=usage), run)
     if reason in _NO_FAILURES or _says_nothing(run):
         return status
     if reason.status is ConditionStatus.TRUE:
@@ -88,6 +92,18 @@ def _counted(
         last_failure=summary,
         consecutive_failures=failures,
         held_until=held_until(failures, policy, seed, completed),
+    )
+
+
+def _with_usage(usage: TableUsage, result: ResultSummary | None) -> TableUsage:
+    """The usage with the result of one more run; each is counted once, when it is first seen finished."""
+    if result is None:
+        return usage
+    return TableUsage(
+        runs=usage.runs + 1,
+        core_seconds=round(usage.core_seconds + result.core_seconds, _DECIMALS),
+        input_bytes=min(usage.input_bytes + result.input_bytes, _LARGEST),
+        output_bytes=min(usage.output_bytes + result.output_bytes, _LARGEST),
     )
 
 

@@ -194,7 +194,9 @@ class Compactions:
         if old.status.stage_time is not None:
             metrics.stage_left(old.reason, (self.context.now() - old.status.stage_time).total_seconds())
         if new.is_over:
-            metrics.compaction_finished(new.status, new.spec.strategy)
+            table = self.context.store.table_of(new)
+            policy = ObjectKey(new.metadata.namespace, table.spec.policy_ref.name) if table else None
+            metrics.compaction_finished(new.status, new.spec.strategy, policy)
             if new.reason.status is ConditionStatus.TRUE:
                 metrics.attempt_ended(None)
 

@@ -15,12 +15,13 @@ from lithify.resources.compaction import (
     CompactionSpec,
     CompactionStatus,
     Reason,
+    ResultSummary,
     RunStrategy,
 )
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
 from lithify.resources.objects import Condition, Metadata, Reference
 from lithify.resources.policy import CompactionPolicySpec
-from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus
+from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus, TableUsage
 from support.cases import case
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -167,6 +168,18 @@ def test_partitions_that_the_operator_chose_are_all_that_a_full_run_is_to_take()
     assert after(labelled).last_full_time is None
     own = by_operator(made)
     assert after(own).last_full_time is not None
+
+
+def test_fractions_of_seconds_add_up_once_for_each_run() -> None:
+    runs = [
+        replace(made, status=replace(made.status, result=ResultSummary(core_seconds=0.004, input_bytes=10)))
+        for made in (run(f"r{number}", Reason.COMPACTED, number) for number in range(5))
+    ]
+    early = after(*runs[:3])
+    late = after(*runs, known=replace(table(), status=early))
+    again = after(*runs, known=replace(table(), status=late))
+    assert early.usage == TableUsage(runs=3, core_seconds=0.012, input_bytes=30)
+    assert late.usage == again.usage == TableUsage(runs=5, core_seconds=0.02, input_bytes=50)
 
 
 def test_the_last_failure_stays_until_a_success() -> None:

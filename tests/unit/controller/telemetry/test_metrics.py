@@ -283,6 +283,18 @@ def test_amplification_of_the_worst_table(
     assert value(registry, "lithify_max_size_amplification_ratio") == ratio
 
 
+def test_policies_pay_for_their_runs_by_fractions_of_seconds(registry: CollectorRegistry) -> None:
+    metrics = Metrics(registry)
+    result = ResultSummary(core_seconds=0.25, input_bytes=1000, output_bytes=900)
+    for name in ("fast", "fast", "slow"):
+        policy = ObjectKey("sales", name)
+        metrics.compaction_finished(finished(Reason.COMPACTED, result), RunStrategy.MINOR, policy)
+    paid = {"table_namespace": "sales", "policy": "fast"}
+    assert value(registry, "lithify_usage_core_seconds_total", **paid) == 0.5
+    assert value(registry, "lithify_usage_input_bytes_total", **paid) == 2000
+    assert value(registry, "lithify_compaction_core_seconds_total") == 0.75
+
+
 def test_results_are_added_up(registry: CollectorRegistry) -> None:
     metrics = Metrics(registry)
     result = ResultSummary(input_files=412, output_files=9, input_bytes=1000, skipped_buckets=2)
