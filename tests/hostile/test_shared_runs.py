@@ -198,6 +198,9 @@ def test_hostile_tables_of_a_shared_run_harm_no_other_table_of_it(oracle: Oracle
     assert [ends[name].attempts for name in ends] == [1, 1, 1, 1]
     assert [folder.key.name for folder in lake.folders()] == [f"{first}+shared"]
     for name in (first, last):
+        result = ends[name].result
+        assert result is not None
+        assert 0 < result.task_seconds < result.core_seconds, "a small table's run costs something"
         assert oracle.read(cares[name].table) == rows[cares[name].lake]
 
 

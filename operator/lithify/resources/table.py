@@ -231,14 +231,16 @@ class RunSummary:
     snapshot_id: SnapshotText | None = Field(default=None, description="The snapshot that it committed.")
 
 
+MOST_SECONDS = 1e12
+"""Processor seconds of a table: thirty thousand years."""
+
+
 @part()
 class TableUsage:
     """What the Compactions of a table have taken so far, deleted ones included."""
 
     runs: int = Field(default=0, description="Compactions that ended with a result.", ge=0)
-    core_seconds: float = Field(
-        default=0.0, description="Sum of their coreSeconds.", ge=0, allow_inf_nan=False
-    )
+    core_seconds: float = Field(default=0.0, description="Sum of their coreSeconds.", ge=0, le=MOST_SECONDS)
     input_bytes: int = Field(default=0, description="Bytes read.", ge=0)
     output_bytes: int = Field(default=0, description="Bytes written.", ge=0)
 

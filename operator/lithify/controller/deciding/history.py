@@ -19,7 +19,14 @@ from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.resources.names import ANNOTATION_REQUESTED
 from lithify.resources.objects import ConditionStatus, condition_of
 from lithify.resources.policy import CompactionPolicySpec
-from lithify.resources.table import CancelledRun, LakeTable, LakeTableStatus, RunSummary, TableUsage
+from lithify.resources.table import (
+    MOST_SECONDS,
+    CancelledRun,
+    LakeTable,
+    LakeTableStatus,
+    RunSummary,
+    TableUsage,
+)
 
 _DECIMALS = 3
 _LARGEST = 2**63 - 1
@@ -101,7 +108,7 @@ def _with_usage(usage: TableUsage, result: ResultSummary | None) -> TableUsage:
         return usage
     return TableUsage(
         runs=usage.runs + 1,
-        core_seconds=round(usage.core_seconds + result.core_seconds, _DECIMALS),
+        core_seconds=min(round(usage.core_seconds + result.core_seconds, _DECIMALS), MOST_SECONDS),
         input_bytes=min(usage.input_bytes + result.input_bytes, _LARGEST),
         output_bytes=min(usage.output_bytes + result.output_bytes, _LARGEST),
     )

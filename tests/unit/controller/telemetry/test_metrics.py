@@ -112,7 +112,8 @@ def everything(metrics: Metrics) -> None:
     metrics.compaction_started(RunStrategy.MINOR)
     metrics.stage_left(Reason.PLANNING, 3.0)
     metrics.attempt_ended(Failure.CONFLICT)
-    metrics.compaction_finished(finished(Reason.COMPACTED, ResultSummary(input_files=1)), RunStrategy.MINOR)
+    compacted = finished(Reason.COMPACTED, ResultSummary(input_files=1))
+    metrics.compaction_finished(compacted, RunStrategy.MINOR, ObjectKey("sales", "default"))
     metrics.launched("started")
     metrics.request("PATCH", LAKE_TABLE, 200, 0.1)
     metrics.leads(True)
@@ -223,6 +224,7 @@ def test_a_table_without_levels_has_no_series_of_levels(registry: CollectorRegis
         "debt_bytes",
         "blocked_buckets",
         "consecutive_failures",
+        "core_seconds",
         "snapshots",
         "last_success_timestamp_seconds",
         "last_full_timestamp_seconds",
