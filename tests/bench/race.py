@@ -92,7 +92,7 @@ def race(
         report = run_inline(ours.table, full=full, **how)
         assert report.status == "Compacted"
         _note(java, result.rewrite_nanos / 1e9, result.rewrite_cpu_nanos / 1e9)
-        _note(ours, report.seconds["rewrite"], report.core_seconds)
+        _note(ours, report.seconds["rewrite"], report.task_seconds)
         times = ", ".join(f"{each.name}: {each.seconds[-1]:.2f} s" for each in (java, ours))
         cores = " and ".join(f"{each.core_seconds[-1]:.2f} s" for each in (java, ours))
         print(f"round {number + 1}: {times}; {cores} of processor time", file=sys.stderr)

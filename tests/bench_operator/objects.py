@@ -106,6 +106,7 @@ def _success(number: int) -> Object:
     }
     return {
         "observedGeneration": 1,
+        "automatic": {},
         "conditions": [condition],
         "attempts": 1,
         "startTime": _text(begun),

@@ -79,7 +79,7 @@ def test_a_pod_that_says_absurd_things_costs_only_its_own_run(tidy: HostilePods)
     stage.operator.stop()
     stage.operator.restart()
 
-    calm.ends_with(Reason.NOTHING_TO_DO, "calm")
+    calm.ends_with(Reason.NOTHING_TO_DO, stage.server.get(COMPACTIONS, "calm")["metadata"]["uid"])
     stage.stands("calm", Reason.NOTHING_TO_DO)
     calm.until_let_go()
 
@@ -161,7 +161,7 @@ def test_executors_of_others_stay(tidy: HostilePods) -> None:
     labels = {"spark-app-selector": app, "spark-role": "executor"}
     stage.kubectl.apply(foreign("bystander", labels=labels))
     run.runs()
-    run.ends_with(Reason.NOTHING_TO_DO, "selected")
+    run.ends_with(Reason.NOTHING_TO_DO, stage.server.get(COMPACTIONS, "selected")["metadata"]["uid"])
     stage.stands("selected", Reason.NOTHING_TO_DO)
     run.until_let_go()
     bystander = tidy.pod("bystander")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from hostile.neighbours import journal, text_of, unit
 from infrastructure.oracle.client import Oracle, Table
 from lithify.controller.launching.folder import DriverFolder
 from lithify.resources.compaction import Reason
-from support.operators.objects import catalog, lake_table, policy
+from lithify.resources.names import LABEL_TABLE
+from support.operators.objects import catalog, compaction, lake_table, policy
 from support.operators.scene import Care, message, status_of
 from support.operators.server import COMPACTIONS, LEASES, Object
 from support.operators.stage import Stage
@@ -152,6 +155,72 @@ def test_a_driver_that_dies_leaves_finished_runs_finished_and_the_others_run_alo
     names = sorted(folder.key.name for folder in lake.folders())
     assert names == sorted([f"{done}+shared", killed, *others])
     assert [oracle.read(care.table) for care in lake.cares] == rows
+
+
+def _pipes(table: Table) -> None:
+    """Puts a named pipe in the place of each data file: a process that opens one waits for ever."""
+    for file in table.folder.rglob("data-*"):
+        file.unlink()
+        os.mkfifo(file)
+
+
+def _links(table: Table, other: Table) -> None:
+    """Leads each data file to one of another table, and has a journal claim that table's files."""
+    files = sorted(other.folder.rglob("data-*"))
+    for file, target in zip(sorted(table.folder.rglob("data-*")), files, strict=False):
+        file.unlink()
+        file.symlink_to(target)
+    attempts = table.folder / "lithify" / "attempts"
+    attempts.mkdir(parents=True, exist_ok=True)
+    prefix = files[0].name.removeprefix("data-")[:24]
+    claim = journal(prefix, units=unit(folder=f"../{other.folder.name}/bucket-0"))
+    (attempts / "x-1.json").write_text(text_of(claim))
+
+
+def test_hostile_tables_of_a_shared_run_harm_no_other_table_of_it(oracle: Oracle, lake: Lake) -> None:
+    """Real drivers. The tables turn hostile once the driver has them all, and works on the first."""
+    stage = lake.stage
+    rows = {care.lake: oracle.read(care.table) for care in lake.cares}
+    with stage.holds.armed("tasks-done") as hold:
+        first, pipes, links, last = (run["metadata"]["name"] for run in lake.together(lake.runs()))
+        cares = {stage.first_run(care): care for care in lake.cares}
+        hold.reached()
+        _pipes(cares[pipes].table)
+        _links(cares[links].table, cares[last].table)
+        hold.release()
+
+    ends = {name: status_of(stage.ended(name)) for name in (first, pipes, links, last)}
+
+    stage.stands(first, Reason.COMPACTED)
+    stage.stands(last, Reason.COMPACTED)
+    stage.stands(pipes, Reason.CORRUPT_TABLE)
+    stage.stands(links, Reason.CORRUPT_TABLE)
+    assert [ends[name].attempts for name in ends] == [1, 1, 1, 1]
+    assert [folder.key.name for folder in lake.folders()] == [f"{first}+shared"]
+    for name in (first, last):
+        result = ends[name].result
+        assert result is not None
+        assert 0 < result.task_seconds < result.core_seconds, "a small table's run costs something"
+        assert oracle.read(cares[name].table) == rows[cares[name].lake]
+
+
+def test_a_persons_run_does_not_share_whatever_its_author_writes(lake: Lake) -> None:
+    """A Full run with the label, annotation and owner of one of the operator's, which claims one byte."""
+    stage, runs = lake.stage, lake.runs()
+    claimed = compaction("claims", lake.cares[0].lake, strategy="Full")
+    claimed["metadata"] |= {
+        "labels": {LABEL_TABLE: lake.cares[0].lake},
+        "annotations": {"lithify.dev/shared-run-bytes": "1"},
+    }
+    claimed["status"] = {"automatic": {"sharedBytes": 1}}
+    stage.kubectl.apply(claimed)
+    lake.together(runs)
+
+    assert stage.ended("claims")["status"]["attempts"] == 1
+
+    versions = stage.story.versions(COMPACTIONS, "claims")
+    assert not any("sharedRun" in one.get("status", {}) for one in versions)
+    assert not any("automatic" in one.get("status", {}) for one in versions)
 
 
 def _is_let_go(folder: DriverFolder) -> bool:

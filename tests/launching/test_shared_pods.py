@@ -12,16 +12,24 @@ import pytest_asyncio
 from infrastructure.cluster.fixtures import Cluster
 from infrastructure.cluster.kubectl import Kubectl
 from lithify.clock import SystemClock
-from lithify.contract.outcome import Outcome, Progress, Stage, write_progress, write_shared_outcome
+from lithify.contract.outcome import (
+    Outcome,
+    Progress,
+    Stage,
+    write_outcome,
+    write_progress,
+    write_shared_outcome,
+)
 from lithify.controller.cluster.client import ClusterClient, connect, load_configuration
-from lithify.controller.driver import DriverOrder, DriverPhase
+from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, SharedDriver
 from lithify.controller.launching.kubernetes import KubernetesLauncher
-from lithify.controller.launching.pod import PodSettings, pod_key, shared_pod_key
+from lithify.controller.launching.pod import LABEL_ROLE, PodSettings, driver_pod, pod_key, shared_pod_key
 from lithify.controller.launching.shared_pods import SharedPods, members_of
+from lithify.errors import ClusterRefused
 from lithify.job.attempt.exchange import PodExchange
 from lithify.job.attempt.pod import PodAddress
 from lithify.resources.compaction import Reason
-from lithify.resources.names import COMPACTION, POD, ObjectKey
+from lithify.resources.names import COMPACTION, OUTCOME_PREFIX, POD, ObjectKey
 from support.launching.orders import order
 from support.operators.server import proxied
 
@@ -167,11 +175,62 @@ async def test_a_pod_of_the_name_that_is_somebody_s_own_is_left_alone(
     spec = {"containers": [{"name": "own", "image": "own"}]}
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
     await api.create(POD, lead.namespace, body)
-    await drivers.start(orders)
+    with pytest.raises(ClusterRefused, match=name):
+        await drivers.start(orders)
     assert await drivers.look(lead) is None
     found = await api.get(POD, shared_pod_key(lead))
     assert found is not None
     assert members_of(found) == ()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("lacks", ["ownerReferences", "labels"])
+async def test_a_pod_that_claims_to_be_shared_is_neither_read_nor_deleted(
+    api: ClusterClient, drivers: SharedPods, orders: list[DriverOrder], lacks: str
+) -> None:
+    """A copy of the real pod, made by somebody else before the operator: it lacks the owners, or a label."""
+    lead = orders[0]
+    claimed = driver_pod(lead, SETTINGS, orders)
+    if lacks == "ownerReferences":
+        del claimed["metadata"]["ownerReferences"]
+    else:
+        del claimed["metadata"]["labels"][LABEL_ROLE]
+    lie = Outcome(run=lead.uid, attempt=1, reason=Reason.COMPACTED, committed_snapshot_id="9")
+    claimed["metadata"]["annotations"][f"{OUTCOME_PREFIX}{lead.uid}"] = write_outcome(lie)
+    made = await api.create(POD, lead.key.namespace, claimed)
+
+    with pytest.raises(ClusterRefused):
+        await drivers.start(orders)
+    assert await drivers.look(lead.key) is None
+    assert lead.key not in [found.lead for found in await drivers.all()]
+    state = DriverState(made["metadata"]["name"], made["metadata"]["uid"], "", 1, DriverPhase.ENDED)
+    await drivers.release(SharedDriver(lead.key, state, ()))
+
+    found = await api.get(POD, shared_pod_key(lead.key))
+    assert found is not None
+    assert found["metadata"]["finalizers"] == made["metadata"]["finalizers"]
+    assert "deletionTimestamp" not in found["metadata"]
+
+
+@pytest.mark.asyncio
+async def test_an_outcome_counts_only_for_the_run_that_it_names(
+    api: ClusterClient, drivers: SharedPods, orders: list[DriverOrder]
+) -> None:
+    lead, first, second, third = orders[0].key, *(each.uid for each in orders)
+    await drivers.start(orders)
+    told = {
+        first: Outcome(run=first, attempt=1, reason=Reason.NOTHING_TO_DO),
+        second: Outcome(run=first, attempt=1, reason=Reason.COMPACTED, committed_snapshot_id="7"),
+        third: Outcome(run="a-run-of-nobody", attempt=1, reason=Reason.COMPACTED),
+        "a-run-of-nobody": Outcome(run="a-run-of-nobody", attempt=1, reason=Reason.COMPACTED),
+    }
+    annotations = {f"{OUTCOME_PREFIX}{uid}": write_outcome(one) for uid, one in told.items()}
+    await api.patch(POD, shared_pod_key(lead), {"metadata": {"annotations": annotations}})
+
+    found = await drivers.look(lead)
+
+    assert found is not None
+    assert dict(found.outcomes) == {first: told[first]}
 
 
 def test_names_stay_short_and_apart() -> None:

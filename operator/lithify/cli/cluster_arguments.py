@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,8 +14,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
-def cluster_options(command: Command) -> Command:
-    """The options by which commands find their cluster, and the operator in it."""
+def connection_options(command: Command) -> Command:
+    """The options by which commands find their cluster."""
     options = (
         click.option(
             "--kubeconfig", envvar="KUBECONFIG", help="Kubeconfig file. Default: the pod's service account."
@@ -24,6 +24,13 @@ def cluster_options(command: Command) -> Command:
         click.option(
             "--namespace", "namespaces", multiple=True, help="Only this namespace. Repeatable. Default: all."
         ),
+    )
+    return _with(command, options)
+
+
+def cluster_options(command: Command) -> Command:
+    """The options by which commands find their cluster, and the operator in it."""
+    options = (
         click.option(
             "--home", help="Namespace of the operator and its Leases. Default: the pod's, or `default`."
         ),
@@ -31,6 +38,10 @@ def cluster_options(command: Command) -> Command:
             "--lease", default="lithify-operator", show_default=True, help="The Lease that it leads by."
         ),
     )
+    return connection_options(_with(command, options))
+
+
+def _with(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
     for option in reversed(options):
         command = option(command)
     return command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -58,6 +59,7 @@ def compact(context: click.Context, /, as_json: bool, **options: Any) -> None:
     )
     with SparkRunner(settings) as runner, ProgressBar() as bar:
         report = run_compaction(request, runner, arguments.clock, bar)
+        report = replace(report, core_seconds=runner.processor_time.charge())
     emit(as_json, report.to_dict(), lambda: report_view(report))
     if report.blocked:
         context.exit(SOME_BLOCKED)

@@ -130,4 +130,5 @@ def _summary(found: PlanFound) -> PlanSummary | None:
         files=found.files,
         bytes=found.bytes,
         upgraded_files=found.upgraded_files,
+        unread_files=found.unread_files,
     )

@@ -140,6 +140,11 @@ class SharedDriver:
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     stopped: frozenset[str] = frozenset()
 
+    @property
+    def lead_uid(self) -> str:
+        """The uid of the lead; empty if it has no members."""
+        return self.members[0].uid if self.members else ""
+
     def of_member(self, uid: str) -> DriverState | None:
         """The driver's state for one run, as if the driver were the run's own; None for a non-member.
 

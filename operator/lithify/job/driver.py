@@ -298,6 +298,7 @@ class _Run:
         self._note(
             tasks=report.tasks + len(results),
             task_retries=report.task_retries + sum(result.attempt for result in results),
+            task_seconds=report.task_seconds + sum(result.seconds for result in results),
             core_seconds=report.core_seconds + sum(result.seconds for result in results),
             slot_seconds=report.slot_seconds + sum(result.elapsed for result in results),
             peak_task_bytes=max([report.peak_task_bytes, *(result.peak_bytes for result in results)]),

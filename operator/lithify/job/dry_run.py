@@ -1,7 +1,7 @@
-"""Plans a run without executing it: summarizes the plan, in bounded memory, without writing to the table.
+"""Plans a run without executing it: summarizes the plan, in bounded memory, from metadata alone.
 
-Called by drivers that are told only to plan, and by the operator's workers (`controller.observing.planning`).
-Tasks are counted, not kept. It needs neither Spark nor anything that writes.
+Called by the operator's workers (`controller.observing.planning`), which may open no data file. Tasks are
+counted, not kept. It needs neither Spark nor anything that writes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def plan_only(
     clock: Clock,
     sizing: Sizing,
 ) -> PlanFound:
-    """The plan of a run on the newest snapshot.
+    """The plan of a run on the newest snapshot. No data file is opened.
 
     Args:
         table: the table.
@@ -46,7 +46,7 @@ def plan_only(
     blocks: list[Block] = []
     rest: TableView | None = view
     while rest is not None:
-        plan = table.plan(rest, selection, clock)
+        plan = table.plan(rest, selection, clock, reads_data=False)
         found = replace(
             found,
             buckets=found.buckets + len(plan.units),
@@ -54,6 +54,7 @@ def plan_only(
             files=found.files + sum(unit.rewritten_files for unit in plan.units),
             bytes=found.bytes + sum(unit.read_bytes for unit in plan.units),
             upgraded_files=found.upgraded_files + sum(unit.upgraded_files for unit in plan.units),
+            unread_files=found.unread_files + plan.unread_files,
             blocked_count=found.blocked_count + len(plan.blocks) + len(plan.held),
         )
         blocks += plan.blocks

@@ -34,7 +34,9 @@ class Report:
         resting: how many groups had nothing to do, by reason.
         tasks: tasks run.
         task_retries: tries beyond the first.
-        core_seconds: processor time of the tasks.
+        task_seconds: processor time of the tasks.
+        core_seconds: processor time of executors and driver, their JVMs included; that of the tasks until the
+            run has ended.
         slot_seconds: wall time of the tasks, as if one had followed the other.
         peak_task_bytes: largest resident size of a process that ran a task.
         seconds: wall time by stage.
@@ -59,6 +61,7 @@ class Report:
     resting: dict[str, int] = field(default_factory=dict)
     tasks: int = 0
     task_retries: int = 0
+    task_seconds: float = 0.0
     core_seconds: float = 0.0
     slot_seconds: float = 0.0
     peak_task_bytes: int = 0

@@ -25,6 +25,7 @@ from typing import Any, Self
 
 from lithify.clock import Clock, SystemClock
 from lithify.errors import InvalidOption, LithifyError, NoExecutors, OutOfMemory, ProcessLost, TaskFailed
+from lithify.job.processor_time import DriverProcess, ProcessorTime, executor_time
 from lithify.job.runner import Progress
 from lithify.settings import DRIVER_MEMORY, MASTER, SPARK_OUTPUT
 from lithify.tables.format import Task
@@ -75,9 +76,14 @@ class SparkSettings:
 
 
 class SparkRunner:
-    """A `TaskRunner` with a Spark context of its own; a context manager."""
+    """A `TaskRunner` with a Spark context of its own; a context manager.
+
+    Attributes:
+        processor_time: of the driver and its executors.
+    """
 
     def __init__(self, settings: SparkSettings) -> None:
+        self.processor_time = ProcessorTime()
         self._settings = settings
         self._open = ExitStack()
         self._context: Any = None
@@ -109,18 +115,22 @@ class SparkRunner:
         except BaseException:
             self._is_lost = True
             raise
-        work = context.parallelize(largest_first, len(largest_first)).map(_Execute(self._settings.zone))
+        work = context.parallelize(largest_first, len(largest_first)).map(
+            _Execute(self._settings.zone, DriverProcess.own())
+        )
         with ThreadPoolExecutor(1) as waiting:
             try:
                 results = waiting.submit(work.collect)
                 _watch(results, context, progress, self._settings)
-                return _results(results)
+                found = _results(results)
             except BaseException as error:  # the pool waits for the job, so it has to end
                 lost = _give_up(context, clock)
                 self._is_lost = lost is not None or isinstance(error, NoExecutors) or _has_ended(context)
                 if lost is not None and isinstance(error, Exception):
                     raise lost from error
                 raise
+        self.processor_time.note(result.executor for result in found)
+        return found
 
     def _start(self, tasks: Sequence[Task]) -> Any:
         if self._context is None:
@@ -134,8 +144,9 @@ class SparkRunner:
 class _Execute:
     """The function that executors run for each task; shipped there by Spark."""
 
-    def __init__(self, zone: tzinfo | None) -> None:
+    def __init__(self, zone: tzinfo | None, driver: DriverProcess) -> None:
         self._zone = zone
+        self._driver = driver
 
     def __call__(self, task: Task) -> TaskResult:
         from pyspark import TaskContext
@@ -143,7 +154,8 @@ class _Execute:
         context = TaskContext.get()
         if context is None:
             raise TaskFailed("a merge task was started outside Spark")
-        return task.run(SystemClock(self._zone), context.attemptNumber(), context.taskAttemptId())
+        result = task.run(SystemClock(self._zone), context.attemptNumber(), context.taskAttemptId())
+        return replace(result, executor=executor_time(self._driver))
 
 
 class _Patience:

@@ -244,6 +244,20 @@ class SharedRun:
 
 
 @part()
+class AutomaticRun:
+    """What the operator records of a run that it creates itself.
+
+    Only status proves that: authors of Compactions write labels, annotations and owner references, too.
+    """
+
+    shared_bytes: int | None = Field(
+        default=None,
+        description="About how many bytes it reads, if it may share a driver with other small tables.",
+        ge=1,
+    )
+
+
+@part()
 class AttemptSummary:
     """One attempt that ended."""
 
@@ -275,6 +289,18 @@ class PlanSummary:
     files: int = Field(description="Files that are rewritten.", ge=0)
     bytes: int = Field(description="Bytes of them.", ge=0)
     upgraded_files: int = Field(description="Files that only change their level.", ge=0)
+    unread_files: int = Field(
+        default=0,
+        description=(
+            "Those of the upgraded files that may hold deletes which their writer did not count. The "
+            "operator opens no data files; the driver looks, and rewrites files that do."
+        ),
+        ge=0,
+    )
+
+
+_MOST_SECONDS = 1e9
+"""Processor seconds of a run: thirty years. Sums of what hostile drivers report stay numbers."""
 
 
 @part()
@@ -304,8 +330,24 @@ class ResultSummary:
     )
     tasks: int = Field(default=0, description="Spark tasks.", ge=0)
     task_retries: int = Field(default=0, description="Tries of tasks beyond the first.", ge=0)
-    core_seconds: int = Field(default=0, description="Processor time of the tasks.", ge=0)
-    slot_seconds: int = Field(default=0, description="Time that task slots were busy, waits included.", ge=0)
+    core_seconds: float = Field(
+        default=0.0,
+        description=(
+            "Processor time of the driver and the executors, their JVMs included. In a shared driver, the "
+            "time since the run before; the first run has the start of Spark."
+        ),
+        ge=0,
+        le=_MOST_SECONDS,
+    )
+    task_seconds: float = Field(
+        default=0.0, description="Processor time of the tasks alone.", ge=0, le=_MOST_SECONDS
+    )
+    slot_seconds: float = Field(
+        default=0.0,
+        description="Time that task slots were busy, waits included.",
+        ge=0,
+        le=_MOST_SECONDS,
+    )
     peak_task_bytes: int = Field(default=0, description="Peak memory of a process that ran a task.", ge=0)
     orphans_deleted: int = Field(
         default=0, description="Files of earlier, dead attempts that were removed.", ge=0
@@ -358,6 +400,9 @@ class CompactionStatus:
     )
     search: SearchStatus | None = Field(
         default=None, description="While SearchingCommit: what follows if the table shows no commit."
+    )
+    automatic: AutomaticRun | None = Field(
+        default=None, description="Set by the operator if it created the run itself; unset if a person did."
     )
     progress: str | None = Field(
         default=None,
@@ -418,6 +463,11 @@ class Compaction:
         """The reason as a sentence, for people."""
         condition = condition_of(self.status.conditions, SUCCEEDED)
         return condition.message if condition else ""
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the operator created it, by its own record; any other run counts as a person's."""
+        return self.status.automatic is not None
 
     @property
     def is_over(self) -> bool:

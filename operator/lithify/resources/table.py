@@ -235,6 +235,20 @@ class RunSummary:
     snapshot_id: SnapshotText | None = Field(default=None, description="The snapshot that it committed.")
 
 
+MOST_SECONDS = 1e12
+"""Processor seconds of a table: thirty thousand years."""
+
+
+@part()
+class TableUsage:
+    """What the Compactions of a table have taken so far, deleted ones included."""
+
+    runs: int = Field(default=0, description="Compactions that ended with a result.", ge=0)
+    core_seconds: float = Field(default=0.0, description="Sum of their coreSeconds.", ge=0, le=MOST_SECONDS)
+    input_bytes: int = Field(default=0, description="Bytes read.", ge=0)
+    output_bytes: int = Field(default=0, description="Bytes written.", ge=0)
+
+
 @part()
 class CancelledRun:
     """A Compaction that the operator began by itself and a user cancelled."""
@@ -350,6 +364,7 @@ class LakeTableStatus:
         description="No automatic compaction follows this one until the table, the LakeTable or its policy "
         "changes, or retries.maxBackoffSeconds have passed.",
     )
+    usage: TableUsage = Field(default=TableUsage(), description="What its Compactions have taken.")
     handled_request: str | None = Field(
         default=None,
         description="The last value of the annotation lithify.dev/requested-at that was handled.",

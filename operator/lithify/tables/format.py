@@ -166,6 +166,11 @@ class Plan(Protocol):
         """The view with these groups only; None if there are none."""
         ...
 
+    @property
+    def unread_files(self) -> int:
+        """Number of upgraded files that were to be read first and were not; a run may rewrite them."""
+        ...
+
 
 class CommitStep(Protocol):
     """The part of a run that is committed together. From `begin` on, a later run can find all of its files.
@@ -288,8 +293,10 @@ class OpenTable(Protocol):
         """Pins the newest snapshot and lists the files of exactly these groups; None if there is none."""
         ...
 
-    def plan(self, view: Any, selection: Selection, clock: Clock) -> Plan:
+    def plan(self, view: Any, selection: Selection, clock: Clock, *, reads_data: bool = True) -> Plan:
         """Plans the groups of a view by the selection's strategy, except groups in `selection.held`.
+
+        Without `reads_data`, no data file is opened: `Plan.unread_files` counts those whose content matters.
 
         Raises:
             UnsupportedTable: a problem prevents the compaction of every group.

@@ -204,6 +204,7 @@ class PlanFound:
         files: number of files to rewrite.
         bytes: bytes to read.
         upgraded_files: number of files that only change level in metadata.
+        unread_files: number of these that a run reads first: those that hold uncounted deletes it rewrites.
         blocked: the first of the buckets that cannot be compacted.
         blocked_count: number of all blocked buckets, including those skipped because they were known before.
         problem: why the run would fail, if only blocked buckets remain.
@@ -215,6 +216,7 @@ class PlanFound:
     files: int = 0
     bytes: int = 0
     upgraded_files: int = 0
+    unread_files: int = 0
     blocked: tuple[BlockedBucket, ...] = ()
     blocked_count: int = 0
     problem: str = ""

@@ -115,6 +115,19 @@ class TaskOutputs:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutorTime:
+    """Processor time of an executor since its start.
+
+    Attributes:
+        executor: identifies it.
+        seconds: of its JVM and all Python workers.
+    """
+
+    executor: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class TaskResult:
     """Result of one task.
 
@@ -126,6 +139,7 @@ class TaskResult:
         attempt: number of the try, from 0.
         failure: why there are no outputs.
         elapsed: wall time in seconds.
+        executor: the processor time of its executor so far; None if that is unknown, or part of the driver.
     """
 
     index: int
@@ -135,6 +149,7 @@ class TaskResult:
     attempt: int = 0
     failure: TaskFailure | None = None
     elapsed: float = 0.0
+    executor: ExecutorTime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from support.cases import case
 
 
 def plan_fields(plan: PlanSummary) -> dict[str, int]:
-    names = ("buckets", "tasks", "files", "bytes", "upgraded_files")
+    names = ("buckets", "tasks", "files", "bytes", "upgraded_files", "unread_files")
     return {name: getattr(plan, name) for name in names}
 
 
@@ -60,7 +60,7 @@ REASONS = {
     errors.ClusterRefused: Reason.DRIVER_FAILED,
     errors.AccountMissing: Reason.DRIVER_FAILED,
 }
-PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=0)
+PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=3, unread_files=1)
 BUCKET = GroupReport("dt=1/bucket-0", "Full", "", 5, 2, Totals(6, 600, 60), Totals(1, 400, 50), {}, {})
 COMPACTED = Report(
     table="db.t",
@@ -71,6 +71,7 @@ COMPACTED = Report(
     snapshot_after=SnapshotId("9"),
     groups=(BUCKET,),
     tasks=2,
+    task_seconds=0.0314159,
     core_seconds=2.6,
     skipped={f"bucket-{number}": "gone" * 200 for number in range(9)},
 )
@@ -114,7 +115,8 @@ class TestReports:
         assert result is not None
         assert (result.input_files, result.input_bytes, result.input_rows) == (6, 600, 60)
         assert (result.output_files, result.output_bytes, result.output_rows) == (1, 400, 50)
-        assert (result.upgraded_files, result.buckets, result.tasks, result.core_seconds) == (2, 1, 2, 3)
+        assert (result.upgraded_files, result.buckets, result.tasks, result.core_seconds) == (2, 1, 2, 2.6)
+        assert result.task_seconds == 0.031
         assert (result.skipped_buckets, len(result.skipped_samples), result.recovered) == (9, 5, False)
         assert len(write_outcome(outcome).encode()) <= MOST_BYTES
         assert read_outcome(write_outcome(outcome)) == outcome

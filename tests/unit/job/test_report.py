@@ -169,6 +169,7 @@ class TestReport:
             "resting",
             "tasks",
             "task_retries",
+            "task_seconds",
             "core_seconds",
             "slot_seconds",
             "peak_task_bytes",

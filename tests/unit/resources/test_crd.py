@@ -100,6 +100,8 @@ def is_bounded(path: str, node: Schema) -> bool:
         case "integer":
             # What is counted ends at 64 bits; what is set ends where it makes sense.
             return "minimum" in node and ("maximum" in node or path.startswith(".status"))
+        case "number":
+            return "minimum" in node and "maximum" in node
         case "array":
             return "maxItems" in node
         case "object" if "additionalProperties" in node:

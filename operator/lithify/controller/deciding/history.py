@@ -14,13 +14,23 @@ from lithify.controller.deciding.blocked import after_run
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.holds import held_until
 from lithify.plain_text import plain_line
-from lithify.resources.compaction import SUCCEEDED, Compaction, Reason, RunStrategy
+from lithify.resources.compaction import SUCCEEDED, Compaction, Reason, ResultSummary, RunStrategy
 from lithify.resources.modelling import MESSAGE_LENGTH
-from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
+from lithify.resources.names import ANNOTATION_REQUESTED
 from lithify.resources.objects import ConditionStatus, condition_of
 from lithify.resources.policy import CompactionPolicySpec
-from lithify.resources.table import CancelledRun, LakeTable, LakeTableStatus, RunSummary
+from lithify.resources.table import (
+    MOST_SECONDS,
+    CancelledRun,
+    LakeTable,
+    LakeTableStatus,
+    RunSummary,
+    TableUsage,
+)
 
+_DECIMALS = 3
+_LARGEST = 2**63 - 1
+"""Largest number in a status; whoever may change pods may report any."""
 _NO_FAILURES = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND})
 """Ends that a user wanted, or that an observation reports: they cause no back-off."""
 
@@ -69,7 +79,8 @@ def _counted(
         message=plain_line(run.message, MESSAGE_LENGTH),
         snapshot_id=run.status.committed_snapshot_id,
     )
-    status = after_run(replace(status, last_compaction=summary), run)
+    usage = _with_usage(status.usage, run.status.result)
+    status = after_run(replace(status, last_compaction=summary, usage=usage), run)
     if reason in _NO_FAILURES or _says_nothing(run):
         return status
     if reason.status is ConditionStatus.TRUE:
@@ -91,6 +102,18 @@ def _counted(
     )
 
 
+def _with_usage(usage: TableUsage, result: ResultSummary | None) -> TableUsage:
+    """The usage with the result of one more run; each is counted once, when it is first seen finished."""
+    if result is None:
+        return usage
+    return TableUsage(
+        runs=usage.runs + 1,
+        core_seconds=min(round(usage.core_seconds + result.core_seconds, _DECIMALS), MOST_SECONDS),
+        input_bytes=min(usage.input_bytes + result.input_bytes, _LARGEST),
+        output_bytes=min(usage.output_bytes + result.output_bytes, _LARGEST),
+    )
+
+
 def _after_cancel(
     status: LakeTableStatus, run: Compaction, table: LakeTable, policy_generation: int
 ) -> LakeTableStatus:
@@ -102,7 +125,7 @@ def _after_cancel(
         return status
     if run.reason is not Reason.CANCELLED:
         return replace(status, cancelled_run=None)
-    if LABEL_TABLE not in run.metadata.labels:
+    if not run.is_automatic:
         return status
     assert run.status.completion_time is not None  # noqa: S101  # only runs that are over are counted
     cancelled = CancelledRun(
@@ -116,7 +139,7 @@ def _after_cancel(
 
 def _says_nothing(run: Compaction) -> bool:
     """Whether the end says nothing of the table: a dry run, or a request that cannot be carried out."""
-    is_mistaken = run.reason is Reason.INVALID_SPEC and LABEL_TABLE not in run.metadata.labels
+    is_mistaken = run.reason is Reason.INVALID_SPEC and not run.is_automatic
     return run.spec.dry_run or run.reason is Reason.PLANNED or is_mistaken
 
 
@@ -126,8 +149,7 @@ def _is_full(run: Compaction) -> bool:
     The operator's choice follows the policy's filter and idle time; a user's choice is just some part of the
     table.
     """
-    chosen_by_operator = LABEL_TABLE in run.metadata.labels
-    is_part = bool(run.spec.buckets) or (bool(run.spec.partitions) and not chosen_by_operator)
+    is_part = bool(run.spec.buckets) or (bool(run.spec.partitions) and not run.is_automatic)
     return run.spec.strategy is RunStrategy.FULL and not is_part
 
 

@@ -14,7 +14,7 @@ from lithify.controller.deciding.admission import Pool
 from lithify.controller.deciding.dues import Occasion
 from lithify.controller.deciding.situation import Due
 from lithify.resources.compaction import Compaction, CompactionSpec, Reason
-from lithify.resources.names import ANNOTATION_SHARES, LABEL_TABLE, ObjectKey
+from lithify.resources.names import ObjectKey
 from lithify.resources.policy import Approval, CompactionPolicySpec, SharedRuns
 from lithify.resources.quantities import quantity_bytes
 from lithify.resources.table import LakeTable
@@ -22,7 +22,6 @@ from lithify.resources.table import LakeTable
 _MOST_PARTITIONS = 16
 """Partitions of each run that fit into a driver's order."""
 _WAITING = frozenset({Reason.PENDING, Reason.QUEUED})
-_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +101,13 @@ def shared_bytes(
 
 
 def bytes_of_sharing(run: Compaction) -> int | None:
-    """Bytes that a Compaction that may share a driver says it reads; None if it may not.
+    """Bytes that a Compaction reads, by the operator's record, if it may share a driver; None if it may not.
 
     Only the first attempt may: a retry runs alone.
     """
-    said = run.metadata.annotations.get(ANNOTATION_SHARES, "")
-    is_number = said.isascii() and said.isdigit() and len(said) <= _DIGITS
-    is_plain = LABEL_TABLE in run.metadata.labels and not _has_wishes(run.spec)
-    return int(said) if is_number and is_plain and run.status.attempts == 0 else None
+    if run.status.automatic is None or run.status.attempts or _has_wishes(run.spec):
+        return None
+    return run.status.automatic.shared_bytes
 
 
 def pool_of(table: LakeTable, policy: CompactionPolicySpec | None, size: int | None) -> Pool | None:

@@ -1,8 +1,8 @@
 """Identifies the operator's own pods, and reads fields of pods that others may have written.
 
 Pure; used by `kubernetes` and `pod_state`. A name proves nothing, since any user may have created a pod of
-that name: a driver's pod is one whose label and owner reference name the Compaction. Any other pod under a
-driver's name is never deleted or taken for a driver.
+that name: a driver's pod is one whose label and owner references name its Compactions. Any other pod under a
+driver's name is never read, deleted or taken for a driver.
 """
 
 from __future__ import annotations
@@ -30,6 +30,16 @@ def owner_of(pod: Fields) -> Fields | None:
     """The reference to the Compaction that a pod belongs to."""
     owners = mappings_in(metadata_of(pod), "ownerReferences")
     return next((one for one in owners if _is_to_compaction(one)), None)
+
+
+def owners_of(pod: Fields) -> list[Fields] | None:
+    """The references to Compactions that own a pod together; None if another object owns it, or controls it.
+
+    Owners that are gone are not among them: the garbage collector removes their references.
+    """
+    owners = mappings_in(metadata_of(pod), "ownerReferences")
+    is_theirs = all(_is_of_compaction(one) and one.get("controller") is not True for one in owners)
+    return owners if owners and is_theirs else None
 
 
 def is_owned_by(pod: Fields, uid: str) -> bool:
@@ -69,6 +79,9 @@ def texts_in(found: Fields, name: str) -> list[str]:
 
 
 def _is_to_compaction(owner: Fields) -> bool:
+    return owner.get("controller") is True and _is_of_compaction(owner)
+
+
+def _is_of_compaction(owner: Fields) -> bool:
     is_of_group = text_in(owner, "apiVersion").partition("/")[0] == GROUP
-    is_meant = owner.get("kind") == COMPACTION.name and owner.get("controller") is True
-    return is_of_group and is_meant and bool(text_in(owner, "uid"))
+    return is_of_group and owner.get("kind") == COMPACTION.name and bool(text_in(owner, "uid"))

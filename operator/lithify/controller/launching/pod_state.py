@@ -70,13 +70,16 @@ def state_of(pod: Pod, now: datetime) -> DriverState:
     metadata = metadata_of(pod)
     container = _container_state(mapping_in(pod, "status"))
     ended = mapping_in(container, "terminated")
+    owner_uid = text_in(owner_of(pod) or {}, "uid")
     outcome = read_outcome(text_in(ended, "message"))
+    if outcome is not None and outcome.run != owner_uid:
+        outcome = None  # it is another run's
     phase = _phase(pod, container)
     trouble, message = (None, "") if outcome is not None else _trouble(pod, phase, ended, now)
     return DriverState(
         name=text_in(metadata, "name"),
         uid=text_in(metadata, "uid"),
-        owner_uid=text_in(owner_of(pod) or {}, "uid"),
+        owner_uid=owner_uid,
         attempt=_attempt(metadata, outcome),
         phase=phase,
         trouble=trouble,

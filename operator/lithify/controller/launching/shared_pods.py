@@ -1,8 +1,9 @@
 """Drivers as pods that several Compactions share.
 
 Used by `kubernetes`. All of them own the pod, so that it is deleted with the last of them. An annotation
-lists the members, because owners that are gone are removed from the owner references. Outcomes of single
-runs, and requests to stop one, are annotations, too.
+lists the members, because owners that are gone are removed from the owner references; it counts only on a pod
+whose name, labels and owner references agree with it. Outcomes of single runs, and requests to stop one, are
+annotations, too. An outcome counts only for the member whose run it names.
 """
 
 from __future__ import annotations
@@ -15,9 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 from lithify.contract.outcome import Outcome, read_outcome, read_shared_outcome
 from lithify.controller.api import Api, Object
+from lithify.controller.deciding.names import label_value
 from lithify.controller.driver import DriverOrder, Member, SharedDriver
-from lithify.controller.launching.ownership import mapping_in, metadata_of, text_in
-from lithify.controller.launching.pod import DRIVER_LABELS, PodSettings, driver_pod, shared_pod_key
+from lithify.controller.launching.ownership import mapping_in, metadata_of, owners_of, text_in
+from lithify.controller.launching.pod import (
+    DRIVER_LABELS,
+    DRIVER_ROLE,
+    LABEL_MANAGER,
+    LABEL_ROLE,
+    MANAGER,
+    PodSettings,
+    driver_pod,
+    shared_pod_key,
+)
 from lithify.errors import (
     ClusterConflict,
     ClusterExists,
@@ -27,6 +38,7 @@ from lithify.errors import (
 )
 from lithify.resources.names import (
     ANNOTATION_MEMBERS,
+    LABEL_COMPACTION,
     LABEL_SHARED,
     OUTCOME_PREFIX,
     POD,
@@ -55,7 +67,8 @@ class SharedPods:
 
         Raises:
             AccountMissing: the driver's service account does not exist.
-            ClusterRefused: the policy's Spark template, or the API server, does not allow it.
+            ClusterRefused: the policy's Spark template, or the API server, does not allow it; or a pod of
+                its name exists that is not this driver.
         """
         lead = orders[0]
         try:
@@ -64,12 +77,13 @@ class SharedPods:
             raise ClusterRefused(f"start of {lead.key}", str(error)) from error
         if self._settings.isolated:
             await self._launcher.isolate(pod)
-        with suppress(ClusterExists):
-            try:
-                await self._api.create(POD, lead.key.namespace, pod)
-            except ClusterRefused as error:
-                missing = self._launcher.account_missing(error, lead)
-                raise missing or error from error
+        try:
+            await self._api.create(POD, lead.key.namespace, pod)
+        except ClusterExists:
+            await self._check_in_place(lead)
+        except ClusterRefused as error:
+            missing = self._launcher.account_missing(error, lead)
+            raise missing or error from error
 
     async def look(self, lead: ObjectKey) -> SharedDriver | None:
         """The driver in the pod, None if there is no such pod."""
@@ -107,6 +121,13 @@ class SharedPods:
         found = [self._driver(lead, pod) for lead, pod in leads]
         return [driver for driver in found if not driver.state.released]
 
+    async def _check_in_place(self, lead: DriverOrder) -> None:
+        """Checks that the pod of the driver's name is this driver, created before a crash for example."""
+        pod = await self._pod(lead.key)
+        if pod is None or members_of(pod)[0].uid != lead.uid:
+            name = shared_pod_key(lead.key).name
+            raise ClusterRefused(f"start of {lead.key}", f"pod {name} exists and is not its shared driver")
+
     async def _pod(self, lead: ObjectKey) -> Object | None:
         pod = await self._api.get(POD, shared_pod_key(lead))
         return pod if pod is not None and _lead_of(pod) == lead else None
@@ -115,19 +136,27 @@ class SharedPods:
         return self._driver(lead, pod, await self._launcher.with_executors(pod, self._launcher.state(pod)))
 
     def _driver(self, lead: ObjectKey, pod: Object, state: Any = None) -> SharedDriver:
-        annotations = mapping_in(metadata_of(pod), "annotations")
+        annotations, members = mapping_in(metadata_of(pod), "annotations"), members_of(pod)
         marks = (name for name in annotations if name.startswith(STOP_PREFIX))
         return SharedDriver(
             lead,
             state or self._launcher.state(pod),
-            members_of(pod),
-            _outcomes(pod, annotations),
+            members,
+            _outcomes(pod, annotations, members),
             frozenset(name.removeprefix(STOP_PREFIX) for name in marks),
         )
 
 
 def members_of(pod: Mapping[str, Any]) -> tuple[Member, ...]:
-    """The Compactions that share a driver's pod, in order; empty if it has no such annotation."""
+    """The Compactions that share a driver's pod, in order; empty if it is no shared driver of the operator's.
+
+    Name, labels and owner references of the pod must agree: an annotation alone proves nothing.
+    """
+    members = _listed(pod)
+    return members if members and _is_shared_by(pod, members) else ()
+
+
+def _listed(pod: Mapping[str, Any]) -> tuple[Member, ...]:
     text = text_in(mapping_in(metadata_of(pod), "annotations"), ANNOTATION_MEMBERS)
     namespace = text_in(metadata_of(pod), "namespace")
     try:
@@ -137,25 +166,31 @@ def members_of(pod: Mapping[str, Any]) -> tuple[Member, ...]:
         return ()
 
 
+def _is_shared_by(pod: Mapping[str, Any], members: Sequence[Member]) -> bool:
+    """Whether a pod is the driver of these Compactions, by all that the operator gives such a pod."""
+    metadata, lead = metadata_of(pod), members[0].key
+    labels, mark = mapping_in(metadata, "labels"), label_value(lead.name)
+    meant = {LABEL_MANAGER: MANAGER, LABEL_ROLE: DRIVER_ROLE, LABEL_COMPACTION: mark, LABEL_SHARED: mark}
+    is_named = bool(text_in(metadata, "uid")) and text_in(metadata, "name") == shared_pod_key(lead).name
+    owners = {(text_in(one, "name"), text_in(one, "uid")) for one in owners_of(pod) or ()}
+    known = {(member.key.name, member.uid) for member in members}
+    return is_named and meant.items() <= labels.items() and bool(owners) and owners <= known
+
+
 def _lead_of(pod: Mapping[str, Any]) -> ObjectKey | None:
     """The Compaction that a shared driver's pod is named after; None for other pods."""
     members = members_of(pod)
-    metadata = metadata_of(pod)
-    if not members or not text_in(mapping_in(metadata, "labels"), LABEL_SHARED):
-        return None
-    lead = members[0].key
-    return lead if shared_pod_key(lead).name == text_in(metadata, "name") else None
+    return members[0].key if members else None
 
 
-def _outcomes(pod: Mapping[str, Any], annotations: Mapping[str, Any]) -> Mapping[str, Outcome]:
+def _outcomes(
+    pod: Mapping[str, Any], annotations: Mapping[str, Any], members: Sequence[Member]
+) -> Mapping[str, Outcome]:
+    """The outcomes of members, by uid. An outcome under the uid of another run is not one."""
     last = {outcome.run: outcome for outcome in read_shared_outcome(_last_words(pod))}
-    names = [name for name in annotations if name.startswith(OUTCOME_PREFIX)]
-    told = {
-        name.removeprefix(OUTCOME_PREFIX): outcome
-        for name in names
-        if (outcome := read_outcome(text_in(annotations, name))) is not None
-    }
-    return last | told
+    texts = {member.uid: text_in(annotations, f"{OUTCOME_PREFIX}{member.uid}") for member in members}
+    read = {uid: read_outcome(text) or last.get(uid) for uid, text in texts.items()}
+    return {uid: outcome for uid, outcome in read.items() if outcome is not None and outcome.run == uid}
 
 
 def _last_words(pod: Mapping[str, Any]) -> str:

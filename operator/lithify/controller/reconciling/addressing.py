@@ -15,7 +15,7 @@ from lithify.controller.reconciling.observation_scheduler import PollIntervals
 from lithify.planning.work import Strategy
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import Compaction
-from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
+from lithify.resources.names import ANNOTATION_REQUESTED
 from lithify.resources.policy import CHECK_SECONDS, CompactionPolicySpec
 from lithify.resources.table import LakeTable
 from lithify.tables.address import Selection, TableAddress
@@ -65,7 +65,7 @@ def address_of(
 def selection_of(run: Compaction, table: LakeTable) -> Selection:
     """The part of its table that a run compacts. Runs requested by a person include blocked buckets."""
     spec = run.spec
-    is_by_itself = LABEL_TABLE in run.metadata.labels and ANNOTATION_REQUESTED not in run.metadata.annotations
+    is_by_itself = run.is_automatic and ANNOTATION_REQUESTED not in run.metadata.annotations
     return Selection(
         partitions=spec.partitions,
         buckets=frozenset(spec.buckets),

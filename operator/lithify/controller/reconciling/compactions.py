@@ -69,6 +69,8 @@ class Compactions:
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Advances a Compaction by one step; returns the seconds until it is to be reconciled again."""
         run = self.context.store.compactions.get(key)
+        if key in self.context.creating:
+            return None  # queued again once the operator has recorded that the run is its own
         if run is None:
             return await self._clear(key)
         if run.is_over and key not in self.unreleased:
@@ -193,7 +195,9 @@ class Compactions:
         if old.status.stage_time is not None:
             metrics.stage_left(old.reason, (self.context.now() - old.status.stage_time).total_seconds())
         if new.is_over:
-            metrics.compaction_finished(new.status, new.spec.strategy)
+            table = self.context.store.table_of(new)
+            policy = ObjectKey(new.metadata.namespace, table.spec.policy_ref.name) if table else None
+            metrics.compaction_finished(new.status, new.spec.strategy, policy)
             if new.reason.status is ConditionStatus.TRUE:
                 metrics.attempt_ended(None)
 

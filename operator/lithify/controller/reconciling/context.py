@@ -20,6 +20,7 @@ from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
 from lithify.controller.telemetry.metrics import Metrics
+from lithify.resources.names import ObjectKey
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.tables.io.reach import OwnIdentity, Reach
 
@@ -44,6 +45,7 @@ class Context:
         conf_problem: why the Spark settings of a policy are refused, None if they are not.
         limits: what tenants may ask for at most.
         reach: locations where a namespace's tables may be read with the rights of this process.
+        creating: Compactions that are being created, and are not reconciled before their record is written.
     """
 
     api: Api
@@ -61,6 +63,7 @@ class Context:
     conf_problem: Callable[..., str | None]
     limits: OperatorLimits = field(default_factory=OperatorLimits)
     reach: Callable[[str], Reach] = OwnIdentity().reach
+    creating: set[ObjectKey] = field(default_factory=set)
 
     def policy_problem(self, policy: CompactionPolicySpec) -> str | None:
         """Why a policy cannot be followed, all reasons in one text; None if it can."""

@@ -23,7 +23,6 @@ from lithify.resources.names import (
     CATALOG,
     COMPACTION,
     LABEL_COMPACTION,
-    LABEL_SHARED,
     LAKE_TABLE,
     OWN_KINDS,
     POD,
@@ -66,7 +65,7 @@ class Intake:
     def _take(self, kind: ResourceKind, body: Object, gone: bool) -> None:
         if kind is POD:
             labels = body["metadata"].get("labels") or {}
-            for member in members_of(body) if labels.get(LABEL_SHARED) else ():
+            for member in members_of(body):
                 self.queue.add(COMPACTION, member.key)
             if labels.get(LABEL_COMPACTION):
                 self.queue.add(COMPACTION, ObjectKey(body["metadata"]["namespace"], labels[LABEL_COMPACTION]))

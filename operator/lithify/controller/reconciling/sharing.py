@@ -112,7 +112,7 @@ class Sharing:
         # Checked before the driver is read: one that is neither coming nor present will never start.
         is_coming = lead in self._starting or self._is_coming(lead, shared)
         driver = await self._drivers.look(lead)
-        if driver is not None:
+        if driver is not None and driver.lead_uid == shared.lead_uid:
             found = driver.of_member(run.metadata.uid)
             return SharedView(found, "" if found else "The shared driver has begun without this table.")
         if is_coming:
@@ -206,7 +206,7 @@ class Sharing:
         if drivers is None or driver.lead in self._starting:
             return True
         known = {member.uid: self._known(member.key, member.uid) for member in driver.members}
-        if not any(run is not None and _needs(run, driver.lead) for run in known.values()):
+        if not any(run is not None and _needs(run, driver) for run in known.values()):
             return await self._end(driver, drivers)
         for uid, run in known.items():
             if run is None and uid not in driver.outcomes and uid not in driver.stopped:
@@ -231,7 +231,8 @@ class Sharing:
         shared = run.status.shared_run
         if shared is None or self._drivers is None:
             return None
-        return await self._drivers.look(ObjectKey(run.metadata.namespace, shared.lead))
+        driver = await self._drivers.look(ObjectKey(run.metadata.namespace, shared.lead))
+        return driver if driver is not None and driver.lead_uid == shared.lead_uid else None
 
     def _group(self, pool: Pool, asking: Compaction, now: datetime) -> datetime | None:
         """Groups the runs that are ready; returns until when the remaining ones wait."""
@@ -305,8 +306,8 @@ class Sharing:
         return run if run is not None and run.metadata.uid == uid else None
 
 
-def _needs(run: Compaction, lead: ObjectKey) -> bool:
-    """Whether a run, by its status, needs the driver of this lead."""
+def _needs(run: Compaction, driver: SharedDriver) -> bool:
+    """Whether a run, by its status, needs this driver."""
     shared = run.status.shared_run
-    is_its = shared is not None and shared.lead == lead.name
+    is_its = shared == SharedRun(lead=driver.lead.name, lead_uid=driver.lead_uid)
     return is_its and run.reason.has_driver

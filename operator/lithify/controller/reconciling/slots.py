@@ -25,7 +25,7 @@ from lithify.controller.deciding.sharing import bytes_of_sharing, pool_of
 from lithify.controller.reconciling.store import Store
 from lithify.controller.running.case import is_planned_here
 from lithify.resources.compaction import Compaction, Reason
-from lithify.resources.names import COMPACTION, LABEL_TABLE, LAKE_TABLE, ObjectKey, ResourceKind
+from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey, ResourceKind
 from lithify.resources.table import LakeTable
 
 _FREE = ""
@@ -153,7 +153,7 @@ def has_slot(run: Compaction) -> bool:
     """
     if run.is_over or run.reason in _PARKED:
         return False
-    return run.reason.has_driver or (LABEL_TABLE in run.metadata.labels and run.status.attempts == 0)
+    return run.reason.has_driver or (run.is_automatic and run.status.attempts == 0)
 
 
 def _bytes(run: Compaction) -> int:

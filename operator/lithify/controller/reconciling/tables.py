@@ -31,11 +31,10 @@ from lithify.controller.running.retention import retention
 from lithify.controller.telemetry.logs import shown
 from lithify.errors import ClusterExists, ClusterRefused, UserError
 from lithify.resources.catalog import Catalog
-from lithify.resources.compaction import Compaction, CompactionSpec
+from lithify.resources.compaction import AutomaticRun, Compaction, CompactionSpec
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
 from lithify.resources.names import (
     ANNOTATION_REQUESTED,
-    ANNOTATION_SHARES,
     ANNOTATION_STRATEGY,
     CATALOG,
     COMPACTION,
@@ -201,16 +200,14 @@ class Tables:
         context, table = self.context, situation.table
         name = run_name(table.metadata.name, table.status.runs + 1, table.metadata.uid)
         approval = situation.policy.approval if situation.policy else Approval.AUTOMATIC
-        body = _body(table, name, due, approval, self._shared_bytes(situation, due))
+        body = _body(table, name, due, approval)
+        record = AutomaticRun(shared_bytes=self._shared_bytes(situation, due))
         try:
-            made = await context.api.create(COMPACTION, table.metadata.namespace, body)
+            await self._create(ObjectKey(table.metadata.namespace, name), body, record)
         except ClusterExists:
             # Created before a crash, perhaps over by now: its number is used; its event brings the rest.
             return replace(status, runs=table.status.runs + 1)
-        run = read(Compaction, made)
-        context.store.compactions.put(run)
         context.slots.leave(table.metadata.key, LAKE_TABLE)  # from now on the run itself has the slot
-        context.queue.add(COMPACTION, run.metadata.key)
         request = table.metadata.annotations.get(ANNOTATION_REQUESTED)
         return replace(
             status,
@@ -218,6 +215,25 @@ class Tables:
             active_compaction=name,
             handled_request=handled_request(request) if request else status.handled_request,
         )
+
+    async def _create(self, key: ObjectKey, body: dict[str, Any], record: AutomaticRun) -> None:
+        """Creates a Compaction, and records in its status that it is the operator's own.
+
+        Nothing is decided about it before: without the record it would count as a person's.
+
+        Raises:
+            ClusterExists: there is a Compaction of this name.
+        """
+        context = self.context
+        context.creating.add(key)
+        try:
+            made = read(Compaction, await context.api.create(COMPACTION, key.namespace, body))
+            status = replace(made.status, automatic=record)
+            recorded = await write_status(context.api, COMPACTION, made, status)
+            context.store.compactions.put(recorded or made)
+        finally:
+            context.creating.discard(key)
+            context.queue.add(COMPACTION, key)
 
     async def _write(self, table: LakeTable, status: LakeTableStatus) -> None:
         written = await write_status(self.context.api, LAKE_TABLE, table, status)
@@ -262,16 +278,11 @@ def _counts_differently(before: LakeTableStatus, after: LakeTableStatus) -> bool
     )
 
 
-def _body(table: LakeTable, name: str, due: Due, approval: Approval, shared: int | None) -> dict[str, Any]:
-    """The body of a Compaction owned by its LakeTable, with which it is deleted.
-
-    `shared` is the bytes it reads if it may share a driver.
-    """
+def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str, Any]:
+    """The body of a Compaction owned by its LakeTable, with which it is deleted."""
     meta = table.metadata
     request = meta.annotations.get(ANNOTATION_REQUESTED)
     annotations = {ANNOTATION_REQUESTED: handled_request(request)} if request else {}
-    if shared is not None:
-        annotations[ANNOTATION_SHARES] = str(shared)
     owner = {
         "apiVersion": LAKE_TABLE.api_version,
         "kind": LAKE_TABLE.name,

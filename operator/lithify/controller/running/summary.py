@@ -35,9 +35,10 @@ def duration_text(seconds: float) -> str:
 
 def plan_text(plan: PlanSummary) -> str:
     """A plan as a part of a sentence."""
+    unread = f", and up to {_count(plan.unread_files, 'more file')} in which the driver looks for deletes"
     return (
         f"{_count(plan.files, 'file')} ({size_text(plan.bytes)}) of {_count(plan.buckets, 'bucket')} "
-        f"in {_count(plan.tasks, 'task')}"
+        f"in {_count(plan.tasks, 'task')}{unread if plan.unread_files else ''}"
     )
 
 

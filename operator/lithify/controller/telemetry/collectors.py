@@ -70,11 +70,13 @@ class _Table:
     last_success: datetime | None
     last_full: datetime | None
     blocked_buckets: int
+    core_seconds: float
 
     def figures(self) -> Iterator[tuple[str, float]]:
         """The known figures, by the fields of `TABLE_SERIES`."""
         seen = self.observation
         yield "failures", self.failures
+        yield "core_seconds", self.core_seconds
         if seen is not None:
             yield from ((field, getattr(seen, field)) for field in _OBSERVED)
             yield "blocked_buckets", self.blocked_buckets
@@ -119,6 +121,7 @@ class TableCollector(Collector):
             last_success=status.last_success_time,
             last_full=status.last_full_time,
             blocked_buckets=status.blocked_bucket_count,
+            core_seconds=status.usage.core_seconds,
         )
 
     def describe(self) -> Iterator[GaugeMetricFamily]:

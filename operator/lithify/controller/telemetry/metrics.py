@@ -40,6 +40,8 @@ _KINDS = frozenset(kind.name for kind in (*OWN_KINDS, POD, SECRET, EVENT, LEASE,
 _READS = frozenset({"GET", "LIST", "WATCH"})
 _VERBS = _READS | {"POST", "PUT", "PATCH", "DELETE"}
 _RESULTS = frozenset({"changed", "unchanged", "failed", "timed-out", "not-asked"})
+_MOST_PAYERS = 2000
+"""Number of policies with series of their own."""
 _ENDINGS = frozenset({"done", "conflict", "failed"})
 _LAUNCHES = frozenset({"started", "found", "refused", "unavailable"})
 
@@ -81,6 +83,7 @@ class Metrics:
         for part in (self._tables, self._runs):
             registry.register(part)
         self._troubles: dict[ObjectKey, frozenset[TableHealth]] = {}
+        self._payers: set[ObjectKey] = set()
         self._begin_at_zero()
         self._gauges[series.BUILD].labels(version or "unknown").set(1)
 
@@ -140,8 +143,10 @@ class Metrics:
         outcome = "succeeded" if failure is None else failure.value
         self._counters[series.ATTEMPTS].labels(outcome).inc()
 
-    def compaction_finished(self, status: CompactionStatus, strategy: RunStrategy) -> None:
-        """Counts the end of a Compaction; to be called once for each."""
+    def compaction_finished(
+        self, status: CompactionStatus, strategy: RunStrategy, policy: ObjectKey | None = None
+    ) -> None:
+        """Counts the end of a Compaction, and what it has taken from its table's policy; once for each."""
         condition = condition_of(status.conditions, SUCCEEDED)
         reason = _known(condition.reason if condition else "", frozenset(Reason))
         self._counters[series.FINISHED].labels(strategy.value, reason).inc()
@@ -150,6 +155,17 @@ class Metrics:
             self._histograms[series.RUN_SECONDS].labels(strategy.value, reason).observe(max(0.0, seconds))
         if status.result is not None:
             self._add(status.result)
+        if status.result is not None and policy is not None:
+            payer = self._payer(policy)
+            for one, field in _USAGE_FIELDS.items():
+                self._counters[one].labels(*payer).inc(getattr(status.result, field))
+
+    def _payer(self, policy: ObjectKey) -> tuple[str, str]:
+        """The labels of a policy; `Other` beyond the limit, since tenants can make any number of policies."""
+        if policy not in self._payers and len(self._payers) >= _MOST_PAYERS:
+            return OTHER, OTHER
+        self._payers.add(policy)
+        return policy.namespace, policy.name
 
     def launched(self, result: str) -> None:
         """Counts the start of a driver: started, found, refused or unavailable."""
@@ -197,7 +213,14 @@ _RESULT_FIELDS = {
     series.TASKS: "tasks",
     series.TASK_RETRIES: "task_retries",
     series.CORE_SECONDS: "core_seconds",
+    series.TASK_SECONDS: "task_seconds",
     series.ORPHANS: "orphans_deleted",
+}
+
+_USAGE_FIELDS = {
+    series.USED_CORE_SECONDS: "core_seconds",
+    series.USED_INPUT_BYTES: "input_bytes",
+    series.USED_OUTPUT_BYTES: "output_bytes",
 }
 
 

@@ -21,8 +21,9 @@ Prometheus client. [monitoring.md](monitoring.md) explains how to collect them, 
 
 - Counters start at zero when the operator starts; use `rate` and `increase`.
 - Only the leader counts work, so sum over replicas.
-- The number of label values does not depend on the number of tables. The exception is the last section: it
-  has one series per table and is disabled unless the operator runs with `--table-metrics`. Use it with
+- `lithify_usage_*` have series for each policy with runs, of 2,000 policies at most; others are `Other`.
+- Else the number of label values does not depend on the number of tables. The exception is the last section:
+  it has one series per table and is disabled unless the operator runs with `--table-metrics`. Use it with
   hundreds of tables, not with tens of thousands. Its label is `table_namespace`, because a scrape sets
   `namespace`.
 - Level-0 files, sorted runs, size amplification and due buckets are figures of tables whose files are

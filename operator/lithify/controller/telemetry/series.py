@@ -145,7 +145,21 @@ SKIPPED_BUCKETS = _counter(
 )
 TASKS = _counter("lithify_compaction_tasks_total", "Spark tasks")
 TASK_RETRIES = _counter("lithify_compaction_task_retries_total", "retries of tasks")
-CORE_SECONDS = _counter("lithify_compaction_core_seconds_total", "CPU time of the tasks")
+CORE_SECONDS = _counter(
+    "lithify_compaction_core_seconds_total", "CPU time of drivers and executors, their JVMs included"
+)
+TASK_SECONDS = _counter("lithify_compaction_task_seconds_total", "CPU time of the tasks alone")
+_PAYER = ("table_namespace", "policy")
+"""Who pays for a run: the namespace of its LakeTable, and the policy."""
+USED_CORE_SECONDS = _counter(
+    "lithify_usage_core_seconds_total",
+    "CPU time of drivers and executors, their JVMs included, by namespace and policy",
+    *_PAYER,
+)
+USED_INPUT_BYTES = _counter("lithify_usage_input_bytes_total", "bytes read, by namespace and policy", *_PAYER)
+USED_OUTPUT_BYTES = _counter(
+    "lithify_usage_output_bytes_total", "bytes written, by namespace and policy", *_PAYER
+)
 ORPHANS = _counter("lithify_compaction_orphans_deleted_total", "files of dead attempts that were removed")
 
 REQUESTS = _counter(
@@ -207,6 +221,7 @@ TABLE_SERIES: dict[str, Series] = {
         ("failures", "consecutive_failures", "compactions that failed since the last success"),
         ("snapshots", "snapshots", "retained snapshots"),
         ("run_start", "run_start_timestamp_seconds", "start of the active run"),
+        ("core_seconds", "core_seconds", "CPU time that its compactions have taken so far"),
         ("last_success", "last_success_timestamp_seconds", "when a compaction last succeeded"),
         ("last_full", "last_full_timestamp_seconds", "when a full compaction last succeeded"),
     )
@@ -254,7 +269,11 @@ SECTIONS: dict[str, tuple[Series, ...]] = {
         TASKS,
         TASK_RETRIES,
         CORE_SECONDS,
+        TASK_SECONDS,
         ORPHANS,
+        USED_CORE_SECONDS,
+        USED_INPUT_BYTES,
+        USED_OUTPUT_BYTES,
     ),
     "The operator itself": (
         QUEUE_DEPTH,

@@ -61,7 +61,7 @@ def _on_spark(
             def to_the_end() -> Report:
                 report = compact(request, runner, clock_of(told), observer)
                 stop.shield()
-                return report
+                return replace(report, core_seconds=runner.processor_time.charge())
 
             return _within(runner, to_the_end, log)
 
@@ -90,7 +90,11 @@ def _over_one_spark(
 
         def run(request: Request, observer: DriveObserver) -> Report:
             watching.append(observer)
-            return compact(request, runner, clock_of(told), observer)
+            try:
+                report = compact(request, runner, clock_of(told), observer)
+            finally:  # what a run that fails has taken is not charged to the next one
+                seconds = runner.processor_time.charge()
+            return replace(report, core_seconds=seconds)
 
         def all_members() -> Sequence[Outcome]:
             return members.execute(environment.secrets, run, lambda: runner.is_lost)

@@ -19,6 +19,8 @@ from lithify.tables.format import Plan, Task
 from lithify.tables.observation import RunFound
 
 _SAMPLES = 5
+_DECIMALS = 3
+"""Of seconds: a run of a small table takes less than one."""
 _SAMPLE_LENGTH = 160
 """Characters of a sample; five samples leave room for the rest of a pod's termination message."""
 
@@ -53,8 +55,9 @@ def result_summary(report: Report) -> ResultSummary:
         skipped_samples=tuple(sample[:_SAMPLE_LENGTH] for sample in samples),
         tasks=report.tasks,
         task_retries=report.task_retries,
-        core_seconds=round(report.core_seconds),
-        slot_seconds=round(report.slot_seconds),
+        task_seconds=round(report.task_seconds, _DECIMALS),
+        core_seconds=round(report.core_seconds, _DECIMALS),
+        slot_seconds=round(report.slot_seconds, _DECIMALS),
         peak_task_bytes=report.peak_task_bytes,
         orphans_deleted=report.orphans_deleted,
     )

@@ -10,16 +10,18 @@ import pytest
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.resources.compaction import (
     SUCCEEDED,
+    AutomaticRun,
     Compaction,
     CompactionSpec,
     CompactionStatus,
     Reason,
+    ResultSummary,
     RunStrategy,
 )
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
 from lithify.resources.objects import Condition, Metadata, Reference
 from lithify.resources.policy import CompactionPolicySpec
-from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus
+from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus, TableUsage
 from support.cases import case
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -111,7 +113,7 @@ def test_what_somebody_wanted_is_neither_success_nor_failure(reason: Reason) -> 
 
 
 def by_operator(ended: Compaction) -> Compaction:
-    return replace(ended, metadata=replace(ended.metadata, labels={LABEL_TABLE: "orders"}))
+    return replace(ended, status=replace(ended.status, automatic=AutomaticRun()))
 
 
 @pytest.mark.parametrize(
@@ -162,8 +164,22 @@ def test_a_request_that_is_too_long_for_status_is_echoed_as_far_as_it_fits() -> 
 def test_partitions_that_the_operator_chose_are_all_that_a_full_run_is_to_take() -> None:
     made = run("a", Reason.COMPACTED, 1, strategy=RunStrategy.FULL, partitions=({"dt": "a"},))
     assert after(made).last_full_time is None
-    own = replace(made, metadata=replace(made.metadata, labels={LABEL_TABLE: "orders"}))
+    labelled = replace(made, metadata=replace(made.metadata, labels={LABEL_TABLE: "orders"}))
+    assert after(labelled).last_full_time is None
+    own = by_operator(made)
     assert after(own).last_full_time is not None
+
+
+def test_fractions_of_seconds_add_up_once_for_each_run() -> None:
+    runs = [
+        replace(made, status=replace(made.status, result=ResultSummary(core_seconds=0.004, input_bytes=10)))
+        for made in (run(f"r{number}", Reason.COMPACTED, number) for number in range(5))
+    ]
+    early = after(*runs[:3])
+    late = after(*runs, known=replace(table(), status=early))
+    again = after(*runs, known=replace(table(), status=late))
+    assert early.usage == TableUsage(runs=3, core_seconds=0.012, input_bytes=30)
+    assert late.usage == again.usage == TableUsage(runs=5, core_seconds=0.02, input_bytes=50)
 
 
 def test_the_last_failure_stays_until_a_success() -> None:
@@ -176,7 +192,7 @@ def test_the_last_failure_stays_until_a_success() -> None:
 
 def test_what_a_person_got_wrong_is_not_held_against_the_table() -> None:
     mine = run("a", Reason.INVALID_SPEC, 1)
-    own = replace(mine, metadata=replace(mine.metadata, labels={LABEL_TABLE: "orders"}))
+    own = by_operator(mine)
     assert (after(mine).consecutive_failures, after(mine).held_until) == (0, None)
     assert after(own).consecutive_failures == 1
 

@@ -20,13 +20,14 @@ from lithify.controller.deciding.sharing import (
 )
 from lithify.controller.deciding.situation import Due
 from lithify.resources.compaction import (
+    AutomaticRun,
     Compaction,
     CompactionSpec,
     CompactionStatus,
     FailureCounts,
     RunStrategy,
 )
-from lithify.resources.names import ANNOTATION_SHARES, LABEL_TABLE, ObjectKey
+from lithify.resources.names import LABEL_TABLE, ObjectKey
 from lithify.resources.objects import Metadata, Reference
 from lithify.resources.policy import Approval, SharedRuns
 from support.cases import case
@@ -47,15 +48,18 @@ def names(candidates: list[Candidate]) -> list[list[str]]:
     return [[one.key.name for one in each] for each in group(candidates, RULES, NOON).groups]
 
 
-def compaction(annotated: str | None = "1000", attempts: int = 0, **spec: Any) -> Compaction:
+OWN = AutomaticRun(shared_bytes=1000)
+CLAIMED = {"lithify.dev/shared-run-bytes": "1"}
+
+
+def compaction(record: AutomaticRun | None = OWN, attempts: int = 0, **spec: Any) -> Compaction:
+    """A run with all that its author may write to look like one of the operator's."""
     metadata = Metadata(
-        name="orders-1",
-        namespace="lake",
-        labels={LABEL_TABLE: "orders"},
-        annotations={} if annotated is None else {ANNOTATION_SHARES: annotated},
+        name="orders-1", namespace="lake", labels={LABEL_TABLE: "orders"}, annotations=CLAIMED
     )
     made = CompactionSpec(table_ref=Reference(name="orders"), **spec)
-    return Compaction(metadata=metadata, spec=made, status=CompactionStatus(attempts=attempts))
+    status = CompactionStatus(attempts=attempts, automatic=record)
+    return Compaction(metadata=metadata, spec=made, status=status)
 
 
 class TestGroups:
@@ -123,9 +127,13 @@ class TestWhoMayShare:
         [
             case(compaction(), 1000, id="the first attempt"),
             case(compaction(attempts=1), None, id="later attempts are alone"),
-            case(compaction(None), None, id="not marked"),
-            case(compaction("a lot"), None, id="a mark that is no number"),
-            case(compaction("9" * 19), None, id="a mark beyond all numbers"),
+            case(compaction(None), None, id="a person's, with label and annotation"),
+            case(
+                compaction(None, strategy=RunStrategy.FULL, partitions=({"dt": "1"},) * 200),
+                None,
+                id="a person's full run of 200 partitions that claims one byte",
+            ),
+            case(compaction(AutomaticRun()), None, id="the operator's, too large to share"),
             case(compaction(cancel=True), None, id="cancelled"),
             case(compaction(suspend=True), None, id="suspended"),
             case(compaction(dry_run=True), None, id="a dry run"),

@@ -14,7 +14,13 @@ from lithify.controller.observing.request import PlanRequest
 from lithify.controller.reconciling.addressing import address_of, request_of, selection_of
 from lithify.planning.work import Strategy
 from lithify.resources.catalog import Catalog, CatalogSpec
-from lithify.resources.compaction import Compaction, CompactionSpec, RunStrategy
+from lithify.resources.compaction import (
+    AutomaticRun,
+    Compaction,
+    CompactionSpec,
+    CompactionStatus,
+    RunStrategy,
+)
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
 from lithify.resources.objects import Metadata, Reference
 from lithify.resources.policy import CompactionPolicySpec
@@ -45,9 +51,11 @@ ORDERS = LakeTable(
 )
 
 
-def run(labels: dict[str, str], annotations: dict[str, str], **spec: Any) -> Compaction:
+def run(record: AutomaticRun | None, annotations: dict[str, str], **spec: Any) -> Compaction:
+    labels = {LABEL_TABLE: "orders"}
     metadata = Metadata(name="r", namespace="team", uid="r", labels=labels, annotations=annotations)
-    return Compaction(metadata=metadata, spec=CompactionSpec(table_ref=Reference(name="orders"), **spec))
+    made = CompactionSpec(table_ref=Reference(name="orders"), **spec)
+    return Compaction(metadata=metadata, spec=made, status=CompactionStatus(automatic=record))
 
 
 def test_a_table_is_that_of_its_catalog() -> None:
@@ -64,18 +72,18 @@ def test_a_table_is_that_of_its_catalog() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "annotations", "held"),
+    ("record", "annotations", "held"),
     [
-        case({LABEL_TABLE: "orders"}, {}, HELD, id="the operator's own run leaves blocked buckets out"),
-        case({LABEL_TABLE: "orders"}, {ANNOTATION_REQUESTED: "now"}, {}, id="one that was requested"),
-        case({}, {}, {}, id="one that a person made"),
+        case(AutomaticRun(), {}, HELD, id="the operator's own run leaves blocked buckets out"),
+        case(AutomaticRun(), {ANNOTATION_REQUESTED: "now"}, {}, id="one that was requested"),
+        case(None, {}, {}, id="one that a person made, with the operator's label"),
     ],
 )
 def test_a_run_takes_what_its_spec_says(
-    labels: dict[str, str], annotations: dict[str, str], held: dict[str, str]
+    record: AutomaticRun | None, annotations: dict[str, str], held: dict[str, str]
 ) -> None:
     spec = {"strategy": RunStrategy.FULL, "partitions": ({"dt": "a"},), "buckets": (0, 3)}
-    found = selection_of(run(labels, annotations, **spec), ORDERS)
+    found = selection_of(run(record, annotations, **spec), ORDERS)
     assert found == Selection(({"dt": "a"},), frozenset({0, 3}), Strategy.FULL, held)
 
 

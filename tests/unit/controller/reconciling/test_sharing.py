@@ -20,6 +20,7 @@ from lithify.controller.running.facts import Gathering
 from lithify.errors import ClusterRefused
 from lithify.resources.compaction import (
     SUCCEEDED,
+    AutomaticRun,
     Compaction,
     CompactionSpec,
     CompactionStatus,
@@ -27,7 +28,7 @@ from lithify.resources.compaction import (
     SharedRun,
 )
 from lithify.resources.modelling import read
-from lithify.resources.names import ANNOTATION_SHARES, COMPACTION, LABEL_TABLE, ObjectKey
+from lithify.resources.names import COMPACTION, ObjectKey
 from lithify.resources.objects import Condition, Metadata, Reference
 from lithify.resources.policy import CompactionPolicy
 from lithify.resources.table import LakeTable
@@ -110,12 +111,14 @@ class Stage:
                 namespace="lake",
                 uid=f"uid-{number}",
                 resource_version=str(version),
-                labels={LABEL_TABLE: f"t{number}"},
-                annotations={ANNOTATION_SHARES: "1000"},
             ),
             spec=CompactionSpec(table_ref=Reference(name=f"t{number}")),
             status=CompactionStatus(
-                conditions=(condition,), attempts=attempts, shared_run=shared, stage_time=self.moment
+                conditions=(condition,),
+                attempts=attempts,
+                shared_run=shared,
+                stage_time=self.moment,
+                automatic=AutomaticRun(shared_bytes=1000),
             ),
         )
         self.store.compactions.put(run)

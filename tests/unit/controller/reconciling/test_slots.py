@@ -15,6 +15,7 @@ from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
 from lithify.resources.compaction import (
     SUCCEEDED,
+    AutomaticRun,
     Compaction,
     CompactionSpec,
     CompactionStatus,
@@ -48,11 +49,13 @@ def run(
             name=f"run-{name}",
             namespace="team",
             uid=f"run-{name}-{reason}",
-            labels={LABEL_TABLE: name} if is_ours else {},
+            labels={LABEL_TABLE: name},  # everybody may write them
             creation_timestamp=NOON,
         ),
         spec=CompactionSpec(table_ref=Reference(name=name), **spec),
-        status=CompactionStatus(conditions=conditions, attempts=attempts),
+        status=CompactionStatus(
+            conditions=conditions, attempts=attempts, automatic=AutomaticRun() if is_ours else None
+        ),
     )
 
 

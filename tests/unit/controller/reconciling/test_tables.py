@@ -26,7 +26,7 @@ from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.modelling import plain
-from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey, ResourceKind
+from lithify.resources.names import COMPACTION, ObjectKey, ResourceKind
 from lithify.resources.objects import Condition, Metadata
 from lithify.resources.policy import CompactionPolicy, CompactionPolicySpec
 from lithify.tables.observation import Observation
@@ -50,18 +50,27 @@ class Server:
     """An `Api` that writes statuses, and counts the Compactions that are created."""
 
     created: list[str] = field(default_factory=list)
+    bodies: dict[str, Object] = field(default_factory=dict)
+    recorded: dict[str, Object] = field(default_factory=dict)
+    creating: set[ObjectKey] = field(default_factory=set)
+    seen_as_creating: list[bool] = field(default_factory=list)
 
     async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
         if kind is not COMPACTION:
             return body
         self.created.append(body["metadata"]["name"])
         metadata = {"uid": f"run-{len(self.created)}", "resourceVersion": "1", **body["metadata"]}
-        return {**body, "metadata": metadata}
+        self.bodies[metadata["name"]] = {**body, "metadata": metadata}
+        return self.bodies[metadata["name"]]
 
     async def patch(
         self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
-        assert (kind, subresource) == (LAKE_TABLE, "status")
+        assert subresource == "status"
+        if kind is COMPACTION:
+            self.recorded[key.name] = patch["status"]
+            self.seen_as_creating.append(key in self.creating)
+            return merge({**self.bodies[key.name]}, patch)
         return merge(plain(table()), patch)
 
     async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
@@ -110,6 +119,7 @@ class Stage:
             metrics=metrics,
             clock=Noon(),
             conf_problem=lambda _: None,
+            creating=self.server.creating,
         )
         self.tables = Tables(context)
         around = Metadata(name="warehouse", namespace="lake", uid="c")
@@ -203,3 +213,17 @@ async def test_runs_that_were_over_when_the_operator_started_ask_for_nothing() -
     await stage.observe()
     await stage.reconcile()
     assert len(stage.observer.asked) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_created_run_is_recorded_as_the_operators_own_before_it_is_reconciled() -> None:
+    stage = Stage()
+    await stage.reconcile()
+    await stage.observe()
+    (name,) = await stage.reconcile()
+    made = stage.store.compactions.get(ObjectKey("lake", name))
+    assert made is not None
+    assert made.is_automatic
+    assert stage.server.recorded == {name: {"automatic": {}}}
+    assert stage.server.seen_as_creating == [True]
+    assert stage.tables.context.creating == set()

@@ -118,7 +118,8 @@ def everything(metrics: Metrics) -> None:
     metrics.compaction_started(RunStrategy.MINOR)
     metrics.stage_left(Reason.PLANNING, 3.0)
     metrics.attempt_ended(Failure.CONFLICT)
-    metrics.compaction_finished(finished(Reason.COMPACTED, ResultSummary(input_files=1)), RunStrategy.MINOR)
+    compacted = finished(Reason.COMPACTED, ResultSummary(input_files=1))
+    metrics.compaction_finished(compacted, RunStrategy.MINOR, ObjectKey("sales", "default"))
     metrics.launched("started")
     metrics.request("PATCH", LAKE_TABLE, 200, 0.1)
     metrics.leads(True)
@@ -229,6 +230,7 @@ def test_a_table_without_levels_has_no_series_of_levels(registry: CollectorRegis
         "debt_bytes",
         "blocked_buckets",
         "consecutive_failures",
+        "core_seconds",
         "snapshots",
         "last_success_timestamp_seconds",
         "last_full_timestamp_seconds",
@@ -289,6 +291,18 @@ def test_amplification_of_the_worst_table(
     shown = "lithify_max_size_amplification_ratio"
     assert value(registry, shown, tables="large") == ratio
     assert value(registry, shown, tables="all") == (percent or 0) / 100
+
+
+def test_policies_pay_for_their_runs_by_fractions_of_seconds(registry: CollectorRegistry) -> None:
+    metrics = Metrics(registry)
+    result = ResultSummary(core_seconds=0.25, input_bytes=1000, output_bytes=900)
+    for name in ("fast", "fast", "slow"):
+        policy = ObjectKey("sales", name)
+        metrics.compaction_finished(finished(Reason.COMPACTED, result), RunStrategy.MINOR, policy)
+    paid = {"table_namespace": "sales", "policy": "fast"}
+    assert value(registry, "lithify_usage_core_seconds_total", **paid) == 0.5
+    assert value(registry, "lithify_usage_input_bytes_total", **paid) == 2000
+    assert value(registry, "lithify_compaction_core_seconds_total") == 0.75
 
 
 def test_results_are_added_up(registry: CollectorRegistry) -> None:

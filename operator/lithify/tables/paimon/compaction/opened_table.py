@@ -154,9 +154,12 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
                 found.append(inspected)
         return tuple(found), tuple(block.told for block in blocks.sorted_out()[0])
 
-    def plan(self, view: View, selection: Selection, clock: Clock) -> BucketPlan[AnyUnit]:
+    def plan(
+        self, view: View, selection: Selection, clock: Clock, *, reads_data: bool = True
+    ) -> BucketPlan[AnyUnit]:
         """Plans every bucket of a view, except those that are held; see `BucketPlanner`."""
-        return self._kind.plan(BucketPlanner(self.table, view, selection.strategy, clock, selection.held))
+        strategy, held = selection.strategy, selection.held
+        return self._kind.plan(BucketPlanner(self.table, view, strategy, clock, held, reads_data=reads_data))
 
     def begin(
         self,

@@ -77,6 +77,7 @@ class BucketPlan(Generic[AnyUnit_co]):
         conflicts: buckets that other writers have compacted since the view was made, with the reason.
         strategy: minor or full.
         rest: the view of further buckets with work, which another plan takes; None if there are none.
+        unread_files: number of upgraded files that were to be read first and were not.
     """
 
     view: View
@@ -87,6 +88,7 @@ class BucketPlan(Generic[AnyUnit_co]):
     conflicts: Mapping[BucketId, str] = field(default_factory=dict)
     strategy: Strategy = Strategy.MINOR
     rest: View | None = None
+    unread_files: int = 0
 
     @property
     def snapshot_id(self) -> SnapshotId:

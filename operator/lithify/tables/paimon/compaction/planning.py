@@ -75,6 +75,7 @@ class BucketPlanner:
         strategy: minor or full.
         now: the time for triggers that depend on it.
         held: buckets that still have the files with which they could not be compacted.
+        reads_data: whether data files may be opened; if not, they are counted instead (`leave_unread`).
 
     Args:
         table: the table.
@@ -82,6 +83,7 @@ class BucketPlanner:
         strategy: minor or full.
         clock: source of the time.
         held: fingerprints by bucket path: buckets that still have these files are left out.
+        reads_data: whether data files may be opened.
 
     Raises:
         UnsupportedTable: a problem prevents the compaction of every bucket.
@@ -94,12 +96,16 @@ class BucketPlanner:
         strategy: Strategy,
         clock: Clock,
         held: Mapping[str, str] = NOTHING_HELD,
+        *,
+        reads_data: bool = True,
     ) -> None:
         check_view(table, view)
         self.table = table
         self.view = view
         self.strategy = strategy
         self.now = clock.now()
+        self.reads_data = reads_data
+        self._unread_files = 0
         self._blocks = Blocks(table, view)
         self._portion = _Portion(view)
         known = {bucket: held[bucket.path] for bucket in view.bucket_ids if bucket.path in held}
@@ -157,6 +163,10 @@ class BucketPlanner:
         """The work of buckets that this plan takes already, or why they have none; see `plan`."""
         return self.plan(buckets, plan, NO_BUCKETS, takes_all=True)
 
+    def leave_unread(self, files: int) -> None:
+        """Counts files whose content matters to the plan, and which it may not open."""
+        self._unread_files += files
+
     def check_files(self, bucket: BucketId, files: Sequence[DataFile]) -> None:
         """Checks that some files of a bucket can be compacted; see `checks.check_files`."""
         check_files(self.table, self.view, bucket, files)
@@ -184,4 +194,5 @@ class BucketPlanner:
             conflicts=conflicts,
             strategy=self.strategy,
             rest=self._portion.rest,
+            unread_files=self._unread_files,
         )

@@ -1,7 +1,7 @@
 """The plan of a run on a primary-key table: the units of the selected buckets in one pinned snapshot.
 
 Called by `compacting`. `planning.merge_tree` decides; this module provides its input from the table. It reads
-footers of a few files and writes nothing.
+footers of a few files, unless the planner may open none, and writes nothing.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _files_hiding_deletes(planner: BucketPlanner, units: Iterable[Unit]) -> dict
 
     Some writers (pypaimon among them) store deletes without counting them. A file that moves to another level
     is not rewritten for its deletes unless the table has deletion vectors. Files written by a
-    compaction have correct counts and are not checked.
+    compaction have correct counts and are not checked. Empty if the planner may not open data files.
     """
     table, view = planner.table, planner.view
     suspects = [
@@ -113,6 +113,9 @@ def _files_hiding_deletes(planner: BucketPlanner, units: Iterable[Unit]) -> dict
         for file, entry in zip(unit.work.upgrades, view.entries(unit.bucket, unit.work.upgrades), strict=True)
         if entry.file.source != COMPACT_SOURCE
     ]
+    if not planner.reads_data:
+        planner.leave_unread(len(suspects))
+        return {}
     if not suspects:
         return {}
     footers = Readers(table.storage)
