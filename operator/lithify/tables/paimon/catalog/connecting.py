@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 from pypaimon import CatalogFactory
 from pypaimon.api.rest_exception import (
@@ -51,9 +50,10 @@ from lithify.errors import (
     UnsupportedTable,
 )
 from lithify.settings import CATALOG_SETTINGS, TABLE, WAREHOUSE
-from lithify.tables.io.reach import UNBOUNDED, Reach, local_path
+from lithify.tables.io.locations import is_s3, local_path, parse_location
+from lithify.tables.io.reach import UNBOUNDED, Reach
 from lithify.tables.io.s3.answers import NO_BUCKET
-from lithify.tables.io.s3.settings import is_s3, read_settings
+from lithify.tables.io.s3.settings import read_settings
 from lithify.tables.io.storage import reporting
 from lithify.tables.paimon.catalog import rest_client as _bounded  # noqa: F401  # servers are asked through it
 from lithify.tables.paimon.catalog.catalog_options import check_catalog_options
@@ -305,7 +305,7 @@ def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: Reach) -
         _check_prefix(warehouse, _on_s3(options, reach))
         return
     _check_location(warehouse, reach)
-    if local_path(warehouse) is None and urlsplit(warehouse).scheme:
+    if local_path(warehouse) is None and parse_location(warehouse).scheme:
         raise InvalidOption(WAREHOUSE, f"{warehouse} is neither a local path nor on S3")
     try:
         with reporting(warehouse):
@@ -318,9 +318,11 @@ def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: Reach) -
 
 def _check_prefix(warehouse: str, s3: S3FileIO) -> None:
     """An empty bucket is a warehouse without tables; an empty folder does not exist."""
-    bucket, prefix = s3.bucket(warehouse)
     try:
+        bucket, prefix = s3.bucket(warehouse)
         is_there = bucket.has_any(prefix) or not prefix
+    except CorruptTable as error:
+        raise InvalidOption(WAREHOUSE, f"{warehouse}: {error.problem}") from error
     except StorageError as error:
         if error.problem != NO_BUCKET:
             raise

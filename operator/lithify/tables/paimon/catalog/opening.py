@@ -17,7 +17,8 @@ from pypaimon.table.file_store_table import FileStoreTable
 from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.settings import table_option
 from lithify.tables.address import TableAddress
-from lithify.tables.io.reach import Reach, local_path
+from lithify.tables.io.locations import local_path
+from lithify.tables.io.reach import Reach
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.append.clustering.refusals import clustering_refusals
 from lithify.tables.paimon.catalog.committing_server import has_server
