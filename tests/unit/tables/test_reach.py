@@ -116,7 +116,18 @@ def test_grants_are_of_namespaces() -> None:
 
 @pytest.mark.parametrize(
     "entry",
-    ["s3://lake", "team=s3://[lake", "team=s3://lake#x", "team=", "=s3://lake", "team=lake", "Team=/x", "team=s3://", "team=/a/../b", "te am=/x"],
+    [
+        "s3://lake",
+        "team=s3://[lake",
+        "team=s3://lake#x",
+        "team=",
+        "=s3://lake",
+        "team=lake",
+        "Team=/x",
+        "team=s3://",
+        "team=/a/../b",
+        "te am=/x",
+    ],
 )
 def test_entries_that_are_none(entry: str) -> None:
     with pytest.raises(ValueError, match=r"namespace|neither"):

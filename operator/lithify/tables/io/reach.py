@@ -104,6 +104,8 @@ def _place(path: str) -> Place | None:
     local = local_path(path)
     if local is not None:
         is_plain = local == path or unquote(local) == local
-        return ("file", *PurePosixPath(realpath(local)).parts[1:]) if is_plain and not has_dots(local) else None
+        return (
+            ("file", *PurePosixPath(realpath(local)).parts[1:]) if is_plain and not has_dots(local) else None
+        )
     there = s3_path(path)
     return None if there is None else ("s3", there.bucket, *there.segments)

@@ -16,6 +16,7 @@ from lithify.tables.io.s3.bucket import S3Bucket
 from lithify.tables.io.s3.settings import S3Keys, S3Settings
 from lithify.tables.io.s3.streams import BlockReader, Upload
 
+
 class KeySource(Protocol):
     """Source of credentials that expire during a run: the server of a catalog."""
 
