@@ -6,14 +6,16 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 import pytest_asyncio
 
-from hostile.catalogs import SECRET, Listener, answering, endless, listening, redirecting, saying
+from hostile.catalogs import SECRET, Answer, Listener, answering, endless, listening, redirecting, saying
 from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.tables import small_table
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
@@ -148,6 +150,24 @@ class TestAddresses:
             assert isinstance(error, OutOfReach)
             assert error.where == "127.0.0.2"
             assert listener.connections == 0
+
+    async def test_tokens_of_one_catalog_sign_no_request_of_another(
+        self, local: ObserverPool, table: SmallTable
+    ) -> None:
+        """Both have the same bearer token and a table of the same name."""
+        heard: dict[str, set[str]] = {}
+        with ExitStack() as around:
+            for tenant in ("eagle", "owl"):
+                store = around.enter_context(answering(_noting_keys(heard.setdefault(tenant, set()))))
+                server = around.enter_context(RestServer(table.warehouse, gives_tokens=True))
+                keys = {"fs.s3.accessKeyId": tenant, "fs.s3.accessKeySecret": "b"}
+                server.canned["token"] = (200, {"token": keys, "expiresAtMillis": 4_000_000_000_000})
+                server.canned["t"] = (200, _table_at(server, "s3://lake/t"))
+                options = {**server.options, "s3.endpoint": f"http://127.0.0.1:{store}", **QUICK}
+                target = TableAddress(WAREHOUSE, "db.t", options, reach=NOWHERE, catalog=f"{tenant}/lake")
+                with pytest.raises(LithifyError):
+                    await local.observe(ObservationRequest(target, cache_key=tenant), PATIENCE)
+        assert heard == {"eagle": {"eagle"}, "owl": {"owl"}}
 
     async def test_allowed_ones_work(self, local: ObserverPool, table: SmallTable) -> None:
         with RestServer(table.warehouse) as server:
@@ -425,6 +445,17 @@ def test_options_that_reach_elsewhere_are_refused_by_name(
         open_table(TableAddress("w", "db.t", settings))
     assert caught.value.option in options
     assert "pw" not in str(caught.value)
+
+
+def _noting_keys(heard: set[str]) -> Answer:
+    """A store that has nothing, and notes who signs requests to it."""
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        signed = request.headers.get("Authorization", "")
+        heard.add(signed.partition("Credential=")[2].partition("/")[0])
+        saying(404, b"<Error><Code>NoSuchKey</Code></Error>")(request)
+
+    return answer
 
 
 def _table_at(server: RestServer, path: str) -> dict[str, object]:

@@ -148,5 +148,5 @@ def test_an_error_cannot_change_what_its_class_says() -> None:
 @pytest.mark.parametrize("change", [{"schema_id": 2**70}, {"table_uuid": 5}, {"files": float("nan")}])
 def test_values_that_the_operator_would_refuse_are_found_in_the_worker(change: dict[str, Any]) -> None:
     check_value(Reply(SEEN))
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"\w"):
         check_value(Reply(replace(SEEN, **change)))

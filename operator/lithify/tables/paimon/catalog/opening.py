@@ -89,7 +89,9 @@ def open_table(address: TableAddress) -> PaimonTable:
         StorageError: the file system refuses, or the catalog does not answer.
     """
     _check_overrides(address.overrides)
-    loaded = load_table(address.warehouse, address.name, address.catalog_options, address.reach)
+    loaded = load_table(
+        address.warehouse, address.name, address.catalog_options, address.reach, address.catalog
+    )
     schema = known_schema(loaded, loaded.table_schema, address.overrides)
     table = loaded.copy_without_time_travel(dict(address.overrides))
     _check_layout(address.name, table)
