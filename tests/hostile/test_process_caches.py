@@ -1,7 +1,7 @@
 """What a worker keeps for its whole life, whichever Catalog it is asked about: a list of all of it.
 
-Workers observe tables of all tenants. A cache of the process with answers of servers or credentials would hand
-them from one tenant to another, unless its key tells them apart.
+Workers observe tables of all tenants. A cache of the process with answers of servers or credentials would
+hand them from one tenant to another, unless its key tells them apart.
 """
 
 from __future__ import annotations
