@@ -32,7 +32,7 @@ _MOST_PASSES = 8
 
 _NAME = (
     r"(?:pass(?:word|wd|phrase)|pwd|secret|token|credential|authorization|cookie|signature|\bsig\b|keytab"
-    r"|(?:access|account|api|private|shared|encryption)[-_.]?key)"
+    r"|(?:access|account|api|private|shared|encryption)[-_.]?key|\bheader\.)"
 )
 _TELLING = re.compile(rf"{_NAME}|(?:^|\.)(?:ak|sk|sas)(?:$|\.)", re.IGNORECASE)
 """Names of fields and options; `ak`, `sk` and `sas` are missing because in running text they would be

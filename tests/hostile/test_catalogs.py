@@ -6,20 +6,23 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 import pytest_asyncio
 
-from hostile.catalogs import SECRET, Listener, answering, endless, listening, redirecting, saying
+from hostile.catalogs import SECRET, Answer, Listener, answering, endless, listening, redirecting, saying
 from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.tables import small_table
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.errors import (
     CatalogUnavailable,
+    CorruptTable,
     InvalidOption,
     LithifyError,
     NotAllowed,
@@ -31,7 +34,8 @@ from lithify.tables.address import TableAddress
 from lithify.tables.io.addresses import read_policy
 from lithify.tables.io.reach import NOWHERE, OwnIdentity, Reach
 from lithify.tables.paimon.catalog import rest_client
-from lithify.tables.paimon.catalog.connecting import list_tables
+from lithify.tables.paimon.catalog.committing_server import CatalogServer
+from lithify.tables.paimon.catalog.connecting import list_tables, load_table
 from lithify.tables.paimon.catalog.opening import open_table
 from lithify.tables.watching import ObservationRequest
 from support.cases import case
@@ -146,6 +150,24 @@ class TestAddresses:
             assert isinstance(error, OutOfReach)
             assert error.where == "127.0.0.2"
             assert listener.connections == 0
+
+    async def test_tokens_of_one_catalog_sign_no_request_of_another(
+        self, local: ObserverPool, table: SmallTable
+    ) -> None:
+        """Both have the same bearer token and a table of the same name."""
+        heard: dict[str, set[str]] = {}
+        with ExitStack() as around:
+            for tenant in ("eagle", "owl"):
+                store = around.enter_context(answering(_noting_keys(heard.setdefault(tenant, set()))))
+                server = around.enter_context(RestServer(table.warehouse, gives_tokens=True))
+                keys = {"fs.s3.accessKeyId": tenant, "fs.s3.accessKeySecret": "b"}
+                server.canned["token"] = (200, {"token": keys, "expiresAtMillis": 4_000_000_000_000})
+                server.canned["t"] = (200, _table_at(server, "s3://lake/t"))
+                options = {**server.options, "s3.endpoint": f"http://127.0.0.1:{store}", **QUICK}
+                target = TableAddress(WAREHOUSE, "db.t", options, reach=NOWHERE, catalog=f"{tenant}/lake")
+                with pytest.raises(LithifyError):
+                    await local.observe(ObservationRequest(target, cache_key=tenant), PATIENCE)
+        assert heard == {"eagle": {"eagle"}, "owl": {"owl"}}
 
     async def test_allowed_ones_work(self, local: ObserverPool, table: SmallTable) -> None:
         with RestServer(table.warehouse) as server:
@@ -314,6 +336,17 @@ class TestAnswers:
             with pytest.raises(CatalogUnavailable):
                 list_tables(WAREHOUSE, server.options)
 
+    def test_which_are_no_commits_leave_the_outcome_open(self, table: SmallTable) -> None:
+        """An unreadable answer to a commit may follow a commit that has been made."""
+        with RestServer(table.warehouse) as server:
+            opened = open_table(TableAddress(WAREHOUSE, "db.t", server.options))
+            newest = opened.snapshots.latest()
+            assert newest is not None
+            for answer in ({"success": "yes"}, [], 2**70):
+                server.steps.append(lambda _, answer=answer: (200, json.dumps(answer)))
+                with pytest.raises(CatalogUnavailable):
+                    CatalogServer(load_table(WAREHOUSE, "db.t", server.options)).write(newest, newest, [])
+
     def test_what_a_server_sets_is_left_out(self, table: SmallTable, listener: Listener) -> None:
         """Only what a server may say of itself is taken; its other options do nothing."""
         evil = {
@@ -338,6 +371,50 @@ class TestAnswers:
             server.canned["config"] = (200, {"defaults": {"prefix": prefix}})
             with pytest.raises(InvalidOption):
                 open_table(TableAddress(WAREHOUSE, "db.t", server.options))
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(
+    ("word", "change", "field"),
+    [
+        case("t", {"id": 12}, "id", id="a number as id"),
+        case("t", {"id": 2**70}, "id", id="a large number as id"),
+        case("t", {"id": ["x"]}, "id", id="a list as id"),
+        case("t", {"id": ""}, "id", id="an empty id"),
+        case("t", {"id": "x" * 5000}, "id", id="an endless id"),
+        case("t", {"path": 5}, "path", id="a number as path"),
+        case("t", {"schemaId": 2**70}, "schemaId", id="a large schema id"),
+        case("t", {"schemaId": "0"}, "schemaId", id="a text as schema id"),
+        case("t", {"isExternal": "no"}, "isExternal", id="a text as flag"),
+        case("t", {"owner": {"a": 1}}, "owner", id="an object as owner"),
+        case("t", {"schema": {"fields": [], "options": {"bucket": 1}}}, "options", id="a number as option"),
+        case("t", {"schema": None}, "schema", id="no schema"),
+        case("token", {"token": {"s3.access-key": 1}}, "token", id="a number in the token"),
+        case("token", {"expiresAtMillis": 2**70}, "expiresAtMillis", id="a large expiry"),
+        case("token", {"expiresAtMillis": "soon"}, "expiresAtMillis", id="a text as expiry"),
+        case("snapshot", {"snapshot": {"snapshot": 2**70}}, "snapshot", id="a number as snapshot"),
+        case("snapshot", {"id": 2**70}, "id is out of range", id="a large snapshot id"),
+    ],
+)
+async def test_answers_of_other_types_are_faults_of_the_catalog(
+    local: ObserverPool, table: SmallTable, word: str, change: Mapping[str, object], field: str
+) -> None:
+    """They reach the operator as errors about this table: neither a worker nor its other tables suffer."""
+    with RestServer(table.warehouse, gives_tokens=word == "token") as server:
+        is_on_s3 = {"path": "s3://lake/t"} if word == "token" else {}
+        server.canned["t"] = (200, {**_table_at(server, f"file:{table.folder}"), **is_on_s3})
+        if word == "t":
+            server.canned["t"] = (200, {**server.canned["t"][1], **change})
+        else:
+            server.canned[word] = (200, _answer_with(change, table))
+        reach = Reach((str(table.warehouse),), with_endpoint=False)
+        pids = local.pids
+        error = await refused(local, WAREHOUSE, server.options, reach)
+        assert isinstance(error, CorruptTable)
+        assert error.path.startswith(server.uri)
+        assert field in error.problem
+        assert "xxx" not in str(error)
+        assert pids <= local.pids
 
 
 @pytest.mark.parametrize(
@@ -370,6 +447,17 @@ def test_options_that_reach_elsewhere_are_refused_by_name(
     assert "pw" not in str(caught.value)
 
 
+def _noting_keys(heard: set[str]) -> Answer:
+    """A store that has nothing, and notes who signs requests to it."""
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        signed = request.headers.get("Authorization", "")
+        heard.add(signed.partition("Credential=")[2].partition("/")[0])
+        saying(404, b"<Error><Code>NoSuchKey</Code></Error>")(request)
+
+    return answer
+
+
 def _table_at(server: RestServer, path: str) -> dict[str, object]:
     """What the server says of its table, but for where that is."""
     server.canned.pop("t", None)
@@ -377,3 +465,11 @@ def _table_at(server: RestServer, path: str) -> dict[str, object]:
     assert status == 200
     assert isinstance(found, dict)
     return {**found, "path": path}
+
+
+def _answer_with(change: Mapping[str, object], table: SmallTable) -> dict[str, object]:
+    """What a server says of a data token or of the newest snapshot, but for a change."""
+    if "id" not in change:
+        return {"token": {}, "expiresAtMillis": 4_000_000_000_000, **change}
+    counts = dict.fromkeys(("recordCount", "fileSizeInBytes", "fileCount", "lastFileCreationTime"), 0)
+    return {"snapshot": {"snapshot": {**table.snapshot(1), **change}, **counts}}

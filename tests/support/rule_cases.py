@@ -208,7 +208,7 @@ CATALOGS = (
         "spec",
         "spec.options",
         PROVIDER,
-        _with(REST, options={}, secretRef={"name": "s", "options": {"token.provider": "key"}}),
+        _with(REST, options={}, secretRef={"name": "s", "options": {"token.provider": "p", "token": "t"}}),
         _with(REST, options={}, secretRef={"name": "s", "options": {"token": "key"}}),
     ),
     RuleCase(
@@ -219,6 +219,15 @@ CATALOGS = (
         TOKEN,
         REST,
         _without(REST, "secretRef"),
+    ),
+    RuleCase(
+        "provider-in-secret-without-token",
+        CATALOG,
+        "spec",
+        "spec.secretRef",
+        TOKEN,
+        _with(REST, options={}, secretRef={"name": "s", "options": {"token.provider": "p", "token": "t"}}),
+        _with(REST, options={}, secretRef={"name": "s", "options": {"token.provider": "p"}}),
     ),
     *(
         RuleCase(f"{owner}-{id}", CATALOG, node, node, message, _options(owner, good), _options(owner, bad))
@@ -242,6 +251,7 @@ CATALOGS = (
         for name in (
             *("s3.access-key", "s3.secret-key", "fs.s3a.session.token", "s3.accessKeySecret"),
             *("fs.s3.securityToken", "token", "jdbc.password", "header.X-Api-Key"),
+            *("header.Private-Token", "header.Cookie", "header.X-Auth"),
         )
     ),
     _form(

@@ -37,7 +37,8 @@ TablePattern = Annotated[
         max_length=256,
     ),
 ]
-_CREDENTIAL = "(?i)(secret|password|api.?key|access.?key|(session|security).?token|^token$|authorization)"
+_CREDENTIAL = "(?i)(^header[.]|secret|password|api.?key|access.?key|(session|security).?token|^token$)"
+"""Any header counts: which of them a server takes for a credential is known only there."""
 CREDENTIALS = Rule(
     f"self.all(name, !name.matches('{_CREDENTIAL}'))",
     "credentials belong into a Secret: remove them here, and name the Secret and its keys in spec.secretRef",
@@ -159,9 +160,9 @@ class Discovery:
         ".options",
     ),
     Rule(
-        "!has(self.options) || !('token.provider' in self.options) "
-        "|| self.options['token.provider'] != 'bear' "
-        "|| (has(self.secretRef) && 'token' in self.secretRef.options)",
+        "self.metastore != 'Rest' || (has(self.secretRef) && 'token' in self.secretRef.options) "
+        "|| (has(self.options) && 'token.provider' in self.options "
+        "&& self.options['token.provider'] != 'bear')",
         "the token.provider bear needs the option token, from a Secret: see spec.secretRef.options",
         ".secretRef",
     ),

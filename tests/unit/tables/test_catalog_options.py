@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption
+from lithify.redaction import NOTHING_KNOWN, is_telling
 from lithify.resources.catalog import is_credential
 from lithify.tables.io.s3.settings import OPTION_NAMES as S3_OPTIONS
 from lithify.tables.paimon.catalog.catalog_options import (
@@ -46,6 +47,7 @@ def test_taken(options: Mapping[str, str]) -> None:
         case({"warehouse": "/elsewhere"}, "warehouse", id="a second warehouse"),
         case({"uri": "https://x.example"}, "uri", id="a URI without use"),
         case({"metastore": "rest"}, "uri", id="no URI"),
+        case({**REST, "token": " "}, "token", id="an empty token"),
         case({"token": "t"}, "token", id="an option of another metastore"),
         case({"s3.endpont": "x"}, "s3.endpont", id="a slip"),
         case({**JDBC, "jdbc.ssl_ca": "/etc/passwd"}, "jdbc.ssl_ca", id="an argument of a driver"),
@@ -122,4 +124,7 @@ CREDENTIALS = {
 def test_which_options_are_credentials_follows_from_the_options_that_there_are() -> None:
     known = {name for options in _OF_METASTORES.values() for name in options}
     assert {name for name in known if is_credential(name)} == {*CREDENTIALS, "token", "jdbc.password"}
-    assert not is_credential("header.X-Tenant")
+    for header in ("X-Tenant", "Private-Token", "Cookie", "X-Auth"):
+        assert is_credential(f"header.{header}")
+        assert is_telling(f"header.{header}")
+        assert "abcd" not in NOTHING_KNOWN.redact(f"refused: header.{header}=abcd")

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from lithify.errors import OutOfReach
+from lithify.errors import CorruptTable, Failure, InvalidOption, OutOfReach
+from lithify.settings import WAREHOUSE
 from lithify.tables.io.reach import DRIVER, NOWHERE, UNBOUNDED, Reach, read_own_identity
+from lithify.tables.io.s3.files import S3Files
+from lithify.tables.io.s3.settings import S3Settings
+from lithify.tables.paimon.catalog.connecting import load_table
 from support.cases import case
 
+KEYLESS = S3Settings(region="eu-west-1")
 GRANTED = Reach(("s3://lake/team-a/", "/data/lake", "file:/other"))
 
 
@@ -50,6 +58,7 @@ def test_below_a_prefix(path: str) -> None:
             "file:data/lake",
             "file://data/lake",
         ),
+        *("s3://lake#other/team-a/t", "s3://lake?other/team-a/t", "s3://lake:x/team-a", "s3://[lake/team-a"),
         *("file:/data/lake/%2e%2e/x", "oss://lake/team-a", "hdfs://lake/team-a", "s3://lake/team-a\n"),
     ],
 )
@@ -57,6 +66,35 @@ def test_elsewhere(path: str) -> None:
     with pytest.raises(OutOfReach) as caught:
         GRANTED.check(path)
     assert caught.value.where == path
+
+
+_WORDS = st.text("ab.#?%[]@:/\\ \t\néS", max_size=12)
+
+
+@given(bucket=_WORDS, rest=_WORDS)
+@example(bucket="bkt#other", rest="/prefix/t")
+@example(bucket="bkt?other", rest="/prefix/t")
+@example(bucket="[bkt", rest="/prefix/t")
+def test_what_is_granted_is_what_is_accessed(bucket: str, rest: str) -> None:
+    """A grant for a folder covers a path only if the request for it goes into that folder."""
+    path = f"s3://{bucket}{rest}"
+    reach = Reach(("s3://a", "s3://bkt/prefix"), with_endpoint=False)
+    try:
+        accessed, key = S3Files(replace(KEYLESS, reach=reach)).bucket(path)
+    except (OutOfReach, CorruptTable):
+        return
+    assert accessed.name == "a" or (accessed.name, key.split("/")[0]) == ("bkt", "prefix")
+    assert reach.covers(path)
+
+
+@pytest.mark.parametrize("path", ["s3://[x/y", "s3://", "s3:///x", "s3:x", "s3://a b/c", "s3://a/../b"])
+def test_path_without_a_bucket_is_an_error_of_its_author(path: str) -> None:
+    with pytest.raises(CorruptTable) as caught:
+        S3Files(KEYLESS).bucket(path)
+    assert (caught.value.path, caught.value.failure) == (path, Failure.USER)
+    with pytest.raises(InvalidOption) as refused:
+        load_table(path, "db.t", {})
+    assert refused.value.option == str(WAREHOUSE)
 
 
 def test_a_link_is_where_it_leads(tmp_path: Path) -> None:
@@ -78,7 +116,18 @@ def test_grants_are_of_namespaces() -> None:
 
 @pytest.mark.parametrize(
     "entry",
-    ["s3://lake", "team=", "=s3://lake", "team=lake", "Team=/x", "team=s3://", "team=/a/../b", "te am=/x"],
+    [
+        "s3://lake",
+        "team=s3://[lake",
+        "team=s3://lake#x",
+        "team=",
+        "=s3://lake",
+        "team=lake",
+        "Team=/x",
+        "team=s3://",
+        "team=/a/../b",
+        "te am=/x",
+    ],
 )
 def test_entries_that_are_none(entry: str) -> None:
     with pytest.raises(ValueError, match=r"namespace|neither"):

@@ -12,10 +12,11 @@ from typing import Any
 
 from lithify.clock import Clock
 from lithify.controller.observing.listing import wanted_tables
+from lithify.controller.observing.replies import check_value
 from lithify.controller.observing.request import NO_TABLES, PlanRequest
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
-from lithify.errors import LithifyError, in_fields
+from lithify.errors import CorruptTable, LithifyError, in_fields
 from lithify.tables.registry import FORMATS, open_watch
 from lithify.tables.watching import ObservationRequest, TableWatch
 
@@ -36,7 +37,7 @@ class Answers:
     def reply(self, question: Question) -> Reply:
         """Returns the answer, or the error."""
         try:
-            return Reply(value=self._answer(question))
+            return _checked(Reply(value=self._answer(question)), question)
         except LithifyError as error:
             return Reply(error=without_secrets(in_fields(error), question.address))
         except MemoryError:
@@ -74,6 +75,18 @@ class Answers:
             watch = open_watch(name, folder, given.cache_bytes, self._clock, given.most_open)
             self._watches[name] = watch
         return self._watches[name]
+
+
+def _checked(reply: Reply, question: Question) -> Reply:
+    """The reply, if the operator accepts it: whatever a table's or catalog's files say, it is theirs."""
+    try:
+        check_value(reply)
+    except ValueError as error:
+        address = question.address
+        where = address.name or address.catalog_options.get("uri", address.warehouse)
+        problem = f"its metadata has values that no table has ({str(error).partition(chr(10))[0]})"
+        raise CorruptTable(where, problem) from error
+    return reply
 
 
 def _bug(question: Question, error: Exception) -> LithifyError:

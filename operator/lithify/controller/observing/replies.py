@@ -49,6 +49,16 @@ def write_reply(reply: Reply) -> bytes:
     return write_reply(Reply(error=LithifyError(problem), resident_bytes=reply.resident_bytes))
 
 
+def check_value(reply: Reply) -> None:
+    """Checks a reply in the worker as the operator will, which can only discard the worker.
+
+    Raises:
+        ValueError: it has a value that the operator refuses.
+    """
+    if reply.value is not None:
+        read_reply(write_reply(reply))
+
+
 def read_reply(data: bytes) -> Reply:
     """Parses a reply.
 

@@ -17,11 +17,14 @@ from prometheus_client.registry import Collector
 
 from lithify.controller.telemetry import series
 from lithify.controller.telemetry.series import TABLE_SERIES, Series
+from lithify.plain_text import plain_line
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import ObjectKey
 from lithify.resources.objects import READY, condition_of
 from lithify.resources.table import LakeTableStatus, MergeTreeSummary, ObservationSummary, TableHealth
 
+_LONGEST_NAME = 256
+"""Characters of a table's name in a label."""
 OTHER = "Other"
 """Replaces unexpected label values, so that their number stays bounded."""
 _REASON = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
@@ -116,7 +119,7 @@ class TableCollector(Collector):
             reason=reason,
             health=status.health,
             failures=status.consecutive_failures,
-            identifier=identifier,
+            identifier=plain_line(identifier, _LONGEST_NAME),
             observation=status.observation,
             last_success=status.last_success_time,
             last_full=status.last_full_time,

@@ -11,15 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from os.path import realpath
 from pathlib import PurePosixPath
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from lithify.errors import OutOfReach
 from lithify.settings import OWN_IDENTITY
+from lithify.tables.io.locations import has_dots, local_path, s3_path
 
 EVERY_NAMESPACE = "*"
 
-_S3 = frozenset({"s3", "s3a", "s3n"})
-_FILE = re.compile(r"file:(//[^/]*)?(?=/)")
 _NAMESPACE = re.compile(r"\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 Place = tuple[str, ...]
@@ -98,12 +97,6 @@ def read_own_identity(entries: Iterable[str]) -> OwnIdentity:
     return OwnIdentity(tuple(grants))
 
 
-def local_path(path: str) -> str | None:
-    """The path of a local file or folder without its scheme, None for anything else."""
-    plain = _FILE.sub("", path, count=1)
-    return plain if plain.startswith("/") else None
-
-
 def _place(path: str) -> Place | None:
     """The location of a path; None if it cannot be granted or is ambiguous."""
     if any(ord(letter) < 32 for letter in path):
@@ -111,13 +104,8 @@ def _place(path: str) -> Place | None:
     local = local_path(path)
     if local is not None:
         is_plain = local == path or unquote(local) == local
-        return ("file", *PurePosixPath(realpath(local)).parts[1:]) if is_plain and not _dots(local) else None
-    parts = urlsplit(path, allow_fragments=False)
-    if parts.scheme not in _S3 or not parts.netloc:
-        return None
-    key = path.partition("://")[2].partition("/")[2]
-    return None if _dots(key) else ("s3", parts.netloc, *(part for part in key.split("/") if part))
-
-
-def _dots(path: str) -> bool:
-    return any(part in (".", "..") for part in path.split("/"))
+        return (
+            ("file", *PurePosixPath(realpath(local)).parts[1:]) if is_plain and not has_dots(local) else None
+        )
+    there = s3_path(path)
+    return None if there is None else ("s3", there.bucket, *there.segments)

@@ -6,20 +6,17 @@ and on a local file system also by what it resolves to.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from lithify.errors import CorruptTable
 from lithify.tables.io.file_io import FileIO
+from lithify.tables.io.locations import is_s3, local_path, parse_location
 from lithify.tables.io.s3.files import S3Files
-from lithify.tables.io.s3.settings import is_s3
 
 _DATABASE = ".db"
 """Suffix of database folders in Paimon's catalogs."""
-_FILE = re.compile(r"^file:(//[^/]*)?(?=/)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +129,7 @@ class StoragePaths:
 
     def _plain(self, path: str) -> str:
         """A local path without its scheme: a FileIO would decode it, but `%3A` is meant literally."""
-        return _FILE.sub("", path) if self.is_local else path
+        return (local_path(path) if self.is_local else None) or path
 
     @property
     def s3(self) -> S3Files | None:
@@ -141,13 +138,13 @@ class StoragePaths:
 
     def reaches(self, uri: str) -> bool:
         """Whether a full URI is on the same kind of file system."""
-        return is_s3(uri) if self.s3 is not None else self.is_local and urlsplit(uri).scheme == "file"
+        return is_s3(uri) if self.s3 is not None else self.is_local and parse_location(uri).scheme == "file"
 
     def is_same_place(self, one: str, other: str) -> bool:
         """Whether two directories are the same, however spelt; false if one of them is not a path."""
         try:
             return self._is_same_place(one, other)
-        except (ValueError, RuntimeError, OSError):
+        except (CorruptTable, ValueError, RuntimeError, OSError):
             return False
 
     def _is_same_place(self, one: str, other: str) -> bool:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify import errors
-from lithify.controller.observing.replies import read_reply, write_reply
+from lithify.controller.observing.replies import check_value, read_reply, write_reply
 from lithify.controller.observing.request import TableList
 from lithify.controller.observing.wire import MOST_REPLY, MOST_TEXT, Reply
 from lithify.errors import CorruptTable, Failure, LithifyError, NotAllowed, NotFound, UnsupportedTable
@@ -143,3 +143,10 @@ def test_an_error_cannot_change_what_its_class_says() -> None:
     ).error
     assert isinstance(back, errors.NotFound)
     assert (back.failure, back.what) == (Failure.USER, "w")
+
+
+@pytest.mark.parametrize("change", [{"schema_id": 2**70}, {"table_uuid": 5}, {"files": float("nan")}])
+def test_values_that_the_operator_would_refuse_are_found_in_the_worker(change: dict[str, Any]) -> None:
+    check_value(Reply(SEEN))
+    with pytest.raises(ValueError, match=r"\w"):
+        check_value(Reply(replace(SEEN, **change)))

@@ -67,12 +67,24 @@ async def test_only_the_keys_that_the_catalog_names_are_taken_and_hidden() -> No
     stage = Stage(Server(id="me", secret="hush", other="beside"))
     assert await stage.secrets.options("team", REFERENCE) == {"s3.access-key": "me", "s3.secret-key": "hush"}
     assert stage.hidden.values == {}
-    options = await stage.secrets.of_catalog(catalog(**{"s3.region": "eu-west-1", "header.cookie": "plain"}))
+    options = await stage.secrets.of_catalog(catalog(**{"s3.region": "eu-west-1"}))
     assert options["s3.secret-key"] == "hush"
-    assert stage.hidden.values == {LAKE: {"me", "hush", "plain"}}
+    assert stage.hidden.values == {LAKE: {"me", "hush"}}
     assert stage.hidden.ordinary >= {"s3://stones/w", "eu-west-1", "lake"}
     stage.secrets.forget(LAKE)
     assert stage.hidden.values == {}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", ["header.Cookie", "header.Private-Token", "header.X-Auth", "token"])
+async def test_a_credential_in_plain_options_is_refused_and_hidden(name: str) -> None:
+    """Objects from before the rule may still have one."""
+    stage = Stage(Server(id="me", secret="hush"))
+    with pytest.raises(InvalidOption) as caught:
+        await stage.secrets.of_catalog(catalog(**{name: "plain"}))
+    assert name in caught.value.option
+    assert "plain" in stage.hidden.values[LAKE]
+    assert "plain" not in stage.hidden.ordinary
 
 
 @pytest.mark.asyncio

@@ -213,6 +213,20 @@ def test_a_tables_own_series_are_there_if_wanted_and_go_with_it(
     assert own() == {}
 
 
+@pytest.mark.parametrize("name", ['t"} 1\nlithify_leader 7', "or\x1b[2J\u202eders\r", "a\ud800b", "x" * 5000])
+def test_the_name_of_a_table_adds_no_line_and_steers_no_terminal(
+    registry: CollectorRegistry, name: str
+) -> None:
+    metrics = Metrics(registry, per_table=True)
+    metrics.table_changed(ORDERS, table(files=10), f"shop.{name}")
+    text = generate_latest(registry).decode()
+    assert "\nlithify_leader 7" not in text
+    assert not {"\x1b", "\u202e", "\r"} & set(text)
+    shown = {each.labels["identifier"] for _, each in samples(registry) if "identifier" in each.labels}
+    assert len(shown) == 1
+    assert len(shown.pop()) <= 256
+
+
 def test_a_table_without_levels_has_no_series_of_levels(registry: CollectorRegistry) -> None:
     metrics = Metrics(registry, per_table=True)
     levels = MergeTreeSummary(level0_files=3, max_level0_files=3, sorted_runs=9, due_buckets=1)

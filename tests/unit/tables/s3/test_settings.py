@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from lithify.errors import InvalidOption
-from lithify.tables.io.s3.settings import PATIENCE, S3Keys, S3Settings, is_s3, read_settings
+from lithify.tables.io.locations import is_s3
+from lithify.tables.io.s3.settings import PATIENCE, S3Keys, S3Settings, read_settings
 from support.cases import case
 
 PATH_STYLE = {"s3.path.style.access": "true"}

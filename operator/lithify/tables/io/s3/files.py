@@ -6,19 +6,15 @@ honours conditional puts. Picklable: executors get one with their task.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
-from lithify.errors import InvalidOption
+from lithify.errors import CorruptTable, InvalidOption
 from lithify.settings import catalog_option
+from lithify.tables.io.locations import s3_path
 from lithify.tables.io.s3.bucket import S3Bucket
-from lithify.tables.io.s3.settings import SCHEMES, S3Keys, S3Settings
+from lithify.tables.io.s3.settings import S3Keys, S3Settings
 from lithify.tables.io.s3.streams import BlockReader, Upload
-
-_BUCKET = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?")
-"""The bucket becomes a part of a host name."""
 
 
 class KeySource(Protocol):
@@ -64,18 +60,16 @@ class S3Files:
 
         Raises:
             OutOfReach: the process may not use its own credentials there, or not connect to the endpoint.
+            CorruptTable: it is no path on S3.
         """
-        parts = urlsplit(path, allow_fragments=False)
-        if parts.scheme not in SCHEMES or not _BUCKET.fullmatch(parts.netloc):
-            raise ValueError(f"{path} is not on S3")
-        name = parts.netloc
         if self._is_ambient:
             self._settings.reach.check(path)
-        if name not in self._buckets:
-            self._buckets[name] = S3Bucket(name, self._settings, self._keys())
-        query = f"?{parts.query}" if parts.query else ""
-        key = "/".join(part for part in f"{parts.path}{query}".split("/") if part)
-        return self._buckets[name], key
+        there = s3_path(path)
+        if there is None:
+            raise CorruptTable(path, "it is no path on S3, of the form s3://bucket/key")
+        if there.bucket not in self._buckets:
+            self._buckets[there.bucket] = S3Bucket(there.bucket, self._settings, self._keys())
+        return self._buckets[there.bucket], there.key
 
     def _keys(self) -> Callable[[], S3Keys] | None:
         if self._source is not None:

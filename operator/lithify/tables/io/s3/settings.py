@@ -18,9 +18,6 @@ from lithify.errors import InvalidOption
 from lithify.settings import catalog_option
 from lithify.tables.io.reach import UNBOUNDED, Reach
 
-SCHEMES = frozenset({"s3", "s3a", "s3n"})
-"""URL schemes of S3; treated as equal, as in Paimon."""
-
 PATIENCE = "lithify.s3.patience-seconds"
 """The option for how long failed requests are retried."""
 
@@ -82,11 +79,6 @@ class S3Settings:
             return self.endpoint
         parts = urlsplit(self.endpoint)
         return parts._replace(netloc=f"{bucket}.{parts.netloc}").geturl()
-
-
-def is_s3(path: str) -> bool:
-    """Whether a path is on S3."""
-    return urlsplit(path).scheme in SCHEMES
 
 
 def read_settings(options: Mapping[str, str], reach: Reach = UNBOUNDED) -> S3Settings:

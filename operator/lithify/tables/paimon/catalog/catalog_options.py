@@ -47,7 +47,7 @@ def check_catalog_options(warehouse: str, options: Mapping[str, str]) -> None:
     _check_value("warehouse", warehouse, _no_check)
     for name in sorted(options):
         _check(name, str(options[name]), metastore)
-    _check_uri(metastore, options.get("uri"))
+    _check_uri(metastore, options)
 
 
 def options_from_server(sent: object) -> dict[str, str]:
@@ -96,7 +96,8 @@ def _check_value(name: str, value: str, check: Check) -> None:
         raise InvalidOption(catalog_option(name), problem)
 
 
-def _check_uri(metastore: str, uri: str | None) -> None:
+def _check_uri(metastore: str, options: Mapping[str, str]) -> None:
+    uri = options.get("uri")
     if metastore == "filesystem":
         if uri is not None:
             raise InvalidOption(URI, "it has no meaning for the metastore filesystem")
@@ -106,6 +107,8 @@ def _check_uri(metastore: str, uri: str | None) -> None:
     _check_value("uri", uri, _http_uri if metastore == "rest" else lambda _: None)
     if metastore == "jdbc":
         read_jdbc_uri(uri)
+    if metastore == "rest" and not options.get("token", "").strip():
+        raise InvalidOption(catalog_option("token"), "the metastore rest needs it, for token.provider bear")
 
 
 def _http_uri(text: str) -> str | None:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
-from urllib.parse import urlsplit
 
 from pypaimon import CatalogFactory
 from pypaimon.api.rest_exception import (
@@ -32,7 +31,6 @@ from pypaimon.catalog.catalog_exception import (
 )
 from pypaimon.catalog.filesystem_catalog import FileSystemCatalog
 from pypaimon.catalog.rest.rest_catalog import RESTCatalog
-from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.file_io import FileIO
 from pypaimon.common.identifier import DEFAULT_MAIN_BRANCH, Identifier
 from pypaimon.common.options import Options
@@ -51,12 +49,14 @@ from lithify.errors import (
     UnsupportedTable,
 )
 from lithify.settings import CATALOG_SETTINGS, TABLE, WAREHOUSE
-from lithify.tables.io.reach import UNBOUNDED, Reach, local_path
+from lithify.tables.io.locations import is_s3, local_path, parse_location
+from lithify.tables.io.reach import UNBOUNDED, Reach
 from lithify.tables.io.s3.answers import NO_BUCKET
-from lithify.tables.io.s3.settings import is_s3, read_settings
+from lithify.tables.io.s3.settings import read_settings
 from lithify.tables.io.storage import reporting
 from lithify.tables.paimon.catalog import rest_client as _bounded  # noqa: F401  # servers are asked through it
 from lithify.tables.paimon.catalog.catalog_options import check_catalog_options
+from lithify.tables.paimon.catalog.data_tokens import DataTokens
 from lithify.tables.paimon.catalog.file_access import bounded_local, storage_of
 from lithify.tables.paimon.catalog.identity import home, is_main
 from lithify.tables.paimon.catalog.jdbc import (
@@ -81,9 +81,15 @@ _NAME = re.compile(r"(?P<database>[^.$/]+)\.(?P<table>[^.$/]+)(?:\$branch_(?P<br
 
 
 def load_table(
-    warehouse: str, name: str, catalog_options: Mapping[str, str], reach: Reach = UNBOUNDED
+    warehouse: str,
+    name: str,
+    catalog_options: Mapping[str, str],
+    reach: Reach = UNBOUNDED,
+    owner: str = "",
 ) -> FileStoreTable:
     """Loads a table by its name, `database.table`, or a branch of one, `database.table$branch_name`.
+
+    Tokens that its catalog's server issues are kept for `owner`, the Catalog resource, only.
 
     Raises:
         InvalidOption: the name or the catalog's settings are invalid.
@@ -94,7 +100,7 @@ def load_table(
         NotAllowed, StorageError, CatalogUnavailable: see `answering`.
     """
     identifier = parse_name(name)
-    with _connected(warehouse, catalog_options, reach) as catalog:
+    with _connected(warehouse, catalog_options, reach, owner) as catalog:
         try:
             table = catalog.get_table(identifier)
         except (ValueError, RuntimeError, TypeError, LookupError, AttributeError) as error:
@@ -126,12 +132,10 @@ def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str], reac
     if not is_s3(table.table_path) or isinstance(reaches, S3FileIO):
         return
     with answering(str(catalog_options.get("uri"))):
-        table.file_io = _on_s3(
-            catalog_options, reach, reaches if isinstance(reaches, RESTTokenFileIO) else None
-        )
+        table.file_io = _on_s3(catalog_options, reach, reaches if isinstance(reaches, DataTokens) else None)
 
 
-def _on_s3(options: Mapping[str, str], reach: Reach, tokens: RESTTokenFileIO | None = None) -> S3FileIO:
+def _on_s3(options: Mapping[str, str], reach: Reach, tokens: DataTokens | None = None) -> S3FileIO:
     """Access to files on S3 by a catalog's options, or by its tokens; no other code reads the settings."""
     given = options if tokens is None else {**options, **tokens.valid_token().token}
     return S3FileIO(read_settings(given, reach), tokens)
@@ -185,7 +189,9 @@ def _with_schema(catalog: FileSystemCatalog, found: Sequence[Identifier]) -> lis
 
 
 @contextmanager
-def _connected(warehouse: str, catalog_options: Mapping[str, str], reach: Reach) -> Iterator[Catalog]:
+def _connected(
+    warehouse: str, catalog_options: Mapping[str, str], reach: Reach, owner: str = ""
+) -> Iterator[Catalog]:
     """Connects to a catalog whose errors are turned into ours."""
     check_catalog_options(warehouse, catalog_options)
     options: dict[str, Any] = {**catalog_options, "warehouse": warehouse}
@@ -198,7 +204,7 @@ def _connected(warehouse: str, catalog_options: Mapping[str, str], reach: Reach)
             around.enter_context(database_answering(uri))
         around.enter_context(reporting(warehouse))
         around.enter_context(answering(uri))
-        yield _connect(warehouse, uri, options, reach)
+        yield _connect(warehouse, uri, options, reach, owner)
 
 
 @contextmanager
@@ -257,8 +263,8 @@ class _CatalogOfFiles(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is u
 class _RestCatalog(RESTCatalog):  # type: ignore[misc]
     """pypaimon's REST catalog without its own file access: the server says where files are."""
 
-    def __init__(self, options: Mapping[str, str], reach: Reach) -> None:
-        self._given, self._reach = options, reach
+    def __init__(self, options: Mapping[str, str], reach: Reach, owner: str) -> None:
+        self._given, self._reach, self._owner = options, reach, owner
         super().__init__(CatalogContext.create_from_options(Options(dict(options))))
 
     def file_io_from_options(self, table_path: str) -> FileIO:
@@ -272,13 +278,13 @@ class _RestCatalog(RESTCatalog):  # type: ignore[misc]
         """File access by the server's tokens, if it issues any."""
         _check_location(table_path, self._reach)
         if self.data_token_enabled:
-            return RESTTokenFileIO(identifier, table_path, self.context.options)
+            return DataTokens(identifier, table_path, self.context.options, self._owner)
         return self.file_io_from_options(table_path)
 
 
-def _connect(warehouse: str, uri: str, options: Mapping[str, Any], reach: Reach) -> Catalog:
+def _connect(warehouse: str, uri: str, options: Mapping[str, Any], reach: Reach, owner: str) -> Catalog:
     try:
-        return _catalog_of(warehouse, options, reach)
+        return _catalog_of(warehouse, options, reach, owner)
     except (ValueError, ImportError) as error:
         problem = f"no catalog can be opened with these settings ({error})"
         raise InvalidOption(CATALOG_SETTINGS, problem) from error
@@ -287,10 +293,10 @@ def _connect(warehouse: str, uri: str, options: Mapping[str, Any], reach: Reach)
         raise NotFound("warehouse", warehouse, hint) from error
 
 
-def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: Reach) -> Catalog:
+def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: Reach, owner: str) -> Catalog:
     metastore = options.get("metastore", "filesystem")
     if metastore == "rest":
-        return _RestCatalog(options, reach)
+        return _RestCatalog(options, reach, owner)
     if is_s3(warehouse):
         file_io = _on_s3(options, reach)
         return (JdbcCatalogOnS3 if metastore == "jdbc" else _CatalogOfFiles)(warehouse, options, file_io)
@@ -305,7 +311,7 @@ def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: Reach) -
         _check_prefix(warehouse, _on_s3(options, reach))
         return
     _check_location(warehouse, reach)
-    if local_path(warehouse) is None and urlsplit(warehouse).scheme:
+    if local_path(warehouse) is None and parse_location(warehouse).scheme:
         raise InvalidOption(WAREHOUSE, f"{warehouse} is neither a local path nor on S3")
     try:
         with reporting(warehouse):
@@ -318,9 +324,11 @@ def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: Reach) -
 
 def _check_prefix(warehouse: str, s3: S3FileIO) -> None:
     """An empty bucket is a warehouse without tables; an empty folder does not exist."""
-    bucket, prefix = s3.bucket(warehouse)
     try:
+        bucket, prefix = s3.bucket(warehouse)
         is_there = bucket.has_any(prefix) or not prefix
+    except CorruptTable as error:
+        raise InvalidOption(WAREHOUSE, f"{warehouse}: {error.problem}") from error
     except StorageError as error:
         if error.problem != NO_BUCKET:
             raise

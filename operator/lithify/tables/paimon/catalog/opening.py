@@ -17,7 +17,8 @@ from pypaimon.table.file_store_table import FileStoreTable
 from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.settings import table_option
 from lithify.tables.address import TableAddress
-from lithify.tables.io.reach import Reach, local_path
+from lithify.tables.io.locations import local_path
+from lithify.tables.io.reach import Reach
 from lithify.tables.io.storage import Storage
 from lithify.tables.paimon.append.clustering.refusals import clustering_refusals
 from lithify.tables.paimon.catalog.committing_server import has_server
@@ -88,7 +89,9 @@ def open_table(address: TableAddress) -> PaimonTable:
         StorageError: the file system refuses, or the catalog does not answer.
     """
     _check_overrides(address.overrides)
-    loaded = load_table(address.warehouse, address.name, address.catalog_options, address.reach)
+    loaded = load_table(
+        address.warehouse, address.name, address.catalog_options, address.reach, address.catalog
+    )
     schema = known_schema(loaded, loaded.table_schema, address.overrides)
     table = loaded.copy_without_time_travel(dict(address.overrides))
     _check_layout(address.name, table)

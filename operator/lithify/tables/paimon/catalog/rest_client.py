@@ -26,6 +26,7 @@ from lithify.errors import LithifyError
 from lithify.tables.io.guard import admit, is_guarded
 from lithify.tables.io.network_words import TIMED_OUT, causes, words_of
 from lithify.tables.paimon.catalog.catalog_options import options_from_server
+from lithify.tables.paimon.catalog.rest_answers import check_answer
 
 LARGEST_BODY = 16 << 20
 """Upper bound of a response in bytes."""
@@ -86,7 +87,7 @@ class BoundedClient(pypaimon_client.HttpClient):  # type: ignore[misc]  # pypaim
             raise RESTException(_in_our_words(error)) from None
         if not 200 <= status < 300:
             self._refuse(status, body)
-        return None if response_type is None else _parsed(body, response_type)
+        return None if response_type is None else _parsed(body, response_type, url)
 
     def _ask(
         self, method: str, url: str, data: str | None, headers: Mapping[str, str] | None
@@ -153,9 +154,11 @@ def _said(body: bytes) -> tuple[str, int | None]:
     return str(kind) if is_known else "", code if isinstance(code, int) and 400 <= code < 600 else None
 
 
-def _parsed(body: bytes, response_type: type) -> Any:
+def _parsed(body: bytes, response_type: type, url: str) -> Any:
     try:
-        found = JSON.from_json(body.decode(), response_type)
+        text = body.decode()
+        check_answer(json.loads(text), response_type, url)
+        found = JSON.from_json(text, response_type)
         if isinstance(found, ConfigResponse):
             found.defaults = options_from_server(found.defaults)
             found.overrides = options_from_server(found.overrides)

@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from io import BytesIO
 
 from pyarrow.fs import FileInfo, FileType
-from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.file_io import FileIO
 
 from lithify.errors import LithifyError
@@ -21,13 +20,13 @@ from lithify.tables.io.s3.files import S3Files
 from lithify.tables.io.s3.settings import S3Keys, S3Settings, read_keys
 from lithify.tables.io.s3.streams import SmallObject
 from lithify.tables.io.small_files import MOST_JSON, MOST_MANIFEST
-from lithify.tables.paimon.catalog import rest_client as _bounded  # noqa: F401  # tokens are asked for through it
+from lithify.tables.paimon.catalog.data_tokens import DataTokens
 
 
 class _TokenKeys:
     """Credentials from the tokens of a REST catalog; pypaimon renews them in time."""
 
-    def __init__(self, tokens: RESTTokenFileIO) -> None:
+    def __init__(self, tokens: DataTokens) -> None:
         self._tokens = tokens
 
     def keys(self) -> S3Keys:
@@ -47,7 +46,7 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         tokens: a REST catalog's source of credentials, None if the settings have credentials.
     """
 
-    def __init__(self, settings: S3Settings, tokens: RESTTokenFileIO | None = None) -> None:
+    def __init__(self, settings: S3Settings, tokens: DataTokens | None = None) -> None:
         self.files = S3Files(settings, None if tokens is None else _TokenKeys(tokens))
 
     def bucket(self, path: str) -> tuple[S3Bucket, str]:

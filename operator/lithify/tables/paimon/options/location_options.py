@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
+from lithify.tables.io.locations import parse_location
 from lithify.tables.paimon.layout.file_names import is_plain_path, shown
 from lithify.tables.paimon.options.option_reader import OptionReader, bounded
 
@@ -61,7 +60,7 @@ def read_locations(reader: OptionReader) -> LocationOptions:
 
 
 def _directory(text: str) -> str:
-    if urlsplit(text).scheme or text.startswith("/") or not is_plain_path(text):
+    if parse_location(text).scheme or text.startswith("/") or not is_plain_path(text):
         raise ValueError("it is no folder in the table's own")
     return _java_path(text)
 
@@ -72,7 +71,7 @@ def _external_paths(reader: OptionReader, strategy: str) -> tuple[str, ...]:
         return ()
     paths = [text.strip() for text in texts.split(",")]
     for path in paths:
-        if not urlsplit(path).scheme:
+        if not parse_location(path).scheme:
             raise InvalidOption(
                 _EXTERNAL, f"'{path}' does not say which file system it is on, like file:{path}"
             )
@@ -80,7 +79,7 @@ def _external_paths(reader: OptionReader, strategy: str) -> tuple[str, ...]:
             raise InvalidOption(_EXTERNAL, f"{shown(path)} has parts or characters that no directory has")
     if strategy == "specific-fs":
         meant = reader.text(f"{_EXTERNAL}.specific-fs", "").lower()
-        paths = [path for path in paths if urlsplit(path).scheme.lower() == meant]
+        paths = [path for path in paths if parse_location(path).scheme == meant]
         if not paths:
             raise InvalidOption(f"{_EXTERNAL}.specific-fs", f"no external path is on '{meant}'")
     return tuple(map(_java_path, paths))
@@ -89,16 +88,15 @@ def _external_paths(reader: OptionReader, strategy: str) -> tuple[str, ...]:
 def _listed_paths(reader: OptionReader) -> Iterator[str]:
     """The external paths with an explicit scheme; no strategy needs others."""
     for text in reader.text(_EXTERNAL, "").split(","):
-        with suppress(ValueError):
-            if urlsplit(text.strip()).scheme and is_plain_path(text.strip()):
-                yield _java_path(text.strip())
+        if parse_location(text.strip()).scheme and is_plain_path(text.strip()):
+            yield _java_path(text.strip())
 
 
 def _java_path(text: str) -> str:
     """A path as Paimon's Path class writes it: no empty parts, no trailing slash, no empty host."""
-    parts = urlsplit(text)
+    parts = parse_location(text)
     path = re.sub("/+", "/", parts.path)
-    return f"{parts.scheme and parts.scheme + ':'}{parts.netloc and '//' + parts.netloc}{path.rstrip('/')}"
+    return f"{parts.scheme and parts.scheme + ':'}{parts.host and '//' + parts.host}{path.rstrip('/')}"
 
 
 def _weights(reader: OptionReader, paths: Sequence[str]) -> tuple[int, ...]:
