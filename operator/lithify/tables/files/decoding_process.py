@@ -13,6 +13,7 @@ import resource
 import signal
 import socket
 import struct
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from io import SEEK_END, SEEK_SET
@@ -45,7 +46,7 @@ OUTCOME = struct.Struct("<qq")
 
 _NUMBER = struct.Struct("<q")
 _MOST_TEXT = 4096
-_MOST_SECONDS = 600
+_MOST_SECONDS = 300
 """Processor time for one batch, after which a process counts as hanging."""
 
 Decoder = Callable[[pa.NativeFile, dict[str, Any]], Iterator[pa.RecordBatch]]
@@ -233,16 +234,26 @@ def _watch(
 
 
 def _decode(decoding: _Decoding) -> NoReturn:
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(OSError):  # where memory runs out, this process ends first, and not the task
-        Path("/proc/self/oom_score_adj").write_text("1000")
-    with suppress(OSError, EOFError):
+    try:
+        _expect_to_end()
         decoding.run()
-    os._exit(0)
+    except (OSError, EOFError):
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _expect_to_end() -> None:
+    """Ends without a core and a message, and before others where memory runs out."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def main() -> None:
     """Serves the client at the other end of standard input."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     leave_out_pandas()
     from lithify.tables.files.orc.decoding import decoded
 

@@ -12,21 +12,21 @@ import os
 import select
 import signal
 import socket
-import subprocess
 import sys
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import FileIO
 from itertools import count
+from subprocess import DEVNULL, Popen
 from threading import Lock
 from typing import Any
 
 import pyarrow as pa
 
-from lithify.errors import CorruptTable, LithifyError
+from lithify.errors import CorruptTable, LithifyError, ProcessLost
 from lithify.tables.files.decoding_process import (
     CLOSE,
     DATA,
@@ -113,10 +113,12 @@ class _Process:
         ends = [socket.socketpair() for _ in range(3)]
         self._control, self._requests, self._outcome = (end for end, _ in ends)
         others = [end for _, end in ends]
-        socket.send_fds(_server(), [b"+"], [end.fileno() for end in others])
-        for end in others:
-            end.close()
-        weakref.finalize(self, _close, self._control, self._requests, self._outcome)
+        try:
+            _start(others)
+        finally:
+            _close(*others)
+        ending = weakref.finalize(self, _close, self._control, self._requests, self._outcome)
+        ending.atexit = False  # files that are open then are closed later
         self._files: dict[int, _File] = {}
         self.has_ended = False
 
@@ -184,7 +186,8 @@ class _Process:
     def _ended(self) -> Exception:
         """How the process ended."""
         self.has_ended = True
-        code, number = OUTCOME.unpack(self._outcome.recv(OUTCOME.size, socket.MSG_WAITALL))
+        outcome = self._outcome.recv(OUTCOME.size, socket.MSG_WAITALL)
+        code, number = OUTCOME.unpack(outcome) if outcome else (-signal.SIGKILL, 0)
         if code == -signal.SIGKILL:
             return MemoryError("the process that decodes it was killed")
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
@@ -197,25 +200,43 @@ def _close(*connections: socket.socket) -> None:
         each.close()
 
 
-def _server() -> socket.socket:
-    """The connection to the server of this process; a process that was forked starts its own."""
+def _start(ends: Sequence[socket.socket]) -> None:
+    """Lets the server of this process start a process with these connections.
+
+    Raises:
+        ProcessLost: it does not.
+    """
+    handles = [end.fileno() for end in ends]
     with _starting:
-        return _server_of(os.getpid())
+        try:
+            socket.send_fds(_server(os.getpid()), [b"+"], handles)
+        except OSError:
+            _server.cache_clear()
+        else:
+            return
+        try:
+            socket.send_fds(_server(os.getpid()), [b"+"], handles)
+        except OSError as error:
+            raise ProcessLost("starting a process that decodes files", str(error)) from error
 
 
 @lru_cache(maxsize=1)
-def _server_of(pid: int) -> socket.socket:
+def _server(pid: int) -> socket.socket:
+    """The connection to the server of this process; a process that was forked starts its own."""
     ours, theirs = socket.socketpair()
     environment = {name: os.environ[name] for name in _PASSED if name in os.environ}
     with theirs:
-        process = subprocess.Popen(  # noqa: S603  # the command is our own
-            [sys.executable, "-P", "-m", _PROGRAM], stdin=theirs.fileno(), env={**environment, **_LEAN}
+        process = Popen(  # noqa: S603  # the command is our own
+            [sys.executable, "-P", "-m", _PROGRAM],
+            stdin=theirs.fileno(),
+            stdout=DEVNULL,
+            env={**environment, **_LEAN},
         )
     atexit.register(_end, pid, ours, process)
     return ours
 
 
-def _end(pid: int, ours: socket.socket, process: subprocess.Popen[bytes]) -> None:
+def _end(pid: int, ours: socket.socket, process: Popen[bytes]) -> None:
     """Ends the server, unless it is that of a process from which this one was forked."""
     if os.getpid() == pid:
         ours.close()
