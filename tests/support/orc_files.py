@@ -1,4 +1,4 @@
-"""ORC files for tests of damage: of all codecs and most types, by C++ and by Java; and where their streams are."""
+"""ORC files of all codecs and most types, by C++ and by Java, for tests of damage; whose bytes are whose."""
 
 from __future__ import annotations
 
@@ -62,8 +62,12 @@ _TYPES: dict[str, tuple[Any, pa.DataType, Callable[[Random], Any]]] = {
     "bytes": ("BYTES", pa.binary(), lambda rng: rng.randbytes(rng.randrange(9))),
 }
 _JAVA_TYPES = {
-    **{"_KEY_id": "INT", "_SEQUENCE_NUMBER": "BIGINT", "_VALUE_KIND": "TINYINT"},
-    **{"dt": "STRING", "id": "INT", "v": "STRING"},
+    "_KEY_id": "INT",
+    "_SEQUENCE_NUMBER": "BIGINT",
+    "_VALUE_KIND": "TINYINT",
+    "dt": "STRING",
+    "id": "INT",
+    "v": "STRING",
 }
 
 

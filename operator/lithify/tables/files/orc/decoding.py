@@ -8,9 +8,17 @@ from typing import Any
 import pyarrow as pa
 from pyarrow.dataset import OrcFileFormat
 
+from lithify.tables.files.orc.zstd_streams import CheckedFile
+
 
 def decoded(source: pa.NativeFile, arguments: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-    """Reads the columns `names` in batches of `rows` rows, without read-ahead or threads."""
+    """Reads the columns `names` in batches of `rows` rows, without read-ahead or threads.
+
+    The chunks of `streams`, if any, are checked.
+    """
+    if arguments["streams"]:
+        checked = CheckedFile(source, arguments["streams"], arguments["block_size"])
+        source = pa.PythonFile(checked, mode="r")
     batches: Iterator[pa.RecordBatch] = (
         OrcFileFormat()
         .make_fragment(source)

@@ -14,9 +14,9 @@ from functools import lru_cache
 import pyarrow as pa
 
 from lithify.errors import CorruptTable
-from lithify.tables.files.orc.chunks import CODECS, MOST_FOOTER, decompressed
+from lithify.tables.files.orc.chunks import CODECS, MOST_FOOTER, ZSTD, decompressed
 from lithify.tables.files.orc.columns import ColumnFooter, columns_of
-from lithify.tables.files.orc.layout import Stripe, check_stripe, check_types, stripes_of
+from lithify.tables.files.orc.layout import Stripe, check_stripe, check_types, data_streams, stripes_of
 from lithify.tables.files.orc.protobuf import Message, messages, number, parse, text
 from lithify.tables.files.reading import reading
 from lithify.tables.io.storage import Fetching, Storage
@@ -40,6 +40,7 @@ class OrcFooter:
         block_size: bytes that are compressed together.
         columns: its columns by name; those that the footer does not describe are left out.
         time_zone: the writer's time zone, empty if not recorded.
+        zstd_streams: start and length of each stream with data if the codec is zstd, else empty.
     """
 
     size: int
@@ -48,6 +49,7 @@ class OrcFooter:
     block_size: int
     columns: Mapping[str, ColumnFooter]
     time_zone: str
+    zstd_streams: tuple[tuple[int, int], ...]
 
 
 class OrcFooters:
@@ -90,6 +92,7 @@ class _Footers:
         self._length = number(postscript, 1)
         self._ending = tail[-1] + 1
         self._tail = tail
+        self._streams: list[tuple[int, int]] = []
         self._end = source.size() - self._ending - self._length - number(postscript, 5)
 
     def read(self) -> OrcFooter:
@@ -111,6 +114,7 @@ class _Footers:
             block_size=self._block_size,
             columns=columns_of(types, statistics, dictionaries),
             time_zone=text(first, 3),
+            zstd_streams=tuple(self._streams),
         )
 
     def _of_file(self) -> bytes:
@@ -129,6 +133,8 @@ class _Footers:
             self._source.seek(stripe.footer_start)
             footer = parse(self._plain(self._source.read(stripe.footer)))
             check_stripe(stripe, footer, types)
+            if self._codec == ZSTD:
+                self._streams += data_streams(stripe, footer)
             if text(footer, 3) != text(first or footer, 3):
                 raise EOFError("its stripes were written in different time zones")
             first = footer if place == 0 else first

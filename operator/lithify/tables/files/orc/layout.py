@@ -5,7 +5,7 @@ Called by `footers`. Pure. Follows the ORC v1 specification (orc.apache.org/spec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lithify.tables.files.orc.protobuf import Message, messages, number, numbers
@@ -22,6 +22,9 @@ _MOST_DICTIONARY = 1 << 31
 
 _STREAMS = range(9)
 """Kinds of streams, from presence to bloom filters; the others belong to encrypted columns."""
+
+_INDEX = 6
+"""The first kind of a stream that is an index."""
 
 _ENCODINGS, _OF_DICTIONARIES = range(4), (1, 3)
 
@@ -150,6 +153,16 @@ def check_stripe(stripe: Stripe, footer: Message, types: Sequence[Message]) -> N
     top = numbers(types[0], 2)
     if any(number(encodings[column], 2) > stripe.rows for column in top):
         raise EOFError("a dictionary has more entries than its stripe has rows")
+
+
+def data_streams(stripe: Stripe, footer: Message) -> Iterator[tuple[int, int]]:
+    """Start and length of each stream of a stripe that has data."""
+    start = stripe.start
+    for each in messages(footer, 1):
+        length = number(each, 3)
+        if length and number(each, 1) < _INDEX:
+            yield start, length
+        start += length
 
 
 def _check_encoding(encoding: Message, kind: Message) -> None:

@@ -97,11 +97,12 @@ class OrcReader:
         _check_range(file, wanted, footer)
         rows = _rows_at_once(footer, wanted)
         how = self._fetching(file, footer)
-        names, ahead = wanted.names, _ahead(footer, wanted)
+        names = wanted.names
         with (
             reading(file.path, "ORC"),
             closing(self._decoded(file.path, footer, how, names, rows)) as batches,
         ):
+            ahead = _ahead(footer, wanted)
             for batch in gathered(batches, wanted.piece_bytes // 2):
                 columns = [
                     as_java_reads(batch.column(position), column.type, footer.columns.get(column.name), ahead)
@@ -118,7 +119,12 @@ class OrcReader:
             MissingFile: the file does not exist.
             CorruptTable: it cannot be read, or has other rows than its footer says.
         """
-        arguments = {"names": names, "rows": rows}
+        arguments = {
+            "names": names,
+            "rows": rows,
+            "streams": footer.zstd_streams,
+            "block_size": footer.block_size,
+        }
         with reading(path, "ORC"), self._storage.open_to_share(path, footer.size, how) as source:
             totals = Totals(footer, names)
             for batch in self._isolated.batches(path, source, "orc", arguments):
