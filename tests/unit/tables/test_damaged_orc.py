@@ -79,7 +79,7 @@ def test_damaged_file_is_refused_or_has_the_rows_that_it_says(
         assert identical(first, second) == set(first.column_names), number
         check_against_original(original, content, first, undamaged(original, tmp_path), number)
         outcomes["read"] += 1
-    assert outcomes["refused"] > outcomes["read"] > 0
+    assert outcomes["refused"] > outcomes["read"]
 
 
 def read(path: Path, original: OrcSample, process: IsolatedReading) -> pa.Table | CorruptTable:
