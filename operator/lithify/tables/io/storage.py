@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import FileIO
 
 import pyarrow as pa
 from pyarrow.fs import FileType
@@ -96,6 +97,18 @@ class Storage(StoragePaths):
             return pa.PythonFile(self.s3.open(path, size, how.block, how.kept), mode="r")
         stream = self._file_io.new_input_stream(path)
         return stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
+
+    def open_to_share(self, path: str, size: int, fetching: Fetching) -> pa.NativeFile | FileIO:
+        """Opens a file that another process reads: a local one as its handle, others as `open` does.
+
+        Raises:
+            FileNotFoundError: it does not exist.
+            CorruptTable: the path leads out of the table.
+        """
+        if not self.is_local:
+            return self.open(path, size, fetching)
+        self.check_inside(path)
+        return FileIO(self.local_path(path))
 
     def create(self, path: str) -> NewFile:
         """Creates a file for writing, and its parent directories."""

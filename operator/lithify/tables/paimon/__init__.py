@@ -1,6 +1,6 @@
 """Apache Paimon: the only package that imports pypaimon (metadata readers and writers, FileIO)."""
 
-from lithify.tables.paimon.without_pandas import leave_out_pandas
+from lithify.tables.files.without_pandas import leave_out_pandas
 from lithify.tables.paimon.without_polars import stand_in_for_polars
 
 leave_out_pandas()

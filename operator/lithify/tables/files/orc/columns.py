@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lithify.tables.files.orc.protobuf import Message, messages, number, signed
+from lithify.tables.files.orc.layout import LIST, MAP
+from lithify.tables.files.orc.protobuf import Message, messages, number, numbers, signed
 
-_LIST, _MAP, _STRUCT = 10, 11, 12
-_PARTS = {_LIST: ("element",), _MAP: ("key", "value")}
+_PARTS = {LIST: ("element",), MAP: ("key", "value")}
 """Names of parts that have no names in the file, as in `types`."""
+
+_TOTALS = {**dict.fromkeys((1, 2, 3, 4), (2, 3)), 7: (4, 3), 8: (8, 1)}
+"""Where statistics have the total of a column, by its type: bytes, shorts, ints, longs, strings, binaries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class ColumnFooter:
         text_bytes: bytes of all texts or binaries, 0 for other types.
         stored_bytes: bytes on disk if the writer recorded them, else 0.
         integers: smallest and largest integer.
+        total: sum of the integers, or bytes of the texts or binaries; None if the writer did not record it.
         millis: smallest and largest timestamp in milliseconds, ignoring time zones.
         dictionary: entries of its dictionary in the first stripe.
         fields: its own parts, by name; those that the footer does not describe are left out.
@@ -39,26 +43,26 @@ class ColumnFooter:
     text_bytes: int
     stored_bytes: int
     integers: tuple[int, int] | None
+    total: int | None
     millis: tuple[int, int] | None
     dictionary: int
     fields: Mapping[str, ColumnFooter]
 
 
-def columns_of(footer: Message, dictionaries: Sequence[int]) -> Mapping[str, ColumnFooter]:
+def columns_of(
+    types: Sequence[Message], statistics: Sequence[Message], dictionaries: Sequence[int]
+) -> Mapping[str, ColumnFooter]:
     """The columns of a file by name; those that the footer does not describe are left out.
 
     Args:
-        footer: the footer of the file.
-        dictionaries: number of dictionary entries of each physical column.
+        types: the types of all physical columns, which form a tree (`layout`).
+        statistics: the statistics of the first of them.
+        dictionaries: number of dictionary entries of each.
 
     Raises:
-        EOFError: the footer does not describe a table.
-        LookupError: it does not describe all types.
+        UnicodeDecodeError: a name is no text.
     """
-    types = messages(footer, 4)
-    if number(types[0], 1) != _STRUCT:
-        raise EOFError("its root is no struct")
-    return _fields(0, _Stored(types, messages(footer, 7), dictionaries))
+    return _fields(0, _Stored(types, statistics, dictionaries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,37 +77,15 @@ class _Stored:
 def _fields(whole: int, stored: _Stored) -> dict[str, ColumnFooter]:
     return {
         name: _column(part, stored)
-        for name, part in _numbered(whole, stored.types[whole])
+        for name, part in _numbered(stored.types[whole])
         if part < len(stored.statistics)
     }
 
 
-def _numbered(whole: int, kind: Message) -> Iterator[tuple[str, int]]:
+def _numbered(kind: Message) -> Iterator[tuple[str, int]]:
     """Names and numbers of the parts of a type."""
     names = [name.decode() for name in kind.get(3, []) if isinstance(name, bytes)]
-    parts = _packed(kind)
-    if any(part <= whole for part in parts):
-        raise EOFError("a type is a part of itself")
-    yield from zip(_PARTS.get(number(kind, 1), names), parts, strict=False)
-
-
-def _packed(kind: Message) -> list[int]:
-    """The numbers of the parts, which are encoded packed or one by one."""
-    columns: list[int] = []
-    for value in kind.get(2, []):
-        columns += [value] if isinstance(value, int) else _varints(value)
-    return columns
-
-
-def _varints(data: bytes) -> list[int]:
-    numbers, value, shift = [], 0, 0
-    for byte in data:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            numbers.append(value)
-            value = shift = 0
-    return numbers
+    yield from zip(_PARTS.get(number(kind, 1), names), numbers(kind, 2), strict=False)
 
 
 def _column(at: int, stored: _Stored) -> ColumnFooter:
@@ -119,10 +101,17 @@ def _column(at: int, stored: _Stored) -> ColumnFooter:
         text_bytes=_text_bytes(told) + sum(part.text_bytes for part in parts),
         stored_bytes=number(told, 11) + sum(part.stored_bytes for part in parts),
         integers=_bounds(integers, (1,), (2,)),
+        total=_total(told, number(stored.types[at], 1)),
         millis=_bounds(stamps, (1, 3), (2, 4)),
         dictionary=sum(stored.dictionaries[at : at + 1]) + sum(part.dictionary for part in parts),
         fields=fields,
     )
+
+
+def _total(statistics: Message, kind: int) -> int | None:
+    """The total of a column of integers, texts of any length, or binaries; None for other types."""
+    place = _TOTALS.get(kind)
+    return None if place is None else signed(_first(statistics, place[0]), place[1])
 
 
 def _text_bytes(statistics: Message) -> int:

@@ -1,31 +1,32 @@
 """The footers of ORC files: rows, stripes, columns (by `columns`), the writer's time zone.
 
-Used by the reader beside this module; PyArrow reads the same footers but does not expose their content.
+Used by the reader beside this module; PyArrow reads the same footers but does not expose their content, nor
+bound the memory that they take. All footers of a file are checked (by `layout`) before PyArrow gets it.
 Follows the ORC v1 specification (orc.apache.org/specification/ORCv1).
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import cramjam
 import pyarrow as pa
 
 from lithify.errors import CorruptTable
+from lithify.tables.files.orc.chunks import CODECS, MOST_FOOTER, ZSTD, decompressed
 from lithify.tables.files.orc.columns import ColumnFooter, columns_of
+from lithify.tables.files.orc.layout import Stripe, check_stripe, check_types, data_streams, stripes_of
 from lithify.tables.files.orc.protobuf import Message, messages, number, parse, text
 from lithify.tables.files.reading import reading
-from lithify.tables.io.storage import Storage
+from lithify.tables.io.storage import Fetching, Storage
 
 _KEPT = 128
 _TAIL = 64 << 10
 """Bytes read first from the end of a file; enough for most footers."""
 
-_NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
-_CHUNK_HEADER = 3
+_FETCHING = Fetching(block=256 << 10)
+"""How footers are read on S3; they are far apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +34,22 @@ class OrcFooter:
     """The parts of a footer that are needed to read the file.
 
     Attributes:
+        size: bytes of the file.
         rows: number of rows.
         stripes: data bytes and rows of each stripe.
         block_size: bytes that are compressed together.
         columns: its columns by name; those that the footer does not describe are left out.
         time_zone: the writer's time zone, empty if not recorded.
+        zstd_streams: start and length of each stream with data if the codec is zstd, else empty.
     """
 
+    size: int
     rows: int
     stripes: tuple[tuple[int, int], ...]
     block_size: int
     columns: Mapping[str, ColumnFooter]
     time_zone: str
+    zstd_streams: tuple[tuple[int, int], ...]
 
 
 class OrcFooters:
@@ -61,41 +66,82 @@ class OrcFooters:
             MissingFile: the file does not exist.
             CorruptTable: it is not ORC, is truncated, or uses a compression that this release cannot read.
         """
-        with reading(path, "ORC"), self._storage.open(path) as source:
+        with reading(path, "ORC"), self._storage.open(path, fetching=_FETCHING) as source:
             tail = _tail(source, _TAIL)
             postscript = parse(tail[-1 - tail[-1] : -1])
             if text(postscript, 8000) != "ORC":
                 raise CorruptTable(path, "it cannot be read as ORC (its end is missing)")
-            codec = number(postscript, 2)
-            if codec not in (_NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD):
+            if number(postscript, 2) not in CODECS:
                 raise CorruptTable(path, "its compression is one that this release cannot read")
-            length, ending = number(postscript, 1), tail[-1] + 1
-            if length + ending > len(tail):
-                tail = _tail(source, length + ending)
-            block_size = number(postscript, 3)
-            footer = parse(_decompressed(tail[-ending - length : -ending], codec, block_size))
-            stripe = _first_stripe(source, footer, codec, block_size)
-            return _footer(footer, block_size, stripe)
+            return _Footers(source, postscript, tail).read()
 
 
-def _footer(footer: Message, block_size: int, stripe: Message) -> OrcFooter:
-    dictionaries = [number(encoding, 2) for encoding in messages(stripe, 2)]
-    return OrcFooter(
-        rows=number(footer, 6),
-        stripes=tuple((number(stripe, 3), number(stripe, 5)) for stripe in messages(footer, 3)),
-        block_size=block_size,
-        columns=columns_of(footer, dictionaries),
-        time_zone=text(stripe, 3),
-    )
+class _Footers:
+    """The footers of one file.
 
+    Args:
+        source: the file.
+        postscript: what its last bytes say.
+        tail: bytes at its end.
+    """
 
-def _first_stripe(source: pa.NativeFile, footer: Message, codec: int, block_size: int) -> Message:
-    """The footer of the first stripe, which represents all: one writer has written them."""
-    stripe = next(iter(messages(footer, 3)), None)
-    if stripe is None:
-        return {}
-    source.seek(number(stripe, 1) + number(stripe, 2) + number(stripe, 3))
-    return parse(_decompressed(source.read(number(stripe, 4)), codec, block_size))
+    def __init__(self, source: pa.NativeFile, postscript: Message, tail: bytes) -> None:
+        self._source = source
+        self._codec = number(postscript, 2)
+        self._block_size = number(postscript, 3)
+        self._length = number(postscript, 1)
+        self._ending = tail[-1] + 1
+        self._tail = tail
+        self._streams: list[tuple[int, int]] = []
+        self._end = source.size() - self._ending - self._length - number(postscript, 5)
+
+    def read(self) -> OrcFooter:
+        """Reads and checks all footers.
+
+        Raises:
+            EOFError: one is damaged, or larger than footers are.
+        """
+        footer = parse(self._of_file())
+        types, statistics = messages(footer, 4), messages(footer, 7)
+        check_types(types, len(statistics))
+        stripes = stripes_of(footer, self._end)
+        first = self._checked(stripes, types)
+        dictionaries = [number(encoding, 2) for encoding in messages(first, 2)]
+        return OrcFooter(
+            size=self._source.size(),
+            rows=number(footer, 6),
+            stripes=tuple((stripe.data, stripe.rows) for stripe in stripes),
+            block_size=self._block_size,
+            columns=columns_of(types, statistics, dictionaries),
+            time_zone=text(first, 3),
+            zstd_streams=tuple(self._streams),
+        )
+
+    def _of_file(self) -> bytes:
+        if self._length > MOST_FOOTER or self._end < 0:
+            raise EOFError(f"its footer has {self._length} bytes")
+        if self._length + self._ending > len(self._tail):
+            self._tail = _tail(self._source, self._length + self._ending)
+        return self._plain(self._tail[-self._ending - self._length : -self._ending])
+
+    def _checked(self, stripes: Sequence[Stripe], types: Sequence[Message]) -> Message:
+        """Checks the footers of stripes; returns the first, which represents all: one writer wrote them."""
+        first: Message = {}
+        for place, stripe in enumerate(stripes):
+            if stripe.footer > MOST_FOOTER:
+                raise EOFError(f"the footer of a stripe has {stripe.footer} bytes")
+            self._source.seek(stripe.footer_start)
+            footer = parse(self._plain(self._source.read(stripe.footer)))
+            check_stripe(stripe, footer, types)
+            if self._codec == ZSTD:
+                self._streams += data_streams(stripe, footer)
+            if text(footer, 3) != text(first or footer, 3):
+                raise EOFError("its stripes were written in different time zones")
+            first = footer if place == 0 else first
+        return first
+
+    def _plain(self, data: bytes) -> bytes:
+        return decompressed(data, self._codec, self._block_size)
 
 
 def _tail(source: pa.NativeFile, length: int) -> bytes:
@@ -105,28 +151,3 @@ def _tail(source: pa.NativeFile, length: int) -> bytes:
     if len(tail) <= 1 or len(tail) < min(size, length) or tail[-1] >= len(tail):
         raise EOFError("its end is missing")
     return tail
-
-
-def _decompressed(data: bytes, codec: int, block_size: int) -> bytes:
-    """Decompresses chunks; a header of three bytes has the length, its lowest bit says "uncompressed"."""
-    if codec == _NONE:
-        return data
-    parts, position = [], 0
-    while position < len(data):
-        header = int.from_bytes(data[position : position + _CHUNK_HEADER], "little")
-        position += _CHUNK_HEADER
-        chunk = data[position : position + (header >> 1)]
-        position += header >> 1
-        parts.append(chunk if header & 1 else _chunk(chunk, codec, block_size))
-    return b"".join(parts)
-
-
-def _chunk(chunk: bytes, codec: int, block_size: int) -> bytes:
-    if codec == _ZLIB:
-        return zlib.decompress(chunk, -zlib.MAX_WBITS)
-    if codec == _SNAPPY:
-        return bytes(cramjam.snappy.decompress_raw(chunk))
-    if codec == _LZ4:
-        block = bytearray(block_size)
-        return bytes(block[: cramjam.lz4.decompress_block_into(chunk, block, output_len=block_size)])
-    return bytes(cramjam.zstd.decompress(chunk))

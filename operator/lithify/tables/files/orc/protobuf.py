@@ -10,17 +10,22 @@ Message: TypeAlias = dict[int, list[Field]]
 """Values by field number: ints for varints and fixed widths, bytes for the rest."""
 
 _FIXED64, _BYTES, _FIXED32 = 1, 2, 5
+_MOST_BITS = 64
+_MOST_FIELDS = 1 << 20
+"""Fields of a message; those of files are believed up to this number."""
 
 
 def parse(data: bytes) -> Message:
     """Parses a message.
 
     Raises:
-        EOFError: it is truncated, or not a message.
+        EOFError: it is truncated, too large, or not a message.
     """
     message: Message = {}
-    for number, value in _fields(data):
+    for count, (number, value) in enumerate(_fields(data)):
         message.setdefault(number, []).append(value)
+        if count > _MOST_FIELDS:
+            raise EOFError("a message in it has too many fields")
     return message
 
 
@@ -28,6 +33,14 @@ def number(message: Message, field: int, default: int = 0) -> int:
     """The last value of a number field; later values override earlier ones in protobuf."""
     value = message.get(field, [default])[-1]
     return value if isinstance(value, int) else default
+
+
+def numbers(message: Message, field: int) -> list[int]:
+    """All values of a repeated number field, which are encoded packed or one by one."""
+    found: list[int] = []
+    for value in message.get(field, []):
+        found += [value] if isinstance(value, int) else _packed(value)
+    return found
 
 
 def signed(message: Message, field: int) -> int | None:
@@ -67,6 +80,14 @@ def _fields(data: bytes) -> Iterator[tuple[int, Field]]:
         yield key >> 3, chunk if kind == _BYTES else int.from_bytes(chunk, "little")
 
 
+def _packed(data: bytes) -> list[int]:
+    found, position = [], 0
+    while position < len(data):
+        value, position = _varint(data, position)
+        found.append(value)
+    return found
+
+
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while position < len(data):
@@ -76,4 +97,6 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position
         shift += 7
-    raise EOFError("a number in it is cut off")
+        if shift >= _MOST_BITS:
+            break
+    raise EOFError("a number in it is cut off, or too long")

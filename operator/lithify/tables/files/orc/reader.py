@@ -7,17 +7,19 @@ memory. Values that Java reads differently from the C++ library are handled in `
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import closing
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from lithify.errors import UnsupportedTable
+from lithify.tables.files.isolated_reading import IsolatedReading
 from lithify.tables.files.model import FileColumn, InputFile, Wanted, check_rows
 from lithify.tables.files.orc.columns import ColumnFooter
 from lithify.tables.files.orc.footers import OrcFooter, OrcFooters
 from lithify.tables.files.orc.time_zones import ahead_in_1970, provide
 from lithify.tables.files.orc.timestamps import keep_their_nanos
+from lithify.tables.files.orc.totals import Totals
 from lithify.tables.files.orc.values import as_java_reads
 from lithify.tables.files.reading import gathered, has_any, reading, told_by_bounds
 from lithify.tables.files.types import ColumnType
@@ -52,6 +54,7 @@ class OrcReader:
         self._storage = storage
         self._fetched = max(_READ_BYTES, min(_MOST_FETCHED, fetched))
         self.footers = OrcFooters(storage)
+        self._isolated = IsolatedReading()
 
     def overhead(self, file: InputFile) -> int:
         """Buffers of every stream, dictionaries of text columns, and prefetched bytes."""
@@ -71,12 +74,13 @@ class OrcReader:
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
         """Whether any row has one of the values: by the statistics, else by reading the column."""
-        stored = self.footers.of(path).columns.get(column.name)
+        footer = self.footers.of(path)
+        stored = footer.columns.get(column.name)
         told = None if stored is None or stored.integers is None else told_by_bounds(*stored.integers, values)
         if told is not None:
             return told
-        with reading(path, "ORC"), self._storage.open(path) as source:
-            return has_any(_streamed(source, [column.name], _SMALL_AT_ONCE), values)
+        with closing(self._decoded(path, footer, Fetching(), [column.name], _SMALL_AT_ONCE)) as batches:
+            return has_any(batches, values)
 
     def spans(self, file: InputFile, wanted: Wanted) -> Sequence[tuple[int, int]]:
         """All rows."""
@@ -93,14 +97,40 @@ class OrcReader:
         _check_range(file, wanted, footer)
         rows = _rows_at_once(footer, wanted)
         how = self._fetching(file, footer)
-        with reading(file.path, "ORC"), self._storage.open(file.path, file.size, how) as source:
-            names, ahead = wanted.names, _ahead(footer, wanted)
-            for batch in gathered(_streamed(source, names, rows), wanted.piece_bytes // 2):
+        names = wanted.names
+        with (
+            reading(file.path, "ORC"),
+            closing(self._decoded(file.path, footer, how, names, rows)) as batches,
+        ):
+            ahead = _ahead(footer, wanted)
+            for batch in gathered(batches, wanted.piece_bytes // 2):
                 columns = [
                     as_java_reads(batch.column(position), column.type, footer.columns.get(column.name), ahead)
                     for position, column in enumerate(wanted.columns)
                 ]
                 yield pa.RecordBatch.from_arrays(columns, names)
+
+    def _decoded(
+        self, path: str, footer: OrcFooter, how: Fetching, names: list[str], rows: int
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """The columns of a file in batches of `rows` rows, decoded in another process and checked.
+
+        Raises:
+            MissingFile: the file does not exist.
+            CorruptTable: it cannot be read, or has other rows than its footer says.
+        """
+        arguments = {
+            "names": names,
+            "rows": rows,
+            "streams": footer.zstd_streams,
+            "block_size": footer.block_size,
+        }
+        with reading(path, "ORC"), self._storage.open_to_share(path, footer.size, how) as source:
+            totals = Totals(footer, names)
+            for batch in self._isolated.batches(path, source, "orc", arguments):
+                totals.add(batch)
+                yield batch
+            totals.check()
 
     def _fetching(self, file: InputFile, footer: OrcFooter) -> Fetching:
         """How to prefetch a file where every read is a request: streams lie at different offsets."""
@@ -156,15 +186,6 @@ def _ahead(footer: OrcFooter, wanted: Wanted) -> int:
     """Seconds by which the writer's clock was ahead of UTC, 0 if no column depends on it."""
     has_clocks = any(_has(column.type, "TIMESTAMP") for column in wanted.columns)
     return ahead_in_1970(footer.time_zone) if has_clocks else 0
-
-
-def _streamed(source: pa.NativeFile, names: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-    """Reads the columns in batches of `rows` rows, without read-ahead or threads."""
-    fragment = ds.OrcFileFormat().make_fragment(source)
-    batches: Iterator[pa.RecordBatch] = fragment.to_batches(
-        columns=names, batch_size=rows, batch_readahead=0, fragment_readahead=0, use_threads=False
-    )
-    return batches
 
 
 def _rows_at_once(footer: OrcFooter, wanted: Wanted) -> int:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from functools import cache
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 SYSTEM = Path("/usr/share/zoneinfo")
 VARIABLE = "TZDIR"
+_KEPT = 256
+_MOST_NAME = 100
 
 
 def provide(system: Path = SYSTEM) -> None:
@@ -23,12 +25,18 @@ def provide(system: Path = SYSTEM) -> None:
         os.environ[VARIABLE] = str(resources.files("tzdata") / "zoneinfo")
 
 
-@cache
+@lru_cache(_KEPT)
 def ahead_in_1970(name: str) -> int:
     """Seconds by which a time zone was ahead of UTC at the start of 1970; 0 for an empty name.
 
     Raises:
         LookupError: the time zone is unknown, so the C++ library could not read the file either.
     """
-    offset = datetime.fromtimestamp(0, UTC).astimezone(ZoneInfo(name)).utcoffset() if name else None
+    if not name:
+        return 0
+    try:
+        zone = ZoneInfo(name[:_MOST_NAME])
+    except (ValueError, OSError) as error:  # of names that are paths, or those of folders
+        raise LookupError(f"its time zone is unknown ({error})") from error
+    offset = datetime.fromtimestamp(0, UTC).astimezone(zone).utcoffset()
     return int(offset.total_seconds()) if offset else 0
