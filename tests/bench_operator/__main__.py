@@ -64,7 +64,8 @@ def main() -> None:
         with supervisor.held(folder / "cluster", CRDS) as kubeconfig:
             kubectl = Kubectl(built() / "kubectl", kubeconfig, folder / "kubectl-cache")
             if given.only_first:
-                return print(asyncio.run(_first(folder, kubectl, given)))
+                print(asyncio.run(_first(folder, kubectl, given)))
+                return
             figures = asyncio.run(_measure(folder, kubectl, given))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -57,7 +57,7 @@ async def first_start(
         found = {"include": ["*.*"], "policyRef": {"name": POLICY_NAME}}
         spec = {"warehouse": str(folder / "warehouse"), "discovery": found}
         await api.create(CATALOG, namespace, made(CATALOG, "lake", spec))
-        with OperatorProcess(kubectl.kubeconfig, folder / "state", namespace) as operator:
+        with OperatorProcess(kubectl.kubeconfig, folder / "state", namespace, only=True) as operator:
             first = await operator.until(TABLES, lambda total: total > 0, timeout, reason="Ready")
             last = await operator.until(TABLES, lambda total: total >= tables, timeout, reason="Ready")
             shown = operator.metrics()

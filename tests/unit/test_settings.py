@@ -69,7 +69,7 @@ def paths(schema: dict[str, object], path: str) -> Iterator[str]:
 def specs() -> dict[str, set[str]]:
     """The fields of each kind's spec."""
     return {
-        one.kind.name: set(paths(schema_of(one.model)["properties"]["spec"], "spec")) for one in DEFINITIONS
+        one.kind.name: set(paths(schema_of(one)["properties"]["spec"], "spec")) for one in DEFINITIONS
     }
 
 
