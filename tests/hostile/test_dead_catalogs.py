@@ -110,6 +110,8 @@ def test_first_start_writes_each_discovered_table_once_and_waits_for_no_dead_cat
     names = frozenset(f"db.t{number:02}" for number in range(TABLE_COUNT))
     for name in names:
         SmallTable(warehouse, name).create()
+    other = SmallTable(alone.folder / "other", "pond.t").create()
+    names |= {other.name}
     found = {"include": ["*.*"], "policyRef": {"name": "p"}}
     with silent_server() as (uri, _):
         options = {"token.provider": "bear", "token": "sesame"}
@@ -123,14 +125,16 @@ def test_first_start_writes_each_discovered_table_once_and_waits_for_no_dead_cat
                 for each in "ab"
             ),
             catalog("lake", warehouse, discovery=found),
+            catalog("well", other.warehouse),
+            lake_table("well", catalog="well", policy="p", identifier=other.name),
         )
         alone.operator.restart()
-        alone.story.wait(lambda: len(healthy_tables(alone)) == TABLE_COUNT, FIRST_START_SECONDS)
+        alone.story.wait(lambda: len(healthy_tables(alone)) == len(names), FIRST_START_SECONDS)
         healthy = healthy_tables(alone)
         assert {one["spec"]["identifier"] for one in healthy} == names, "they waited for the dead catalog"
         alone.story.until(CATALOGS, "lake", lambda one: one["status"].get("tables") == TABLE_COUNT)
         writes = {name: len(alone.story.versions(TABLES, name)) for name in alone.story.names(TABLES)}
-    assert writes == {name: 2 if name.startswith("db-") else 1 for name in writes}
+    assert writes == {name: 1 if name.startswith("dead-") else 2 for name in writes}
     waiting = alone.server.get(TABLES, "dead-a")["status"]
     assert (waiting["health"], waiting["observedGeneration"]) == ("Unknown", -1)
 
