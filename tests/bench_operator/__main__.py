@@ -19,6 +19,7 @@ from pathlib import Path
 
 from bench_operator import objects, warehouse
 from bench_operator.dead import dead_tables
+from bench_operator.first_start import first_start
 from bench_operator.measuring import (
     change_interval,
     commit_reactions,
@@ -62,6 +63,9 @@ def main() -> None:
     try:
         with supervisor.held(folder / "cluster", CRDS) as kubeconfig:
             kubectl = Kubectl(built() / "kubectl", kubeconfig, folder / "kubectl-cache")
+            if given.only_first:
+                print(asyncio.run(_first(folder, kubectl, given)))
+                return
             figures = asyncio.run(_measure(folder, kubectl, given))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -90,8 +94,21 @@ def _parse() -> Namespace:
     parser.add_argument("--dead", type=int, default=40, help="tables of a catalog that answers nothing")
     parser.add_argument("--commits", type=int, default=300, help="commits whose way to status is timed")
     parser.add_argument("--only-commits", action="store_true", help="one start, and nothing but commits")
+    parser.add_argument("--only-first", action="store_true", help="a first start with discovery, no more")
     parser.add_argument("--write", action="store_true", help="put the figures into docs/benchmarks.md")
     return parser.parse_args()
+
+
+async def _first(folder: Path, kubectl: Kubectl, given: Namespace) -> str:
+    """How a first start went, in which all tables are discovered."""
+    _say(f"making {given.tables:,} tables")
+    warehouse.make(folder / "warehouse", given.tables)
+    kubectl("create", "namespace", NAMESPACE)
+    configuration = await load_configuration(str(kubectl.kubeconfig), None)
+    async with connect(configuration) as api:
+        _say("a first start")
+        found = await first_start(kubectl, api, NAMESPACE, folder, given.tables, given.dead, START_SECONDS)
+    return found.text
 
 
 async def _measure(folder: Path, kubectl: Kubectl, given: Namespace) -> tuple[Figures | None, Commits]:

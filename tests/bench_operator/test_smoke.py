@@ -8,6 +8,7 @@ import pytest
 
 from bench_operator import objects, warehouse
 from bench_operator.dead import NAME, dead_tables
+from bench_operator.first_start import first_start
 from bench_operator.measuring import (
     Reaction,
     change_interval,
@@ -80,6 +81,19 @@ async def test_commits_are_seen_beside_tables_of_a_dead_catalog(
     assert status is not None
     last = {snapshots.seen[objects.name_of(each)] for each in identifiers[-COMMITS:]}
     assert last == {str(warehouse.SNAPSHOT + 1)}
+
+
+@pytest.mark.asyncio
+async def test_first_start_writes_each_new_table_twice(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    warehouse.make(tmp_path / "warehouse", DEAD)
+    configuration = await load_configuration(str(cluster.kubeconfig), None)
+    async with connect(configuration) as api:
+        kubectl = cluster.kubectl
+        found = await first_start(kubectl, api, namespace, tmp_path, DEAD, 1, START_SECONDS)
+    assert 2 * DEAD <= found.table_writes <= 2 * DEAD + 1, "one creates it, one has what was observed"
+    assert found.first <= found.last
 
 
 def test_a_miss_is_told() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from lithify.clock import SystemClock
+from lithify.clock import Clock, SystemClock
 from lithify.controller.cluster.client import ClusterClient
 from lithify.controller.cluster.election import Election, Fenced, Terms
 from lithify.errors import ClusterUnavailable
@@ -27,9 +28,21 @@ class Ticks:
         return self.now
 
 
-def candidate(api: ClusterClient, namespace: str, name: str, **options: object) -> Election:
+@dataclass(frozen=True)
+class SkewedClock(SystemClock):
+    """A wall clock that is wrong, while its seconds are as long as others'."""
+
+    skew: timedelta
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.skew
+
+
+def candidate(
+    api: ClusterClient, namespace: str, name: str, clock: Clock | None = None, **options: object
+) -> Election:
     key = ObjectKey(namespace, "lithify-operator")
-    return Election(api, key, name, SystemClock(), TERMS, **options)
+    return Election(api, key, name, clock or SystemClock(), TERMS, **options)
 
 
 @pytest.mark.asyncio
@@ -130,3 +143,29 @@ async def test_a_wall_clock_that_jumps_ends_no_reign(api: ClusterClient, namespa
         async with asyncio.timeout(TERMS.lease / 3):
             await second.win()
     assert first.holds
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("skew", [timedelta(minutes=1), timedelta(hours=1), timedelta(hours=-1)], ids=str)
+async def test_wrong_wall_clocks_neither_shorten_nor_lengthen_a_lease(
+    api: ClusterClient, namespace: str, skew: timedelta
+) -> None:
+    first = candidate(api, namespace, "first", SkewedClock(skew))
+    second = candidate(api, namespace, "second", SkewedClock(-skew))
+    await first.win()
+    keep = asyncio.create_task(first.keep())
+    win = asyncio.create_task(second.win())
+    lease = ObjectKey(namespace, "lithify-operator")
+    renewals = {first_seen["spec"]["renewTime"] for first_seen in [await api.get(LEASE, lease)] if first_seen}
+    async with asyncio.timeout(30):
+        while len(renewals) < 2 * TERMS.lease / TERMS.retry / 3:  # for longer than one lease lasts
+            found = await api.get(LEASE, lease)
+            assert found is not None
+            assert found["spec"]["holderIdentity"] == "first"
+            renewals.add(found["spec"]["renewTime"])
+    assert first.holds
+    assert not win.done()
+    keep.cancel()
+    async with asyncio.timeout(TERMS.lease + 5):
+        await win
+    assert not first.holds

@@ -16,6 +16,9 @@ DEAD = 40
 INTERVAL = 5
 """Seconds between two looks at the healthy table, whose changes are to be seen within twice of it."""
 TIMEOUT = 8
+TABLE_COUNT = 36
+FIRST_START_SECONDS = 60.0
+"""Half of the longest time that an operator gives a catalog to answer."""
 
 
 @contextmanager
@@ -100,3 +103,41 @@ def test_forty_tables_of_a_dead_catalog_delay_nobody(stage: Stage) -> None:
                 TABLES, f"{dead}-{number:02}", lambda found: ready(found) == "WarehouseNotFound"
             )
         stage.story.until(CATALOGS, dead, lambda found: ready(found) == "WarehouseNotFound")
+
+
+def test_first_start_writes_each_discovered_table_once_and_waits_for_no_dead_catalog(alone: Stage) -> None:
+    warehouse = alone.folder / "warehouse"
+    names = frozenset(f"db.t{number:02}" for number in range(TABLE_COUNT))
+    for name in names:
+        SmallTable(warehouse, name).create()
+    other = SmallTable(alone.folder / "other", "pond.t").create()
+    names |= {other.name}
+    found = {"include": ["*.*"], "policyRef": {"name": "p"}}
+    with silent_server() as (uri, _):
+        options = {"token.provider": "bear", "token": "sesame"}
+        alone.kubectl.apply(
+            policy("p", checkIntervalSeconds=60, triggers=QUIET),
+            *catalog_and_keys(
+                catalog("dead", "w", metastore="Rest", uri=uri, options=options, timeoutSeconds=600)
+            ),
+            *(
+                lake_table(f"dead-{each}", catalog="dead", policy="p", identifier=f"db.{each}")
+                for each in "ab"
+            ),
+            catalog("lake", warehouse, discovery=found),
+            catalog("well", other.warehouse),
+            lake_table("well", catalog="well", policy="p", identifier=other.name),
+        )
+        alone.operator.restart()
+        alone.story.wait(lambda: len(healthy_tables(alone)) == len(names), FIRST_START_SECONDS)
+        healthy = healthy_tables(alone)
+        assert {one["spec"]["identifier"] for one in healthy} == names, "they waited for the dead catalog"
+        alone.story.until(CATALOGS, "lake", lambda one: one["status"].get("tables") == TABLE_COUNT)
+        writes = {name: len(alone.story.versions(TABLES, name)) for name in alone.story.names(TABLES)}
+    assert writes == {name: 1 if name.startswith("dead-") else 2 for name in writes}
+    waiting = alone.server.get(TABLES, "dead-a")["status"]
+    assert (waiting["health"], waiting["observedGeneration"]) == ("Unknown", -1)
+
+
+def healthy_tables(stage: Stage) -> list[Object]:
+    return [one for one in stage.story.all(TABLES) if ready(one) == "Ready"]

@@ -246,7 +246,8 @@ class TestSchema:
         found = server.create(definition.kind, body, keep=True)
         expected = validated(definition.kind, body)
         assert found["spec"] == expected["spec"]
-        assert found["status"] == expected["status"] == {"observedGeneration": -1}
+        initial = {"observedGeneration": -1, **definition.initial}
+        assert found["status"] == expected["status"] == initial
 
     def test_nothing_but_required_fields_is_enough(self, server: Server) -> None:
         spec = server.create(POLICY, made(POLICY, "empty", {}), keep=False)["spec"]

@@ -63,7 +63,7 @@ class RuleCase:
 def rules() -> Iterator[tuple[str, str, str]]:
     """All rules of all kinds, as `RuleCase.key` names them, but for those of status."""
     for definition in DEFINITIONS:
-        for node, rule in _within(schema_of(definition.model), ""):
+        for node, rule in _within(schema_of(definition), ""):
             if not node.startswith("status"):
                 yield definition.kind.name, node, rule["message"]
 

@@ -68,9 +68,7 @@ def paths(schema: dict[str, object], path: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def specs() -> dict[str, set[str]]:
     """The fields of each kind's spec."""
-    return {
-        one.kind.name: set(paths(schema_of(one.model)["properties"]["spec"], "spec")) for one in DEFINITIONS
-    }
+    return {one.kind.name: set(paths(schema_of(one)["properties"]["spec"], "spec")) for one in DEFINITIONS}
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from lithify.resources.names import (
 )
 from lithify.resources.policy import CompactionPolicy
 from lithify.resources.structural import INT_OR_STRING, structural
-from lithify.resources.table import LakeTable
+from lithify.resources.table import NOT_OBSERVED, LakeTable, TableHealth
 
 _ROOT = Path(__file__).resolve().parents[3]
 FOLDER = _ROOT / "crds"
@@ -57,7 +58,11 @@ class PrinterColumn:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """Parts of a CRD that the model of its kind does not contain."""
+    """Parts of a CRD that the model of its kind does not contain.
+
+    Attributes:
+        initial: status of a new object beside its generation, so that the operator need not write it.
+    """
 
     kind: ResourceKind
     model: type[Any]
@@ -65,6 +70,7 @@ class Definition:
     short_names: tuple[str, ...]
     columns: tuple[PrinterColumn, ...]
     selectable: tuple[str, ...]
+    initial: Mapping[str, str] = field(default_factory=dict)
 
 
 def _of_condition(kind: str, field: str) -> str:
@@ -120,6 +126,7 @@ DEFINITIONS = (
             PrinterColumn("Message", _of_condition("Ready", "message"), wide=True),
         ),
         selectable=(".spec.catalogRef.name", ".spec.policyRef.name", ".spec.identifier", ".spec.suspend"),
+        initial={"health": TableHealth.UNKNOWN.value, "due": NOT_OBSERVED},
     ),
     Definition(
         kind=POLICY,
@@ -171,14 +178,14 @@ def definition_of(kind: ResourceKind) -> Definition:
     return next(definition for definition in DEFINITIONS if definition.kind == kind)
 
 
-def schema_of(model: type[Any]) -> dict[str, Any]:
+def schema_of(definition: Definition) -> dict[str, Any]:
     """The structural schema of a kind; of metadata it holds only rules, Kubernetes has the rest."""
-    whole = json_schema(model)
+    whole = json_schema(definition.model)
     parts, fields = whole["$defs"], whole["properties"]
     spec = structural(fields["spec"], parts, defaults=True)
     # Fields that the operator has not set are omitted, and read as the model's defaults.
     status = structural(fields["status"], parts, defaults=False)
-    status["default"] = {"observedGeneration": -1}
+    status["default"] = {"observedGeneration": -1, **definition.initial}
     return {
         "type": "object",
         "description": " ".join(whole["description"].split()),
@@ -220,7 +227,7 @@ def manifest(definition: Definition) -> dict[str, Any]:
                     "subresources": {"status": {}},
                     "additionalPrinterColumns": [column.as_plain() for column in definition.columns],
                     "selectableFields": [{"jsonPath": path} for path in definition.selectable],
-                    "schema": {"openAPIV3Schema": schema_of(definition.model)},
+                    "schema": {"openAPIV3Schema": schema_of(definition)},
                 }
             ],
         },

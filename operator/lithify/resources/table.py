@@ -259,6 +259,8 @@ class CancelledRun:
     policy_generation: int = Field(description="The generation of its policy then.", ge=0)
 
 
+NOT_OBSERVED = "the table has not been observed yet"
+"""WHY before the first observation."""
 MOST_BLOCKED = 64
 """Number of blocked buckets that are remembered; others are retried, after a back-off."""
 

@@ -80,7 +80,7 @@ def drop_unknown(schema: Schema, value: Any) -> None:
 
 @cache
 def _schema(kind: ResourceKind) -> Schema:
-    return schema_of(definition_of(kind).model)
+    return schema_of(definition_of(kind))
 
 
 def _unknown(schema: Schema, value: Any, path: str) -> Iterator[Problem]:

@@ -87,7 +87,7 @@ def endings(found: Iterable[Words]) -> set[Words]:
 @cache
 def known() -> frozenset[Words]:
     """Everything that a word of code with dots or capitals in it may name."""
-    fields = (path for each in DEFINITIONS for path in paths(schema_of(each.model)))
+    fields = (path for each in DEFINITIONS for path in paths(schema_of(each)))
     chart = values(yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8")))
     rules = {name for rule in load().options for name in rule.names}
     words = {*CATALOG_OPTIONS, *OPTION_NAMES, PATIENCE, *rules}

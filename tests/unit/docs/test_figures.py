@@ -86,7 +86,7 @@ def test_a_wrong_number_is_noticed() -> None:
 
 
 def test_defaults_of_discovery() -> None:
-    schema = schema_of(DEFINITIONS[0].model)["properties"]["spec"]["properties"]["discovery"]
+    schema = schema_of(DEFINITIONS[0])["properties"]["spec"]["properties"]["discovery"]
     told = {row[0].strip("`"): row[1].strip("`") for row in DISCOVERY.table("field", "default")}
     made = Discovery(include=("a.*",))
     assert told == {

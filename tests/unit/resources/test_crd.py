@@ -67,7 +67,7 @@ def test_a_definition_fits_into_the_annotation_of_kubectl_apply(definition: Defi
 def test_every_field_is_described(definition: Definition) -> None:
     silent = [
         f"{path}.{name}"
-        for path, node in nodes(schema_of(definition.model))
+        for path, node in nodes(schema_of(definition))
         for name, child in node.get("properties", {}).items()
         if name != "metadata" and not child.get("description") and not is_in_pod_template(path)
     ]
@@ -77,13 +77,13 @@ def test_every_field_is_described(definition: Definition) -> None:
 @each_kind
 def test_descriptions_are_of_the_field_not_of_its_type(definition: Definition) -> None:
     processed = "The last generation of the spec that was processed."
-    status = schema_of(definition.model)["properties"]["status"]["properties"]
+    status = schema_of(definition)["properties"]["status"]["properties"]
     assert status["observedGeneration"]["description"] == processed
 
 
 @each_kind
 def test_everything_has_bounds(definition: Definition) -> None:
-    boundless = [path for path, node in nodes(schema_of(definition.model)) if not is_bounded(path, node)]
+    boundless = [path for path, node in nodes(schema_of(definition)) if not is_bounded(path, node)]
     assert boundless == []
 
 
@@ -117,12 +117,12 @@ def is_bounded(path: str, node: Schema) -> bool:
 @each_kind
 def test_nothing_unknown_is_kept(definition: Definition) -> None:
     assert "x-kubernetes-preserve-unknown-fields" not in json.dumps(manifest(definition))
-    assert max(path.count(".") + path.count("[]") for path, _ in nodes(schema_of(definition.model))) < DEEPEST
+    assert max(path.count(".") + path.count("[]") for path, _ in nodes(schema_of(definition))) < DEEPEST
 
 
 @each_kind
 def test_conditions_are_merged_by_their_type(definition: Definition) -> None:
-    conditions = schema_of(definition.model)["properties"]["status"]["properties"]["conditions"]
+    conditions = schema_of(definition)["properties"]["status"]["properties"]["conditions"]
     assert conditions["x-kubernetes-list-type"] == "map"
     assert conditions["x-kubernetes-list-map-keys"] == ["type"]
 
@@ -149,7 +149,7 @@ def patterns_in(node: Any) -> Iterator[Mapping[str, Any]]:
 @each_kind
 def test_every_pattern_is_a_rule_with_a_sentence(definition: Definition) -> None:
     """The API server shows a bare pattern as it is, which tells nobody what to write."""
-    assert "pattern" not in {key for _, node in nodes(schema_of(definition.model)) for key in node}
+    assert "pattern" not in {key for _, node in nodes(schema_of(definition)) for key in node}
     found = list(patterns_in(json_schema(definition.model)))
     assert found
     for node in found:

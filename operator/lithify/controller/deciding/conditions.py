@@ -30,6 +30,7 @@ from lithify.resources.objects import (
 from lithify.resources.quantities import LARGEST
 from lithify.resources.table import (
     BUCKET_LENGTH,
+    NOT_OBSERVED,
     AppendSummary,
     LakeTableStatus,
     MergeTreeSummary,
@@ -79,6 +80,22 @@ def table_status(situation: Situation, decision: Decision, now: datetime) -> Lak
         )
         found = after_look(found, seen, situation.held)
     return replace(found, due=_due(status, decision), next_full_time=decision.next_full)
+
+
+def is_initial(before: LakeTableStatus, after: LakeTableStatus) -> bool:
+    """Whether a status says no more than the one with which a LakeTable is created: nothing is known yet.
+
+    It is not written then, so a new table costs one write, that of its first observation.
+    """
+    said = replace(
+        after,
+        observed_generation=before.observed_generation,
+        conditions=before.conditions,
+        health=before.health,
+        due=before.due,
+        next_full_time=before.next_full_time,
+    )
+    return said == before and not _was_seen(after)
 
 
 def _due(status: LakeTableStatus, decision: Decision) -> str:
@@ -196,9 +213,8 @@ def _say_ready(
         return
     conditions.false(STALLED, "NotStalled")
     if seen is None:
-        message = "the table has not been observed yet"
-        conditions.unknown(READY, TableReason.NEVER_OBSERVED, message)
-        conditions.true(RECONCILING, "Progressing", message)
+        conditions.unknown(READY, TableReason.NEVER_OBSERVED, NOT_OBSERVED)
+        conditions.true(RECONCILING, "Progressing", NOT_OBSERVED)
     else:
         conditions.true(READY, TableReason.READY, "the table can be loaded and compacted")
         conditions.false(RECONCILING, "Observed")
@@ -211,8 +227,7 @@ def _say_needed(
         message = f"unknown while the table is not ready: {problem.message}"
         conditions.unknown(COMPACTION_NEEDED, problem.reason, message)
     elif seen is None:
-        message = "the table has not been observed yet"
-        conditions.unknown(COMPACTION_NEEDED, TableReason.NEVER_OBSERVED, message)
+        conditions.unknown(COMPACTION_NEEDED, TableReason.NEVER_OBSERVED, NOT_OBSERVED)
     elif decision.due is not None:
         conditions.true(COMPACTION_NEEDED, decision.due.trigger, decision.message)
     else:

@@ -19,7 +19,7 @@ from lithify.controller.deciding.windows import describe_window, opening
 from lithify.resources.compaction import Reason
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.quantities import quantity_bytes
-from lithify.resources.table import RunSummary
+from lithify.resources.table import NOT_OBSERVED, RunSummary
 
 _MOST_DOUBLINGS = 20
 _SECOND = timedelta(seconds=1)
@@ -119,7 +119,7 @@ def _unready(situation: Situation) -> str | None:
     if situation.problem is not None:
         return situation.problem.message
     if situation.observation is None:
-        return "the table has not been observed yet"
+        return NOT_OBSERVED
     if situation.observation.refusals:
         return TableProblem.unsupported(situation.observation.refusals).message
     return None

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Self
 
 from lithify.controller.observing.process import WorkerProcess
 from lithify.controller.observing.request import ALL_TABLES, PlanRequest, TableFilter, TableList
-from lithify.controller.observing.turns import Ending, Source, Turns
+from lithify.controller.observing.turns import PATIENCE, Ending, Source, Turns
 from lithify.controller.observing.wire import (
     FindRun,
     ListTables,
@@ -57,6 +57,7 @@ class PoolSettings:
         idle_seconds: a worker without questions ends after this time.
         resident_bytes: a worker with more memory ends after its answer.
         answers: a worker ends after this number of answers: libraries leak memory.
+        patience: seconds that a catalog without an answer so far keeps its worker from others.
     """
 
     worker: WorkerSettings
@@ -65,6 +66,7 @@ class PoolSettings:
     idle_seconds: float = 300.0
     resident_bytes: int = 768 << 20
     answers: int = 20_000
+    patience: float = PATIENCE
 
 
 @dataclass(eq=False, slots=True)
@@ -84,14 +86,20 @@ class _Waiting:
     place: asyncio.Future[_Place]
 
 
+class _Displaced(Exception):
+    """A question gave its slot away; it is asked again."""
+
+
 class ObserverPool:
     """Observes tables in worker processes. Bound to the event loop of the first question."""
 
     def __init__(self, settings: PoolSettings) -> None:
         self._settings = settings
         self._free = [_Place() for _ in range(settings.workers)]
-        self._turns: Turns[_Waiting] = Turns(settings.workers)
+        self._turns: Turns[_Waiting] = Turns(settings.workers, patience=settings.patience)
         self._silences: dict[Source, str] = {}
+        self._ends: dict[asyncio.Timeout, Source] = {}
+        self._timer: asyncio.TimerHandle | None = None
         self._workers: set[WorkerProcess] = set()
         self._ending: set[asyncio.Task[None]] = set()
         self._is_closed = False
@@ -160,25 +168,38 @@ class ObserverPool:
             message = framed(question)
         except Exception as error:
             raise LithifyError(f"{what}: the question cannot be sent ({type(error).__name__})") from error
-        source = _source_of(question)
-        place = await self._take(key, source)
-        reply: Reply | None = None
-        failure: BaseException | None = None
-        try:
-            reply = await self._reply(place, message, what, timeout)
-            failure = reply.error
-        except BaseException as error:
-            failure = error
-            if isinstance(error, Exception) and not isinstance(error, LithifyError):
-                problem = f"{what} failed unexpectedly ({type(error).__name__}: {error})"
-                raise LithifyError(problem) from error
-            raise
-        finally:
-            self._learn(source, question.address.name, failure)
+        source, is_again = _source_of(question), False
+        while True:
+            place = await self._take(key, source, first=is_again)
+            try:
+                reply = await self._asked(place, source, message, what, timeout)
+            except BaseException as error:
+                self._learn(source, question.address.name, error)
+                self._give_back(place, key)
+                if not isinstance(error, _Displaced):
+                    raise
+                is_again = True
+                continue
+            self._learn(source, question.address.name, reply.error)
             self._give_back(place, key)
-        if reply.error is not None:
-            raise reply.error
-        return reply.value
+            if reply.error is not None:
+                raise reply.error
+            return reply.value
+
+    async def _asked(self, place: _Place, source: Source, message: bytes, what: str, timeout: float) -> Reply:
+        """The reply to a question.
+
+        Raises:
+            _Displaced: the slot is needed for another catalog.
+            LithifyError: there is no reply.
+        """
+        try:
+            return await self._reply(place, source, message, what, timeout)
+        except (LithifyError, _Displaced):
+            raise
+        except Exception as error:
+            problem = f"{what} failed unexpectedly ({type(error).__name__}: {error})"
+            raise LithifyError(problem) from error
 
     def _learn(self, source: Source, table: str, failure: BaseException | None) -> None:
         """Records how a question ended; refuses the waiting ones if their catalog is silent."""
@@ -197,7 +218,7 @@ class ObserverPool:
         problem = f"it does not answer, and is tried only at intervals until it does; the last try: {last}"
         return CatalogSilent(source.address, problem, self._turns.pause_seconds(source))
 
-    async def _reply(self, place: _Place, message: bytes, what: str, timeout: float) -> Reply:
+    async def _reply(self, place: _Place, source: Source, message: bytes, what: str, timeout: float) -> Reply:
         worker = place.worker
         if worker is None or worker.has_ended:
             self._forget(place)
@@ -207,20 +228,52 @@ class ObserverPool:
             if not worker.answered:
                 await worker.be_ready(self._settings.worker, self._settings.start_seconds)
             self._check_open()
-            return await worker.ask(message, what, timeout)
+            async with self._displaceable(source):
+                return await worker.ask(message, what, timeout)
         except BaseException:
             worker.kill()
             self._forget(place)
             raise
 
-    async def _take(self, key: str, source: Source) -> _Place:
+    @asynccontextmanager
+    async def _displaceable(self, source: Source) -> AsyncIterator[None]:
+        """Sends a question, which raises `_Displaced` once its slot is needed for another catalog."""
+        self._turns.sent(source)
+        try:
+            async with asyncio.timeout(None) as end:
+                self._ends[end] = source
+                self._displace()
+                try:
+                    yield
+                finally:
+                    self._ends.pop(end, None)
+        except TimeoutError as error:
+            raise _Displaced from error
+
+    def _displace(self) -> None:
+        """Ends the questions that have to give way, or sets the timer for that."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        found = self._turns.displaced()
+        if found is None or self._is_closed:
+            return
+        (source, seconds), loop = found, asyncio.get_running_loop()
+        if seconds > 0:
+            self._timer = loop.call_later(seconds, self._displace)
+            return
+        for end in [end for end, asked in self._ends.items() if asked == source]:
+            del self._ends[end]
+            end.reschedule(loop.time())
+
+    async def _take(self, key: str, source: Source, *, first: bool = False) -> _Place:
         """Waits for a slot: preferably one whose worker has cached the table, then one with a worker."""
         self._check_open()
         for each in (replace(source, is_long=False), source):
             if not self._turns.admits(each):
                 raise self._silence(each)
         waiting = _Waiting(key, asyncio.get_running_loop().create_future())
-        self._turns.add(source, waiting)
+        self._turns.add(source, waiting, first=first)
         self._hand_out()
         try:
             return await waiting.place
@@ -248,6 +301,7 @@ class ObserverPool:
                 place.retiring.cancel()
                 place.retiring = None
             waiting.place.set_result(place)
+        self._displace()
 
     def _give_back(self, place: _Place, key: str) -> None:
         worker, settings = place.worker, self._settings
@@ -302,6 +356,8 @@ def _ending_of(failure: BaseException | None) -> Ending:
         return Ending.SILENT
     if isinstance(failure, ProcessLost):
         return Ending.LOST
+    if isinstance(failure, _Displaced):
+        return Ending.DISPLACED
     if failure is None or isinstance(failure, LithifyError):
         return Ending.ANSWERED
     return Ending.WITHDRAWN

@@ -5,11 +5,13 @@ so that a catalog with many tables cannot delay the others. A catalog is unprove
 from a question without an answer on: unproven catalogs get one question at a time, and half of the slots
 together. Long questions have a queue of their own in each catalog, which stays unproven. Two tables in a row
 without an answer pause a catalog, as a circuit breaker does: its questions are refused at once, except for a
-single one after each pause that tests whether it is back.
+single one after each pause that tests whether it is back. An unproven catalog does not wait until another one
+has timed out, unless it is known to be silent itself: the other's question goes back to its queue.
 """
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,6 +26,9 @@ LONGEST_PAUSE = 60.0
 """Maximum seconds between two questions to a paused catalog; each pause is twice as long as the last one."""
 _SILENT_TABLES = 2
 """Number of tables without an answer that pause their catalog: a single one may be faulty itself."""
+PATIENCE = 5.0
+"""Seconds that an unproven catalog may take to answer while another one waits: longer than most first answers
+take, and short beside a time-out. Doubled each time that it was not enough, so slow ones answer, too."""
 _MOST_QUEUES = 10_000
 
 Item = TypeVar("Item")
@@ -54,6 +59,8 @@ class Ending(Enum):
     """The worker process was lost, which the table may have caused."""
     WITHDRAWN = auto()
     """The caller cancelled it."""
+    DISPLACED = auto()
+    """It gave its slot to another catalog, and is asked again."""
 
 
 @dataclass(slots=True)
@@ -62,6 +69,10 @@ class _SourceQueue(Generic[Item]):
 
     waiting: deque[Item] = field(default_factory=deque)
     active: int = 0
+    since: float = math.inf
+    """When the last question was sent."""
+    displacements: int = 0
+    """Number of questions displaced since the last answer."""
     is_proven: bool = False
     silent: set[str] = field(default_factory=set)
     pauses: int = 0
@@ -71,6 +82,11 @@ class _SourceQueue(Generic[Item]):
     def is_paused(self) -> bool:
         return self.pauses > 0
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is unproven, and nothing says that it is silent."""
+        return not self.is_proven and not self.silent and not self.is_paused
+
 
 @dataclass(slots=True)
 class Turns(Generic[Item]):
@@ -79,10 +95,12 @@ class Turns(Generic[Item]):
     Attributes:
         slots: maximum number of active questions.
         ticks: monotonic seconds.
+        patience: seconds that an unproven source may take while another one waits, the first time.
     """
 
     slots: int
     ticks: Callable[[], float] = monotonic
+    patience: float = PATIENCE
     _queues: OrderedDict[Source, _SourceQueue[Item]] = field(default_factory=OrderedDict)
 
     def admits(self, source: Source) -> bool:
@@ -93,9 +111,10 @@ class Turns(Generic[Item]):
         is_asked = queue.active > 0 or bool(queue.waiting)
         return not is_asked and self.ticks() >= queue.paused_until
 
-    def add(self, source: Source, item: Item) -> None:
-        """Appends a question to its queue."""
-        self._queue_of(source).waiting.append(item)
+    def add(self, source: Source, item: Item, *, first: bool = False) -> None:
+        """Adds a question to its queue: as the last one, or as the first because it was displaced."""
+        waiting = self._queue_of(source).waiting
+        (waiting.appendleft if first else waiting.append)(item)
 
     def remove(self, source: Source, item: Item) -> bool:
         """Removes a question from its queue; False if it is not in it."""
@@ -109,14 +128,31 @@ class Turns(Generic[Item]):
         """Returns the next question, which counts as active from now on; None if none may start now."""
         if sum(queue.active for queue in self._queues.values()) >= self.slots:
             return None
-        unproven = sum(queue.active for queue in self._queues.values() if not queue.is_proven)
-        is_room = unproven < max(1, self.slots // 2)
+        is_room = self._has_room()
         for source, queue in self._queues.items():
             if queue.waiting and (queue.is_proven or (is_room and not queue.active)):
                 self._queues.move_to_end(source)
                 queue.active += 1
+                queue.since = math.inf
                 return source, queue.waiting.popleft()
         return None
+
+    def sent(self, source: Source) -> None:
+        """Notes that an active question was sent: until then its worker was still starting."""
+        self._queue_of(source).since = self.ticks()
+
+    def displaced(self) -> tuple[Source, float] | None:
+        """The next source that has to give way to others, and the seconds until then; None if none has to."""
+        waiting = [queue for queue in self._queues.values() if queue.waiting and not queue.active]
+        if self._has_room() or not any(queue.is_open for queue in waiting):
+            return None
+        waits = [
+            (queue.since + self.patience * 2.0**queue.displacements - self.ticks(), source)
+            for source, queue in self._queues.items()
+            if queue.active and not queue.is_proven and not source.is_long and queue.since < math.inf
+        ]
+        wait, source = min(waits, key=lambda each: each[0], default=(0.0, None))
+        return None if source is None else (source, max(0.0, wait))
 
     def ended(self, source: Source, subject: str, ending: Ending) -> list[Item]:
         """Ends a question; returns those that are refused because of how it ended.
@@ -129,8 +165,11 @@ class Turns(Generic[Item]):
         queue = self._queue_of(source)
         queue.active -= 1
         if ending is Ending.ANSWERED:
-            queue.is_proven, queue.pauses = not source.is_long, 0
+            queue.is_proven, queue.pauses, queue.displacements = not source.is_long, 0, 0
             queue.silent.clear()
+        elif ending is Ending.DISPLACED:
+            queue.displacements += 1
+            self._queues.move_to_end(source)
         elif ending is Ending.LOST:
             queue.is_proven = False
         elif ending is Ending.SILENT:
@@ -155,6 +194,11 @@ class Turns(Generic[Item]):
         for queue in self._queues.values():
             queue.waiting.clear()
         return waiting
+
+    def _has_room(self) -> bool:
+        """Whether an unproven source may get a slot."""
+        unproven = sum(queue.active for queue in self._queues.values() if not queue.is_proven)
+        return unproven < max(1, self.slots // 2)
 
     def _pause(self, queue: _SourceQueue[Item]) -> list[Item]:
         queue.pauses += 1

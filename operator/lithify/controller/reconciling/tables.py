@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from lithify.controller.deciding.blocked import held_by
-from lithify.controller.deciding.conditions import table_status
+from lithify.controller.deciding.conditions import is_initial, table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.dues import handled_request
 from lithify.controller.deciding.failing import failure_of_attempts
@@ -236,7 +236,8 @@ class Tables:
             context.queue.add(COMPACTION, key)
 
     async def _write(self, table: LakeTable, status: LakeTableStatus) -> None:
-        written = await write_status(self.context.api, LAKE_TABLE, table, status)
+        is_known = is_initial(table.status, status)
+        written = table if is_known else await write_status(self.context.api, LAKE_TABLE, table, status)
         if written is not None and written is not table:
             self.context.store.tables.put(written)
             for severity, reason, message in table_events(table.status, written.status):

@@ -244,6 +244,30 @@ class TestBrokenCatalogs:
             with pytest.raises(NotFound):
                 await others[0]
 
+    async def test_catalog_that_was_not_asked_yet_waits_for_no_time_out(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of(patience=0.01) as pool:
+            hanging = ask(pool, "a", "broken")
+            await until(lambda: shop.busy)
+            shop.is_fast = True
+            assert await ask(pool, "x", "sound") == 1
+            assert shop.workers[0].has_ended
+            assert await hanging == 1, "it is asked again, and nobody is told of that"
+        assert [worker.asked for worker in shop.workers] == [["a"], ["x", "a"]]
+
+    async def test_caller_may_give_up_a_question_that_is_asked_again(self, shop: Shop) -> None:
+        shop.is_fast = False
+        async with pool_of(patience=0.01) as pool:
+            hanging, waiting = ask(pool, "a", "broken"), ask(pool, "x", "sound")
+            await until(lambda: any("x" in worker.asked for worker in shop.workers))
+            hanging.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await hanging
+            answer = shop.busy[0].answer
+            assert answer is not None
+            answer.set_result(Reply(value=7))
+            assert await waiting == 7
+
     async def test_two_in_a_row_spare_the_others_the_wait(self, shop: Shop) -> None:
         shop.is_fast = False
         async with pool_of() as pool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.controller.observing.turns import FIRST_PAUSE, LONGEST_PAUSE, Ending, Source, Turns
+from lithify.controller.observing.turns import FIRST_PAUSE, LONGEST_PAUSE, PATIENCE, Ending, Source, Turns
 
 LAKE, SHOP, DEAD, GONE = (Source(f"team/{name}", f"s3://{name}") for name in ("lake", "shop", "dead", "gone"))
 
@@ -77,6 +77,59 @@ def test_catalogs_that_have_proven_nothing_share_half_of_the_places() -> None:
     play.asked(LAKE, "x")
     assert {play.taken() for _ in range(3)} == {(DEAD, "a"), (GONE, "a"), (LAKE, "x")}
     assert play.taken() is None, "one place is free, and kept for who answers"
+
+
+def test_unproven_catalog_gives_way_to_one_that_waits_and_gets_twice_the_time_next() -> None:
+    play = Play()
+    play.asked(DEAD, "a")
+    assert play.taken() == (DEAD, "a")
+    play.turns.sent(DEAD)
+    assert play.turns.displaced() is None, "nobody else waits"
+    play.asked(LAKE, "x")
+    assert play.taken() is None
+    assert play.turns.displaced() == (DEAD, PATIENCE)
+    play.now += PATIENCE
+    assert play.turns.displaced() == (DEAD, 0.0)
+    play.turns.ended(DEAD, "a", Ending.DISPLACED)
+    play.turns.add(DEAD, "a", first=True)
+    assert play.taken() == (LAKE, "x")
+    play.turns.sent(LAKE)
+    play.turns.ended(LAKE, "x", Ending.ANSWERED)
+    assert play.taken() == (DEAD, "a")
+    play.turns.sent(DEAD)
+    play.asked(SHOP, "y")
+    assert play.turns.displaced() == (DEAD, 2 * PATIENCE)
+
+
+def test_catalog_gives_way_only_once_its_question_is_sent_and_not_to_a_silent_one() -> None:
+    play = Play()
+    assert play.silent(DEAD, "hung") == []
+    play.asked(SHOP, "y")
+    assert play.taken() == (SHOP, "y")
+    play.asked(LAKE, "x")
+    assert play.turns.displaced() is None, "the worker of the question is still starting"
+    assert play.turns.remove(LAKE, "x")
+    play.turns.sent(SHOP)
+    play.asked(DEAD, "a")
+    assert play.turns.displaced() is None, "the one that waits is silent"
+
+
+def test_proven_catalogs_and_long_questions_keep_their_places() -> None:
+    play = Play(slots=1)
+    plans = replace(LAKE, is_long=True)
+    play.asked(plans, "plan")
+    assert play.taken() == (plans, "plan")
+    play.turns.sent(plans)
+    play.asked(SHOP, "y")
+    assert play.turns.displaced() is None
+    play.turns.ended(plans, "plan", Ending.ANSWERED)
+    assert play.taken() == (SHOP, "y")
+    play.turns.ended(SHOP, "y", Ending.ANSWERED)
+    play.asked(SHOP, "z")
+    assert play.taken() == (SHOP, "z")
+    play.turns.sent(SHOP)
+    play.asked(DEAD, "a")
+    assert play.turns.displaced() is None
 
 
 def test_one_silent_table_slows_its_catalog_down_and_does_not_pause_it() -> None:
