@@ -1,4 +1,4 @@
-"""What every adapter of a table format does, through `tables.format`, `tables.watching` and whole runs."""
+"""What every adapter of a table format does, through `formats.protocol.table`, `formats.protocol.observing` and whole runs."""
 
 from __future__ import annotations
 
@@ -14,20 +14,26 @@ import pytest
 
 from formats.tables import FormatTables
 from lithify.clock import Clock, SystemClock
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner, Progress
+from lithify.engine.run.steps import Commits
 from lithify.errors import InvalidOption, NotFound, UnsupportedTable
 from lithify.faults import POINTS
-from lithify.job.driver import Request, compact
-from lithify.job.report import Report
-from lithify.job.runner import InlineRunner, Progress
-from lithify.job.steps import Commits
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.format import CommitStep, OpenTable, Plan, Sizing, Task
-from lithify.tables.model import SnapshotId, is_snapshot_id
-from lithify.tables.observation import Observation
-from lithify.tables.registry import open_table, open_watch
-from lithify.tables.results import TaskOutputs, TaskResult
-from lithify.tables.watching import ObservationRequest, TableWatch
+from lithify.formats.paimon.planning.work import Strategy
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.model import SnapshotId, is_snapshot_id
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import ObservationRequest, TableWatch
+from lithify.formats.protocol.results import TaskOutputs, TaskResult
+from lithify.formats.protocol.table import (
+    CommitStep,
+    OpenTable,
+    Plan,
+    Sizing,
+    Task,
+)
+from lithify.formats.registry import open_table, open_watch
 from support.cases import case
 from support.crashes import SETTLED
 from support.races import Meanwhile

@@ -15,7 +15,7 @@ from infrastructure.objectstore.racing import CONTEXT, DEADLINE, Outcomes, commi
 from infrastructure.objectstore.tables import IMPATIENT, address, java_table, run, small_table
 from infrastructure.oracle.client import Oracle
 from lithify.errors import LithifyError
-from lithify.tables.paimon.commit.journal import SAFE_AGE
+from lithify.formats.paimon.commit.journal import SAFE_AGE
 from support.crashes import SETTLED
 from support.small_tables import SmallTable
 from support.tables import append, journals, stray_files

@@ -10,9 +10,9 @@ from typing import Any
 
 from infrastructure.objectstore.server import S3Server
 from infrastructure.oracle.client import Table
-from lithify.tables.address import TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.orphans import reconcile
+from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.commit.orphans import reconcile
+from lithify.formats.protocol.address import TableAddress
 from support.operators.objects import Object, secret
 from support.runs import ShiftedClock
 from support.tables import copy_of

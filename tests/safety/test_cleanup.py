@@ -15,15 +15,15 @@ import pytest
 from infrastructure.oracle.client import Oracle, OracleError, Table
 from infrastructure.oracle.model import Row
 from lithify.clock import Clock
+from lithify.engine.run.runner import InlineRunner, Progress
+from lithify.engine.run.spark import SparkRunner, SparkSettings
 from lithify.errors import AttemptFenced, InvalidOption, StorageError, TaskFailed
-from lithify.job.runner import InlineRunner, Progress
-from lithify.job.spark import SparkRunner, SparkSettings
-from lithify.tables.address import TableAddress
-from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.orphans import reconcile
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.results import TaskResult
+from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.commit.orphans import reconcile
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.results import TaskResult
+from lithify.io.storage import Storage
 from support.races import HeldStorage, Meanwhile, step_after, step_at, step_before
 from support.runs import TESTS, Held, ShiftedClock, clean_up, run_inline, start
 from support.tables import (

@@ -8,8 +8,13 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey
+from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
+from lithify.formats.protocol.model import (
+    Bucket,
+    BucketId,
+    DataFile,
+    OrderKey,
+)
 from support.merge_trees import MIDNIGHT_MILLIS
 
 KEYLESS = OrderKey(b"")

@@ -15,11 +15,11 @@ import click
 
 from lithify.clock import SystemClock
 from lithify.errors import InvalidOption
-from lithify.planning.universal.policy import PickingRule
-from lithify.planning.work import Strategy
+from lithify.formats.paimon.planning.universal.policy import PickingRule
+from lithify.formats.paimon.planning.work import Strategy
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.registry import FORMATS
 from lithify.sizes import parse_size
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.registry import FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -11,12 +11,12 @@ from lithify.cli.arguments import json_option, pairs, size, strategy_option, tab
 from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.progress_bar import ProgressBar
 from lithify.cli.render_report import report_view
-from lithify.job.driver import Request
-from lithify.job.driver import compact as run_compaction
-from lithify.job.spark import SparkRunner, SparkSettings
-from lithify.job.steps import Commits
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.run.driver import Request
+from lithify.engine.run.driver import compact as run_compaction
+from lithify.engine.run.spark import SparkRunner, SparkSettings
+from lithify.engine.run.steps import Commits
+from lithify.formats.protocol.table import Sizing
 
 
 @click.command()

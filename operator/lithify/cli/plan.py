@@ -9,7 +9,7 @@ import click
 from lithify.cli.arguments import json_option, strategy_option, table_arguments, table_options
 from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.render_plan import plan_dict, plan_view
-from lithify.tables.registry import open_table
+from lithify.formats.registry import open_table
 
 
 @click.command()

@@ -11,8 +11,8 @@ import pytest
 
 from lithify.cli.arguments import TableArguments, pairs, size, table_arguments, table_options
 from lithify.errors import InvalidOption
-from lithify.planning.universal.policy import PickingRule
-from lithify.tables.address import Selection, TableAddress
+from lithify.formats.paimon.planning.universal.policy import PickingRule
+from lithify.formats.protocol.address import Selection, TableAddress
 from support.cases import case
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.clustering.plan import (
+from lithify.formats.paimon.planning.clustering.plan import (
     HISTORY,
     ClusteredUnit,
     build_runs,
@@ -19,10 +19,15 @@ from lithify.planning.clustering.plan import (
     plan_bucket,
     verdicts,
 )
-from lithify.planning.clustering.policy import ClusteringOptions, HistoryOptions
-from lithify.planning.universal.policy import UniversalOptions
-from lithify.planning.work import ALL_AT_TOP, NO_TRIGGER, Rest, Strategy
-from lithify.tables.model import DataFile
+from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions, HistoryOptions
+from lithify.formats.paimon.planning.universal.policy import UniversalOptions
+from lithify.formats.paimon.planning.work import (
+    ALL_AT_TOP,
+    NO_TRIGGER,
+    Rest,
+    Strategy,
+)
+from lithify.formats.protocol.model import DataFile
 from support.cases import case
 from support.clustered import COLUMNS, leveled, random_files, random_options
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, names, repeatable

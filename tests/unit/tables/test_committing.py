@@ -14,15 +14,15 @@ from pypaimon.snapshot.snapshot import Snapshot
 from infrastructure.sampling import Sampler
 from lithify.clock import SystemClock
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown
-from lithify.tables.address import Selection
-from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.changes import BucketChange
-from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
-from lithify.tables.paimon.commit.journal_files import Attempt
-from lithify.tables.paimon.metadata.entries import ManifestEntry
-from lithify.tables.paimon.table import PaimonTable
-from lithify.tables.results import TaskOutputs
+from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.commit.changes import BucketChange
+from lithify.formats.paimon.commit.commit_loop import CommitOutcome, Committer
+from lithify.formats.paimon.commit.journal_files import Attempt
+from lithify.formats.paimon.manifests.entries import ManifestEntry
+from lithify.formats.paimon.table import PaimonTable
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.results import TaskOutputs
+from lithify.io.storage import Storage
 from support.races import step_after
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable

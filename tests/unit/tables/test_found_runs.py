@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.found_runs import newest_of_run
-from lithify.tables.paimon.metadata.snapshots import Snapshots
+from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.commit.found_runs import newest_of_run
+from lithify.formats.paimon.snapshots.snapshots import Snapshots
 from support.small_tables import SmallTable
 
 AT_ONCE = 8

@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import AttemptFenced, CorruptTable, StorageError
-from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.catalog.file_access import storage_of
-from lithify.tables.paimon.commit.heartbeat import Heartbeat
-from lithify.tables.paimon.commit.journal import COMMIT_AGE, RENEWED_EVERY, SAFE_AGE, Journal
-from lithify.tables.paimon.commit.journal_files import Attempt
+from lithify.formats.paimon.catalog.file_access import storage_of
+from lithify.formats.paimon.commit.heartbeat import Heartbeat
+from lithify.formats.paimon.commit.journal import (
+    COMMIT_AGE,
+    RENEWED_EVERY,
+    SAFE_AGE,
+    Journal,
+)
+from lithify.formats.paimon.commit.journal_files import Attempt
+from lithify.io.storage import Storage
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)

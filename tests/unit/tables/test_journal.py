@@ -13,16 +13,16 @@ import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
-from lithify.tables.io.storage import ListedFile, Storage
-from lithify.tables.io.storage_paths import FileAccess
-from lithify.tables.paimon.catalog.file_access import storage_of
-from lithify.tables.paimon.commit.journal import (
+from lithify.formats.paimon.catalog.file_access import storage_of
+from lithify.formats.paimon.commit.journal import (
     COMMIT_AGE,
     SAFE_AGE,
     Journal,
     writer_id,
 )
-from lithify.tables.paimon.commit.journal_files import Attempt, ExternalRoots, JournalUnit
+from lithify.formats.paimon.commit.journal_files import Attempt, ExternalRoots, JournalUnit
+from lithify.io.storage import ListedFile, Storage
+from lithify.io.storage_paths import FileAccess
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 BASE = (7, 1_000)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.paimon.commit.journal_files import (
+from lithify.formats.paimon.commit.journal_files import (
     Attempt,
     ExternalRoots,
     JournalUnit,
