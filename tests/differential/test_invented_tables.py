@@ -13,8 +13,8 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile
 from lithify.clock import SystemClock
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.compaction.planning import BucketPlanner
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.planning import plan_run
 from lithify.formats.protocol.address import Selection, TableAddress

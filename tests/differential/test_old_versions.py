@@ -20,9 +20,9 @@ from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile
 from infrastructure.paimon_versions.archive import VERSIONS, names_in, unpack
 from lithify.clock import SystemClock
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.observing.looking import PaimonWatch
 from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.primary_key.compacting import CompactedTable
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.observation import Observation

@@ -29,9 +29,9 @@ from lithify.errors import (
     OutOfReach,
     StorageError,
 )
-from lithify.formats.paimon.catalog import rest_client
+from lithify.formats.paimon.access import rest_client
 from lithify.formats.paimon.catalog.connecting import list_tables, load_table
-from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.snapshots.committing_server import CatalogServer
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observing import ObservationRequest

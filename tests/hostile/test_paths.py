@@ -17,8 +17,8 @@ from infrastructure.oracle.client import Table
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner
 from lithify.errors import CorruptTable, InvalidOption, LithifyError, UnsupportedTable
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.manifests.entries import ManifestEntry
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
 from support.rest_server import WAREHOUSE, RestServer

@@ -24,7 +24,7 @@ from lithify.controller.launching.descendants import descendants
 from lithify.controller.launching.folder import DriverFolder
 from lithify.controller.launching.process import ProcessLauncher, ProcessSettings
 from lithify.errors import ClusterRefused, Failure, NotFound
-from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import TableAddress
 from lithify.io.reach import UNBOUNDED
 from lithify.resources.catalog import CatalogSpec, SecretReference

@@ -11,8 +11,8 @@ from infrastructure.objectstore.proxy import Answered, Asked, Forward, Late, S3P
 from infrastructure.objectstore.tables import IMPATIENT, address, java_table, run
 from infrastructure.oracle.client import Oracle, Table
 from lithify.errors import StorageUnavailable
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.commit.orphans import reconcile
+from lithify.formats.paimon.opening import open_table
 from support.crashes import SETTLED
 from support.runs import ShiftedClock
 from support.tables import journals, stray_files

@@ -16,7 +16,7 @@ from infrastructure.objectstore.tables import address, java_table, run
 from infrastructure.oracle.client import Oracle, Table
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner
-from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection
 from support.crashes import SETTLED

@@ -19,12 +19,12 @@ from infrastructure.objectstore.tables import IMPATIENT, address, run, small_tab
 from lithify.clock import SystemClock
 from lithify.errors import StorageUnavailable
 from lithify.files.parquet.footers import MOST_FETCHED, Footers
+from lithify.formats.paimon.access.file_access import storage_of
+from lithify.formats.paimon.access.s3_file_io import S3FileIO
 from lithify.formats.paimon.catalog.connecting import list_tables
-from lithify.formats.paimon.catalog.file_access import storage_of
-from lithify.formats.paimon.catalog.opening import open_table
-from lithify.formats.paimon.catalog.s3_file_io import S3FileIO
 from lithify.formats.paimon.observing.looking import PaimonWatch
 from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.observing import ObservationRequest
 from lithify.io.s3.settings import read_settings
 from lithify.io.storage import NewFile, Storage

@@ -22,7 +22,7 @@ from infrastructure.objectstore.server import SECRET_KEY
 from infrastructure.objectstore.tables import IMPATIENT, address, run, small_table
 from lithify.errors import Failure, NotAllowed, NotFound, StorageUnavailable
 from lithify.formats.paimon.catalog.connecting import list_tables
-from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
 
 BOUND_SECONDS = 15.0
 """Well above the second of patience that is asked for, also on a busy machine."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from infrastructure.objectstore.server import S3Server
 from infrastructure.oracle.client import Table
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.commit.orphans import reconcile
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import TableAddress
 from support.operators.objects import Object, secret
 from support.runs import ShiftedClock

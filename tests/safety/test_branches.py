@@ -11,8 +11,8 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.errors import AttemptFenced, InvalidOption, LithifyError, NotFound
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.commit.references import unreferenced
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import TableAddress
 from lithify.io.storage import Storage
 from support.races import Meanwhile, step_at, step_before

@@ -14,7 +14,7 @@ from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.errors import CatalogUnavailable, InvalidOption, LithifyError, NotFound
-from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
 from support.cases import case

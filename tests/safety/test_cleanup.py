@@ -18,8 +18,8 @@ from lithify.clock import Clock
 from lithify.engine.run.runner import InlineRunner, Progress
 from lithify.engine.run.spark import SparkRunner, SparkSettings
 from lithify.errors import AttemptFenced, InvalidOption, StorageError, TaskFailed
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.commit.orphans import reconcile
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.results import TaskResult

@@ -31,7 +31,7 @@ from lithify.errors import (
     StorageError,
     UnsupportedTable,
 )
-from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.protocol.address import Selection, TableAddress

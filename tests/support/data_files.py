@@ -11,7 +11,7 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.engine.rewrite.runs import EVERYTHING, KeyRange
 from lithify.files.model import InputFile
-from lithify.formats.paimon.catalog.file_access import storage_of
+from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.data_files.reader import FileRun, Reading
 from lithify.formats.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.formats.paimon.manifests.entries import FileMeta

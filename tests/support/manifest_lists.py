@@ -12,7 +12,7 @@ from pypaimon import CatalogFactory, Schema
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 
 from lithify.files.types import ColumnType, parse_type
-from lithify.formats.paimon.catalog.file_access import storage_of
+from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.manifests.entries import ADD, DELETE, ManifestEntry
 from lithify.formats.paimon.manifests.manifest_merging import ManifestMerger
 from lithify.formats.paimon.manifests.manifests import Manifests

@@ -27,7 +27,7 @@ from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner, TaskRunner
 from lithify.engine.run.steps import Commits
 from lithify.errors import LithifyError
-from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.universal.policy import PickingRule
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress

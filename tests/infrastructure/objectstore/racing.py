@@ -13,7 +13,7 @@ from typing import Any
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import CommitUnknown, StorageError
-from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.snapshots.snapshots import Snapshots, Written
 from lithify.formats.protocol.address import TableAddress
 

@@ -26,8 +26,8 @@ from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.limits import limit_process
 from lithify.controller.observing.wire import FindRun, ListTables, Question, WorkerSettings
 from lithify.errors import Failure, LithifyError
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.compaction.planning import BucketPlanner
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.compacting import CompactedTable
 from lithify.formats.paimon.primary_key.planning import plan_run

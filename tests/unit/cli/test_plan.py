@@ -10,8 +10,8 @@ import pytest
 
 from lithify.cli.render_plan import plan_dict, plan_view
 from lithify.clock import SystemClock
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.compaction.planning import BucketPlanner
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.merge_tree.rewrites import UnitWork
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.planning import RunPlan, plan_run

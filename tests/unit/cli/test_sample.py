@@ -11,7 +11,7 @@ import pytest
 
 from lithify.errors import InvalidOption
 from lithify.formats import registry
-from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.sample import Mess, PaimonSamples
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.registry import sample_maker

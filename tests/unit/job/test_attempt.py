@@ -26,7 +26,7 @@ from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.engine.run.steps import Commits
 from lithify.errors import Failure, StorageError, UnsupportedTable
-from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import TableAddress
 from lithify.resources.compaction import PlanSummary, Reason

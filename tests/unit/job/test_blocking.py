@@ -13,11 +13,11 @@ from lithify.clock import SystemClock
 from lithify.columns.column_groups import with_columns
 from lithify.engine.run.blocks import error_of
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.compaction.planning import BucketPlanner
 from lithify.formats.paimon.manifests.entry_columns import NARROW
 from lithify.formats.paimon.manifests.index_manifests import Indexes
 from lithify.formats.paimon.manifests.view import View, by_bucket
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.planning import plan_run
 from lithify.formats.paimon.rows.binary_row import encode_row

@@ -14,7 +14,7 @@ import pytest
 
 from lithify.engine.run.driver import Silent
 from lithify.errors import CommitConflict, InvalidOption, NotFound
-from lithify.formats.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.paimon.primary_key.planning import RunPlan

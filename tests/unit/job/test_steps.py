@@ -19,8 +19,8 @@ from lithify.engine.run.driver import Request, Silent, compact
 from lithify.engine.run.runner import InlineRunner, Progress
 from lithify.engine.run.steps import FIRST_BYTES, Commits, Pace
 from lithify.errors import CommitConflict, StorageError
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.commit.found_runs import find_run
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.merge_tree.plan import Unit
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.merge_task import MergeTask

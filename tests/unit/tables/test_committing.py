@@ -14,11 +14,11 @@ from pypaimon.snapshot.snapshot import Snapshot
 from infrastructure.sampling import Sampler
 from lithify.clock import SystemClock
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.commit.changes import BucketChange
 from lithify.formats.paimon.commit.commit_loop import CommitOutcome, Committer
 from lithify.formats.paimon.commit.journal_files import Attempt
 from lithify.formats.paimon.manifests.entries import ManifestEntry
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.results import TaskOutputs

@@ -39,10 +39,10 @@ from lithify.files.avro.container import (
     new_header,
     read_header,
 )
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.compaction.planning import BucketPlanner
 from lithify.formats.paimon.manifests.entry_columns import decode_entries
 from lithify.formats.paimon.manifests.manifest_lists import read_list
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.compacting import CompactedTable
 from lithify.formats.paimon.primary_key.planning import plan_run

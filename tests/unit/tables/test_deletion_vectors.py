@@ -24,7 +24,7 @@ from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import CorruptTable, MissingFile
 from lithify.files.model import InputFile
-from lithify.formats.paimon.catalog.file_access import storage_of
+from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.data_files.row_positions import (
     PLACE_FIELD,
     ROW_PLACE,

@@ -10,7 +10,7 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import UnsupportedTable
 from lithify.files.types import Raw, parse_type
-from lithify.formats.paimon.catalog.file_access import storage_of
+from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.layout.external_paths import ExternalPaths
 from lithify.formats.paimon.layout.file_locations import FileLocations
 from lithify.formats.paimon.options.location_options import LocationOptions

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.commit.found_runs import newest_of_run
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.snapshots.snapshots import Snapshots
 from support.small_tables import SmallTable
 

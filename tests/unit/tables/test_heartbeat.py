@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import AttemptFenced, CorruptTable, StorageError
-from lithify.formats.paimon.catalog.file_access import storage_of
+from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.commit.heartbeat import Heartbeat
 from lithify.formats.paimon.commit.journal import (
     COMMIT_AGE,

@@ -13,7 +13,7 @@ import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
-from lithify.formats.paimon.catalog.file_access import storage_of
+from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.commit.journal import (
     COMMIT_AGE,
     SAFE_AGE,

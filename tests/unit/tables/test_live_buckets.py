@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pypaimon.snapshot.snapshot import Snapshot
 
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.manifests.manifests import Manifests
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.model import BucketId
 from support.small_tables import SmallTable

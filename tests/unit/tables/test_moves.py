@@ -12,8 +12,8 @@ from lithify.formats.paimon.commit.admitting import admitted
 from lithify.formats.paimon.commit.changes import BucketChange
 from lithify.formats.paimon.commit.moves import MovedRows
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
-from lithify.formats.paimon.layout.partition_layouts import NO_FILES, PartitionLayout, partition_layouts
 from lithify.formats.paimon.manifests.entries import ADD, DELETE, ManifestEntry
+from lithify.formats.paimon.manifests.partition_layouts import NO_FILES, PartitionLayout, partition_layouts
 from lithify.formats.protocol.model import BucketId
 from lithify.formats.protocol.results import TaskOutputs
 from support.manifests import entry, file_meta

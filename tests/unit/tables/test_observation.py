@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from lithify.clock import SystemClock
 from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound, in_fields
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.manifests.entry_objects import entries_of
 from lithify.formats.paimon.observing import live_files as live
 from lithify.formats.paimon.observing.looking import PaimonWatch
 from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.model import fingerprint_of

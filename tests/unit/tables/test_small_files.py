@@ -10,7 +10,7 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.columns.json_texts import parse_object
 from lithify.errors import CorruptTable, InvalidOption
-from lithify.formats.paimon.catalog.file_access import storage_of
+from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.options.table_options import read_options
 from support.cases import case
 

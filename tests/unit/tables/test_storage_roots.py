@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import CorruptTable, LithifyError
-from lithify.formats.paimon.catalog.file_access import storage_of
-from lithify.formats.paimon.catalog.s3_file_io import S3FileIO
+from lithify.formats.paimon.access.file_access import storage_of
+from lithify.formats.paimon.access.s3_file_io import S3FileIO
 from lithify.io.s3.settings import read_settings
 from lithify.io.storage import Storage
 

@@ -75,7 +75,7 @@ def test_tables_are_looked_at_without_polars(tmp_path: Path) -> None:
     table.append()
     asked = (
         f"{_NO_POLARS}\n"
-        "from lithify.formats.paimon.catalog.opening import TableAddress, open_table\n"
+        "from lithify.formats.paimon.opening import TableAddress, open_table\n"
         f"table = open_table(TableAddress({str(table.warehouse)!r}, 'db.t'))\n"
         "print(len(table.on_newest(table.manifests.live)), len(sys.modules['polars'].__dict__) < 20)"
     )

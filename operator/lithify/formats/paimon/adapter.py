@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lithify.formats.paimon import opening
 from lithify.formats.paimon.append.clustering.compacting import CLUSTERED
 from lithify.formats.paimon.append.compacting import PACKED
-from lithify.formats.paimon.catalog import opening
 from lithify.formats.paimon.compaction.opened_table import OpenedTable
 from lithify.formats.paimon.primary_key.compacting import CompactedTable
 from lithify.formats.protocol.address import TableAddress

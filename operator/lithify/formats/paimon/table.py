@@ -15,11 +15,11 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
+from lithify.formats.paimon.access.identity import home, table_uuid
 from lithify.formats.paimon.commit.journal import Journal
 from lithify.formats.paimon.commit.journal_files import ExternalRoots
 from lithify.formats.paimon.deletion_vectors.index_files import DELETION_VECTORS
 from lithify.formats.paimon.layout.file_locations import POSTPONED, FileLocations
-from lithify.formats.paimon.layout.partition_layouts import partition_layouts
 from lithify.formats.paimon.manifests.earliest_times import EarliestTimes
 from lithify.formats.paimon.manifests.entries import (
     ADD,
@@ -31,13 +31,13 @@ from lithify.formats.paimon.manifests.entry_columns import Earliest
 from lithify.formats.paimon.manifests.entry_selection import ChosenBuckets, EntrySelection, Matching
 from lithify.formats.paimon.manifests.index_manifests import Indexes
 from lithify.formats.paimon.manifests.manifests import Manifests
+from lithify.formats.paimon.manifests.partition_layouts import partition_layouts
 from lithify.formats.paimon.manifests.vector_columns import marked_files, with_vectors
 from lithify.formats.paimon.manifests.view import View, by_bucket
 from lithify.formats.paimon.names.file_names import INDEX_FOLDER
 from lithify.formats.paimon.options.table_options import TableOptions
 from lithify.formats.paimon.rows.binary_row import order_key
 from lithify.formats.paimon.rows.key_columns import order_keys
-from lithify.formats.paimon.schema.identity import home, table_uuid
 from lithify.formats.paimon.schema.schema import Schema
 from lithify.formats.paimon.snapshots.conditional_put import check_heeded
 from lithify.formats.paimon.snapshots.lineage import Lineage

@@ -17,7 +17,7 @@ from pypaimon.catalog.rest.rest_token_file_io import RESTTokenFileIO
 from pypaimon.common.identifier import Identifier
 from pypaimon.common.options import Options
 
-from lithify.formats.paimon.catalog import rest_client as _bounded  # noqa: F401  # tokens are asked for through it
+from lithify.formats.paimon.access import rest_client as _bounded  # noqa: F401  # tokens are asked for through it
 
 _MOST_TOKENS = 4096
 """Tokens are requested again after this number of others, so that they do not fill the memory."""

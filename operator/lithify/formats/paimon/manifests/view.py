@@ -31,10 +31,10 @@ from lithify.columns.column_groups import (
 from lithify.files.names import FORMATS
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.formats.paimon.file_indexes.model import SUFFIX
-from lithify.formats.paimon.layout.partition_layouts import PartitionLayout
 from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.manifests.entry_objects import data_files, entries_of
 from lithify.formats.paimon.manifests.index_manifests import Indexes
+from lithify.formats.paimon.manifests.partition_layouts import PartitionLayout
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
 from lithify.formats.protocol.model import (
     Bucket,

@@ -16,7 +16,6 @@ from pathlib import Path
 from lithify.clock import Clock
 from lithify.formats.paimon.append.clustering.sorting import same_columns
 from lithify.formats.paimon.catalog import connecting
-from lithify.formats.paimon.catalog.opening import open_table
 from lithify.formats.paimon.commit import found_runs
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id, snapshot_number
 from lithify.formats.paimon.observing.judging import Judge
@@ -37,6 +36,7 @@ from lithify.formats.paimon.observing.observation_cache import (
 )
 from lithify.formats.paimon.observing.observation_caches import ObservationCaches, in_memory
 from lithify.formats.paimon.observing.summary import summarise
+from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.options.snapshot_options import retention
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import TableAddress

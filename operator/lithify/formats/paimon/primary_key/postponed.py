@@ -18,8 +18,8 @@ from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.buckets.postponed import is_postponed, postponed_verdict
 from lithify.formats.paimon.compaction.planning import BucketPlanner
 from lithify.formats.paimon.compaction.task_files import input_of, schemas_of, target_of
-from lithify.formats.paimon.layout.partition_layouts import NO_FILES, PartitionLayout
 from lithify.formats.paimon.manifests.entries import APPEND_SOURCE
+from lithify.formats.paimon.manifests.partition_layouts import NO_FILES, PartitionLayout
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.planning.files import parts_of
 from lithify.formats.paimon.planning.work import BucketWork

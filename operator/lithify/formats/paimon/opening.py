@@ -15,9 +15,10 @@ from pypaimon.schema.table_schema import TableSchema
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import InvalidOption, UnsupportedTable
+from lithify.formats.paimon.access.file_access import storage_of
+from lithify.formats.paimon.access.identity import is_main
 from lithify.formats.paimon.append.clustering.refusals import clustering_refusals
 from lithify.formats.paimon.catalog.connecting import load_table
-from lithify.formats.paimon.catalog.file_access import storage_of
 from lithify.formats.paimon.catalog.schema_files import known_schema, read_schema, stored_options
 from lithify.formats.paimon.file_indexes.checks import index_problems
 from lithify.formats.paimon.options.changelog_options import PRODUCER, ChangelogProducer
@@ -33,7 +34,6 @@ from lithify.formats.paimon.primary_key.merge_functions.choosing import (
     sequence_fields_of_groups,
 )
 from lithify.formats.paimon.primary_key.postponed_refusals import postponed_refusals
-from lithify.formats.paimon.schema.identity import is_main
 from lithify.formats.paimon.schema.schema import Schema
 from lithify.formats.paimon.snapshots.committing_server import has_server
 from lithify.formats.paimon.snapshots.snapshots import Snapshots

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pypaimon.common.file_io import FileIO
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
-from lithify.formats.paimon.catalog.s3_file_io import S3FileIO
+from lithify.formats.paimon.access.s3_file_io import S3FileIO
 from lithify.io.small_files import MOST_JSON, check_local, read_stream
 from lithify.io.storage import Storage
 from lithify.io.storage_paths import FileAccess

@@ -14,7 +14,7 @@ from pypaimon.branch.branch_manager import BranchManager
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import MissingFile
-from lithify.formats.paimon.catalog.file_access import storage_of
+from lithify.formats.paimon.access.file_access import storage_of
 
 _LENGTH = 32
 """Hexadecimal digits, as many as in a UUID without dashes; never parsed as one."""
