@@ -23,7 +23,7 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.engine.rewrite.budget import Budget
 from lithify.files.parquet.copying.copier import RowGroupCopier
 from lithify.files.parquet.copying.source import RowGroupSource
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.tasks import Sizing
 from support.runs import run_inline
 
 ROWS = 2_000_000

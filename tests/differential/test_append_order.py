@@ -14,7 +14,7 @@ from pypaimon import CatalogFactory
 from infrastructure.oracle.client import Oracle
 from infrastructure.oracle.model import Row, Table
 from lithify.engine.rewrite.budget import Budget
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.tasks import Sizing
 from support.cases import case
 from support.comparing.append_rounds import in_row_order
 from support.races import Meanwhile

@@ -12,7 +12,7 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.engine.rewrite.budget import Budget
 from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.primary_key import merge_task
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.tasks import Sizing
 from support.comparing.changelogs import assert_changelogs_agree
 from support.comparing.updates import Updates
 from support.runs import run_inline

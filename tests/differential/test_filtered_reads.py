@@ -29,7 +29,7 @@ from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Digest, Row
 from infrastructure.sampling import Sampler
 from lithify.engine.rewrite.budget import Budget
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.tasks import Sizing
 from support.comparing.filter_columns import BEFORE_SURROGATES, COLUMNS, INEQUALITIES, LONG_KEYS
 from support.runs import run_inline
 from support.tables import copy_of

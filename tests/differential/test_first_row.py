@@ -10,7 +10,7 @@ import pytest
 from infrastructure.oracle.client import Oracle, OracleError, Table
 from lithify.engine.rewrite.budget import Budget
 from lithify.errors import UnsupportedTable
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.tasks import Sizing
 from support.comparing.updates import Updates, assert_compacted_as_by_java
 from support.runs import run_inline
 from support.tables import copy_of

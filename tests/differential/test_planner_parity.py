@@ -19,6 +19,7 @@ import pytest
 
 from infrastructure.oracle.process import OracleError
 from lithify.errors import CorruptTable
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
@@ -26,8 +27,8 @@ from lithify.formats.paimon.planning.merge_tree.sections import partition_sectio
 from lithify.formats.paimon.planning.universal.picks import Pick, pick_level0, pick_universal
 from lithify.formats.paimon.planning.universal.policy import OffPeak
 from lithify.formats.paimon.planning.universal.triggers import Trigger
-from lithify.formats.paimon.planning.work import Rest, Strategy
-from lithify.formats.protocol.model import DataFile
+from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.protocol.strategy import Strategy
 from support.merge_trees import (
     HOUR_MILLIS,
     MIDNIGHT,

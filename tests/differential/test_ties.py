@@ -32,7 +32,7 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile, KeyValue, Row
 from lithify.engine.rewrite.budget import Budget
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.tasks import Sizing
 from support.runs import run_inline
 
 pytestmark = pytest.mark.oracle

@@ -34,7 +34,7 @@ from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.run.steps import Commits
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.tasks import Sizing
 from lithify.sizes import parse_size
 from support.comparing.rounds import TARGET, Round, assert_rounds_agree
 from support.comparing.streams import assert_stream_is_the_table

@@ -17,8 +17,8 @@ from infrastructure.objectstore.fixtures import Bucket
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner
 from lithify.errors import CorruptTable
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.runs import ShiftedClock
 
 LATER = (0, 2, 4)

@@ -19,8 +19,8 @@ from lithify.engine.run.runner import InlineRunner
 from lithify.errors import CorruptTable, InvalidOption, LithifyError, UnsupportedTable
 from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock, run_inline
 

@@ -25,8 +25,8 @@ PLAIN = {
 }
 """Hold nothing of any tenant."""
 BY_OWNER = {
-    "lithify.formats.paimon.catalog.data_tokens.DataTokens._TOKEN_CACHE": "by Catalog, options and table",
-    "lithify.formats.paimon.catalog.data_tokens.DataTokens._TOKEN_LOCKS": "the same",
+    "lithify.formats.paimon.access.data_tokens.DataTokens._TOKEN_CACHE": "by Catalog, options and table",
+    "lithify.formats.paimon.access.data_tokens.DataTokens._TOKEN_LOCKS": "the same",
 }
 """Hold what belongs to one Catalog, by a key that no other Catalog has."""
 UNUSED = {

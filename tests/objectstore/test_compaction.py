@@ -17,8 +17,8 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.strategy import Strategy
 from support.crashes import SETTLED
 from support.runs import LITHIFY, Outcome, ShiftedClock, start
 from support.tables import journals, make_plain, stray_files

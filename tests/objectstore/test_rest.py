@@ -15,10 +15,10 @@ from infrastructure.oracle.client import Oracle
 from lithify.clock import Clock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner, Progress
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.results import TaskResult
+from lithify.formats.protocol.strategy import Strategy
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock
 from support.tables import journals, stray_files

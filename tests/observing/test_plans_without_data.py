@@ -9,8 +9,8 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
 from lithify.controller.observing.request import PlanRequest
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.registry import open_table
 from lithify.io.reach import UNBOUNDED
 from support.observing.watching import PATIENCE, pool_in, request_for, target_of

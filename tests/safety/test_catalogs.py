@@ -15,8 +15,8 @@ from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.errors import CatalogUnavailable, InvalidOption, LithifyError, NotFound
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.runs import ShiftedClock
 from support.tables import data_files, journals, make_plain, stray_files

@@ -15,10 +15,11 @@ import pytest
 from infrastructure.oracle.client import Oracle, OracleError, Table
 from infrastructure.oracle.model import Row
 from lithify.clock import Clock
+from lithify.engine.attempts.clean_up import recover
 from lithify.engine.run.runner import InlineRunner, Progress
 from lithify.engine.run.spark import SparkRunner, SparkSettings
 from lithify.errors import AttemptFenced, InvalidOption, StorageError, TaskFailed
-from lithify.formats.paimon.commit.orphans import reconcile
+from lithify.formats.paimon.commit.remains import PaimonRemains
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.protocol.address import TableAddress
@@ -277,7 +278,7 @@ def test_young_journals_of_committed_attempts_cost_a_request_each(
         return real(self, path, *most)
 
     monkeypatch.setattr(Storage, "read_text", read_text)
-    reconcile(open_table(TableAddress(str(table.warehouse), str(table.name))), ShiftedClock())
+    recover(PaimonRemains(open_table(TableAddress(str(table.warehouse), str(table.name)))), ShiftedClock())
 
     assert len(kept_journals(table)) == 51
     assert [path for path in asked if "attempts" in path] == []

@@ -32,10 +32,10 @@ from lithify.errors import (
     UnsupportedTable,
 )
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.results import TaskResult
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.crashes import SETTLED
 from support.rest_server import FAILURE, WAREHOUSE, Reply, RestServer, Step

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
-from lithify.engine.rewrite.runs import EVERYTHING, KeyRange
+from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.files.model import InputFile
 from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.data_files.reader import FileRun, Reading

@@ -16,16 +16,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from lithify.columns.order import decode_key, encode_key
+from lithify.columns.order_key import OrderKey
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.levels import Levels
 from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak, PickingRule
-from lithify.formats.protocol.model import (
-    Bucket,
-    BucketId,
-    DataFile,
-    OrderKey,
-)
 from support.properties import examples
 
 T = TypeVar("T")

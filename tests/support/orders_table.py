@@ -14,9 +14,9 @@ from lithify.clock import SystemClock
 from lithify.engine.run.driver import Observer, Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.sample import Mess, make_table, read_table
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 
 NAME = "shop.orders"
 DAYS = ("2026-01-01", "2026-01-02")

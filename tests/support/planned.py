@@ -23,7 +23,7 @@ from lithify.engine.run.runner import Progress
 from lithify.formats.paimon.compaction import planning
 from lithify.formats.paimon.compaction.planning import MOST_FILES
 from lithify.formats.protocol.results import TaskOutputs, TaskResult
-from lithify.formats.protocol.table import Task
+from lithify.formats.protocol.tasks import Task
 from support.runs import TESTS, request, resident
 
 

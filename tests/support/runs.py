@@ -28,10 +28,9 @@ from lithify.engine.run.runner import InlineRunner, TaskRunner
 from lithify.engine.run.steps import Commits
 from lithify.errors import LithifyError
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.planning.universal.policy import PickingRule
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.strategy import Strategy
+from lithify.formats.protocol.tasks import Sizing
 from support.copying import copying_from
 from support.holding import Hold
 
@@ -69,7 +68,6 @@ def request(table: Table, *, full: bool = True, **changes: Any) -> Request:
         name=str(table.name),
         catalog_options=changes.pop("catalog", {}),
         overrides=changes.pop("options", {}),
-        rule=changes.pop("rule", PickingRule.V1_4),
         format=changes.pop("format", "paimon"),
     )
     strategy = Strategy.FULL if full else Strategy.MINOR

@@ -23,8 +23,8 @@ from lithify.clock import SystemClock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.spark import SparkRunner, SparkSettings
 from lithify.errors import CorruptTable, InvalidOption
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.registry import open_table, sample_maker
 
 _TABLE = "shop.orders"

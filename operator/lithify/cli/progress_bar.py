@@ -16,7 +16,8 @@ from rich.progress import (
 from lithify.amounts import bytes_text
 from lithify.cli.output import err, number
 from lithify.engine.run.report import Report
-from lithify.formats.protocol.table import Plan, Task
+from lithify.formats.protocol.planning import Plan
+from lithify.formats.protocol.tasks import Task
 
 
 class ProgressBar:

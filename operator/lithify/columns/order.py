@@ -32,7 +32,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.formats.protocol.model import OrderKey
+from lithify.columns.order_key import OrderKey
 
 IntPart: TypeAlias = npt.NDArray[np.int64]
 BytesPart: TypeAlias = pa.LargeBinaryArray

@@ -13,8 +13,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.columns.order import KeyValue, Part, key_at
-from lithify.engine.rewrite.runs import EVERYTHING, KeyRange
 from lithify.errors import CorruptTable
 from lithify.files.statistics import ColumnStats
 from lithify.files.types import (

@@ -12,8 +12,8 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner, TaskRunner
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from lithify.io.s3.settings import PATIENCE
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable

@@ -28,11 +28,11 @@ from lithify.controller.observing.wire import FindRun, ListTables, Question, Wor
 from lithify.errors import Failure, LithifyError
 from lithify.formats.paimon.compaction.planning import BucketPlanner
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.compacting import CompactedTable
 from lithify.formats.paimon.primary_key.planning import plan_run
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.observing import ObservationRequest
+from lithify.formats.protocol.strategy import Strategy
 from support.damage import damaged_avro, damaged_bytes, damaged_hint, damaged_json, damaged_options
 
 _KEPT_BYTES = 64 << 20

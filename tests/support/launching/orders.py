@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from lithify.controller.driver import DriverOrder
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from lithify.io.reach import NOWHERE
 from lithify.resources.catalog import CatalogSpec, catalog_options
 from lithify.resources.names import ObjectKey

@@ -20,8 +20,8 @@ from lithify.controller.launching.ordering import instructions_of
 from lithify.engine.application.environment import DriverEnvironment
 from lithify.engine.application.exchange import FolderExchange, NoExchange, PodExchange
 from lithify.engine.application.pod import PodAddress
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
 from support.launching.orders import order

@@ -27,8 +27,8 @@ from lithify.engine.run.runner import InlineRunner
 from lithify.engine.run.steps import Commits
 from lithify.errors import Failure, StorageError, UnsupportedTable
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from lithify.resources.compaction import PlanSummary, Reason
 from support.launching.orders import order
 from support.orders_table import copy_of, make_orders, run

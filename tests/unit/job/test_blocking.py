@@ -18,11 +18,11 @@ from lithify.formats.paimon.manifests.entry_columns import NARROW
 from lithify.formats.paimon.manifests.index_manifests import Indexes
 from lithify.formats.paimon.manifests.view import View, by_bucket
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.planning import plan_run
 from lithify.formats.paimon.rows.binary_row import encode_row
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.orders_table import BUCKETS
 

@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.columns.order_key import OrderKey
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.functions import Deduplicate
-from lithify.engine.rewrite.runs import EVERYTHING, KeyRange
+from lithify.formats.paimon.model import Bucket, BucketId
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.joining import (
     Join,
     UnitTask,
@@ -31,8 +32,8 @@ from lithify.formats.paimon.primary_key.joining import (
 )
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.paimon.schema.schema import merge_spec
-from lithify.formats.protocol.model import Bucket, BucketId, OrderKey
 from lithify.formats.protocol.results import TaskFailure, TaskOutputs, TaskResult
+from lithify.formats.protocol.strategy import Strategy
 from support.data_files import local_storage, target
 from support.manifests import file_meta, schema
 from support.merge_trees import MIDNIGHT, repeatable, stack

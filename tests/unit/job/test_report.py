@@ -13,16 +13,13 @@ from lithify.engine.run.report import Report
 from lithify.formats.paimon.compaction.plan import BucketPlan
 from lithify.formats.paimon.compaction.reporting import bucket_report, totals
 from lithify.formats.paimon.manifests.entries import FileMeta
+from lithify.formats.paimon.model import BucketId, DataFile
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
-from lithify.formats.paimon.planning.work import Rest, Strategy
-from lithify.formats.protocol.model import (
-    BlockedBucket,
-    BucketId,
-    DataFile,
-    SnapshotId,
-)
+from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.protocol.model import BlockedBucket, SnapshotId
 from lithify.formats.protocol.results import GroupReport, Totals
+from lithify.formats.protocol.strategy import Strategy
 from support.manifests import file_meta
 from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 

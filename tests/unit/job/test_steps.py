@@ -22,11 +22,11 @@ from lithify.errors import CommitConflict, StorageError
 from lithify.formats.paimon.commit.found_runs import find_run
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.planning.merge_tree.plan import Unit
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.results import TaskResult
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.strategy import Strategy
+from lithify.formats.protocol.tasks import Sizing
 from support.merge_trees import repeatable
 from support.orders_table import BUCKETS, NAME, rows, run
 

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from lithify.clock import Clock, SystemClock
+from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.engine.attempts.names import writer_id
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.functions import Deduplicate
-from lithify.engine.rewrite.runs import EVERYTHING, KeyRange
 from lithify.engine.run.runner import InlineRunner
 from lithify.errors import (
     CommitUnknown,
@@ -25,7 +26,6 @@ from lithify.errors import (
     OutOfMemory,
     StorageError,
 )
-from lithify.formats.paimon.commit.journal import writer_id
 from lithify.formats.paimon.manifests.entries import FileMeta
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.paimon.schema.schema import merge_spec

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.clustering.plan import (
     HISTORY,
     ClusteredUnit,
@@ -21,13 +22,8 @@ from lithify.formats.paimon.planning.clustering.plan import (
 )
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions, HistoryOptions
 from lithify.formats.paimon.planning.universal.policy import UniversalOptions
-from lithify.formats.paimon.planning.work import (
-    ALL_AT_TOP,
-    NO_TRIGGER,
-    Rest,
-    Strategy,
-)
-from lithify.formats.protocol.model import DataFile
+from lithify.formats.paimon.planning.work import ALL_AT_TOP, Rest
+from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 from support.cases import case
 from support.clustered import COLUMNS, leveled, random_files, random_options
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, names, repeatable

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.merge_tree.rewrites import (
@@ -15,7 +16,6 @@ from lithify.formats.paimon.planning.merge_tree.rewrites import (
     work_of_top_files,
     work_of_unit,
 )
-from lithify.formats.protocol.model import DataFile
 from support.cases import case
 from support.merge_trees import SMALL_FILE, file, levels_of, names
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.picks import explain, pick_level0, pick_universal
@@ -22,7 +23,6 @@ from lithify.formats.paimon.planning.universal.triggers import (
     size_ratio,
     sorted_runs,
 )
-from lithify.formats.protocol.model import DataFile
 from support.cases import case
 from support.merge_trees import (
     HOUR_MILLIS,

@@ -13,12 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lithify.columns import offsets
+from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.engine.rewrite import spill
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.functions import Merged
 from lithify.engine.rewrite.groups import Groups
 from lithify.engine.rewrite.passes import merge_section
-from lithify.engine.rewrite.runs import EVERYTHING, KeyRange, Piece
+from lithify.engine.rewrite.runs import Piece
 from lithify.errors import UnsupportedTable
 from support.properties import examples
 from support.rewriting.functions import (

@@ -11,7 +11,7 @@ import pyarrow as pa
 from lithify.formats.paimon.manifests.entry_columns import NARROW
 from lithify.formats.paimon.manifests.entry_objects import PLANNED
 from lithify.formats.paimon.manifests.vector_columns import VECTOR_COLUMNS
-from lithify.formats.protocol.model import Bucket, BucketId, DataFile
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 
 SCHEMA = pa.schema([*(NARROW.field(name) for name in ("partition", "bucket", *PLANNED)), *VECTOR_COLUMNS])
 _PLANNED = attrgetter(*PLANNED)

@@ -20,8 +20,8 @@ from lithify.formats.paimon.manifests.entries import (
     FileMeta,
     ManifestEntry,
 )
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.rows.binary_row import encode_row, order_key
-from lithify.formats.protocol.model import BucketId
 from lithify.formats.protocol.results import TaskOutputs
 from support.manifests import INT, entry, file_meta
 from support.properties import examples

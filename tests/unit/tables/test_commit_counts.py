@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.observation import CommitCount
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.orders_table import run
 from support.small_tables import SmallTable

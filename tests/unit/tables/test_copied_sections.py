@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from lithify.clock import SystemClock
+from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.changelog import ChangelogSpec
 from lithify.engine.rewrite.functions import Deduplicate
-from lithify.engine.rewrite.runs import EVERYTHING, KeyRange
 from lithify.files.parquet.copying.footers import METADATA, ROW_GROUPS, STATISTICS
 from lithify.files.parquet.structs import (
     Struct,

@@ -43,11 +43,11 @@ from lithify.formats.paimon.compaction.planning import BucketPlanner
 from lithify.formats.paimon.manifests.entry_columns import decode_entries
 from lithify.formats.paimon.manifests.manifest_lists import read_list
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.paimon.primary_key.compacting import CompactedTable
 from lithify.formats.paimon.primary_key.planning import plan_run
 from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.damage import damaged_avro, damaged_hint, damaged_json
 from support.properties import examples
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pyarrow as pa
 import pytest
 
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.observing.judging import Judge
 from lithify.formats.paimon.observing.table_statistics import (
     DueWork,
@@ -20,12 +21,7 @@ from lithify.formats.paimon.observing.table_statistics import (
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak
 from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.model import (
-    Bucket,
-    BucketId,
-    DataFile,
-    fingerprint_of,
-)
+from lithify.formats.protocol.model import fingerprint_of
 from lithify.formats.protocol.observing import Filter
 from support.cases import case
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack

@@ -13,10 +13,10 @@ from lithify.files.types import Raw, parse_type
 from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.layout.external_paths import ExternalPaths
 from lithify.formats.paimon.layout.file_locations import FileLocations
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.options.location_options import LocationOptions
 from lithify.formats.paimon.options.table_options import read_options
 from lithify.formats.paimon.rows.binary_row import encode_row
-from lithify.formats.protocol.model import BucketId
 from support.manifests import entry, schema
 
 PLAIN = read_options({}).locations

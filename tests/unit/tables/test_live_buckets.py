@@ -11,9 +11,9 @@ import pytest
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.formats.paimon.manifests.manifests import Manifests
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId
 from support.small_tables import SmallTable
 
 

@@ -14,7 +14,7 @@ from lithify.formats.paimon.commit.moves import MovedRows
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
 from lithify.formats.paimon.manifests.entries import ADD, DELETE, ManifestEntry
 from lithify.formats.paimon.manifests.partition_layouts import NO_FILES, PartitionLayout, partition_layouts
-from lithify.formats.protocol.model import BucketId
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.protocol.results import TaskOutputs
 from support.manifests import entry, file_meta
 from unit.tables.test_changes import KEY

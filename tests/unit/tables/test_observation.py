@@ -21,11 +21,11 @@ from lithify.formats.paimon.observing import live_files as live
 from lithify.formats.paimon.observing.looking import PaimonWatch
 from lithify.formats.paimon.observing.observation_caches import ObservationCaches
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.model import fingerprint_of
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import Filter, ObservationRequest
+from lithify.formats.protocol.strategy import Strategy
 from support.asked import recorded
 from support.cases import case
 from support.observations import levels_of

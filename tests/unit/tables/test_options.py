@@ -331,8 +331,8 @@ def test_options_together(options: dict[str, str], field: str, expected: Any) ->
 
 
 @pytest.mark.parametrize("rule", list(PickingRule))
-def test_the_rule_is_the_callers(rule: PickingRule) -> None:
-    assert read_options({}, rule).policy.rule is rule
+def test_the_picking_rule_is_a_version_of_paimon(rule: PickingRule) -> None:
+    assert read_options({"lithify.picking-rule": rule.value}).policy.rule is rule
 
 
 NUMBERS = ["", "x", "1.5", "0x10", "5 mb"]
@@ -342,6 +342,7 @@ BOOLEANS = ["", "yes", "1", "t"]
 RATIOS = ["", "half", "nan", "inf", "-0.1", "70 %"]
 
 WRONG = [
+    ("lithify.picking-rule", "0.9"),
     *(("num-levels", value) for value in NUMBERS),
     *(("num-sorted-run.compaction-trigger", value) for value in NUMBERS),
     ("compaction.max-size-amplification-percent", "x"),

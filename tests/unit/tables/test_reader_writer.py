@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lithify.columns.key_range import EVERYTHING, Key, KeyRange
 from lithify.columns.order import fold_float
-from lithify.engine.rewrite.runs import EVERYTHING, Key, KeyRange
 from lithify.errors import CorruptTable, MissingFile, StorageError
 from lithify.files.model import FirstKeys, InputFile
 from lithify.files.parquet.reader import ParquetReader

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from lithify.formats.paimon.buckets.resting import resting_reasons
 from lithify.formats.paimon.buckets.statistics import bucket_statistics
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.plan import LEFT_TO_WRITERS, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull
-from lithify.formats.paimon.planning.work import Rest, Strategy
-from lithify.formats.protocol.model import Bucket, BucketId, DataFile
+from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.merge_trees import (
     HOUR_MILLIS,

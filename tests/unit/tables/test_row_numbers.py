@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.formats.paimon.append.row_numbers import RowNumbers, ordered, unordered
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.bin_packing.runs import chunks
-from lithify.formats.protocol.model import DataFile
 from support.cases import case
 from support.merge_trees import names, repeatable
 from support.small_files import file

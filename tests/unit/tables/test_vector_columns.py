@@ -16,7 +16,7 @@ from lithify.formats.paimon.manifests.vector_columns import (
     marked_files,
     with_vectors,
 )
-from lithify.formats.protocol.model import Bucket, BucketId, DataFile
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from support.cases import case
 from support.small_files import file, marked
 from unit.tables.live_files import live_files

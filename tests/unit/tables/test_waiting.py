@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.formats.paimon.model import Bucket, DataFile
 from lithify.formats.paimon.observing.judging import Judge
 from lithify.formats.paimon.observing.judging_clustering import ClusteringJudge
 from lithify.formats.paimon.observing.judging_packing import PackingJudge
@@ -21,7 +22,6 @@ from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions,
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull
 from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.model import Bucket, DataFile
 from lithify.formats.protocol.observing import Filter
 from support.cases import case
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, repeatable, stack

@@ -14,7 +14,7 @@ from lithify.clock import Clock
 from lithify.controller.observing.request import PlanRequest
 from lithify.engine.run.dry_run import plan_only
 from lithify.formats.protocol.observation import PlanFound
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.tasks import Sizing
 from lithify.formats.registry import open_table
 
 

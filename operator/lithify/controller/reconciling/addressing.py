@@ -12,10 +12,10 @@ from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.reconciling.observation_scheduler import PollIntervals
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import Filter, ObservationRequest
+from lithify.formats.protocol.strategy import Strategy
 from lithify.io.reach import Reach
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import Compaction

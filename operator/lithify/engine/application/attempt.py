@@ -81,9 +81,9 @@ class DriverAttempt:
         if report.status == "AlreadyCommitted":
             # The run has succeeded even if this fails; the operator can search the table itself.
             with suppress(LithifyError):
-                found = open_table(request.table).find_run(report.run)
-                if found is not None:
-                    return with_blocked(outcome_of_found(report.run, attempt, found), report)
+                past = open_table(request.table).find_run(report.run)
+                if past is not None:
+                    return with_blocked(outcome_of_found(report.run, attempt, past.found), report)
         return outcome_of_report(report, attempt, self._observer.plan)
 
     def _after(self, error: BaseException) -> Outcome | None:

@@ -15,7 +15,8 @@ from lithify.contract.outcome import Outcome, write_outcome
 from lithify.contract.reasons import blocks_of
 from lithify.engine.run.report import Report
 from lithify.formats.protocol.observation import RunFound
-from lithify.formats.protocol.table import Plan, Task
+from lithify.formats.protocol.planning import Plan
+from lithify.formats.protocol.tasks import Task
 from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
 
 _SAMPLES = 5

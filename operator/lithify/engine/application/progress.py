@@ -16,7 +16,8 @@ from lithify.contract.outcome import Progress, Stage, write_progress
 from lithify.engine.application.outcome import plan_summary, replace_file
 from lithify.engine.application.stopping import StopSignal
 from lithify.engine.run.report import Report
-from lithify.formats.protocol.table import Plan, Task
+from lithify.formats.protocol.planning import Plan
+from lithify.formats.protocol.tasks import Task
 from lithify.resources.compaction import PlanSummary
 
 Tell = Callable[[Progress], None]

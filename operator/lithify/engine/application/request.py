@@ -12,7 +12,7 @@ from lithify.engine.rewrite.budget import Budget
 from lithify.engine.run.driver import Request
 from lithify.engine.run.steps import Commits
 from lithify.errors import NotFound
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.tasks import Sizing
 
 
 def credentials_of(told: Instructions, folder: Path) -> dict[str, str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.merge import (
     Record,
@@ -21,12 +22,7 @@ from lithify.engine.rewrite.merge import (
     merge_cursors,
     reduce_cursors,
 )
-from lithify.engine.rewrite.runs import (
-    EVERYTHING,
-    KeyRange,
-    RunCursor,
-    RunSource,
-)
+from lithify.engine.rewrite.runs import RunCursor, RunSource
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.engine.rewrite.spill import SpilledRun, spill
 

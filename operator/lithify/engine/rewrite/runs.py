@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lithify.columns.key_range import EVERYTHING, Key, KeyRange
 from lithify.columns.order import (
-    KeyValue,
     Part,
     count_upto,
     first_disorder,
@@ -26,19 +26,6 @@ from lithify.columns.order import (
 )
 from lithify.engine.rewrite.records import Mask, RecordLayout
 from lithify.errors import CorruptTable, UnsupportedTable
-
-Key = tuple[KeyValue, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRange:
-    """The keys above `after` up to and including `upto`; None leaves an end open."""
-
-    after: Key | None = None
-    upto: Key | None = None
-
-
-EVERYTHING = KeyRange()
 
 _PIECES_PER_BUFFER = 4
 

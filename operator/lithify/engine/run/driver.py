@@ -24,16 +24,12 @@ from lithify.engine.run.steps import Commits, Pace
 from lithify.errors import CommitConflict, CommitUnknown
 from lithify.faults import reach
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.committing import CommitStep
 from lithify.formats.protocol.model import GroupId, check_run_id
+from lithify.formats.protocol.planning import Plan, TableView
 from lithify.formats.protocol.results import Block, StepOutcome, TaskResult
-from lithify.formats.protocol.table import (
-    CommitStep,
-    OpenTable,
-    Plan,
-    Sizing,
-    TableView,
-    Task,
-)
+from lithify.formats.protocol.table import OpenTable
+from lithify.formats.protocol.tasks import Sizing, Task
 from lithify.formats.registry import open_table
 
 
@@ -154,12 +150,12 @@ class _Run:
             recovered = self._table.recover(self._clock)
             self._note(orphans_deleted=recovered.deleted, uncleaned=recovered.problems)
         if self._request.run is not None:
-            committed = self._table.committed_by(self._request.run)
-            if committed is not None:
-                self._note(status="AlreadyCommitted", snapshot_after=committed.snapshot)
-                if committed.is_complete:
+            past = self._table.find_run(self._request.run)
+            if past is not None:
+                self._note(status="AlreadyCommitted", snapshot_after=past.found.snapshot)
+                if past.found.is_complete:
                     return self._report
-                self._done = frozenset(self._table.groups_of(self._request.run))
+                self._done = past.groups
         with self._stage("plan"):
             view = self._table.look(self._request.selection)
         self._note(snapshot_before=view.snapshot_id if view else None)

@@ -12,8 +12,10 @@ from lithify.clock import Clock
 from lithify.engine.run.blocks import error_of
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.observation import PlanFound
+from lithify.formats.protocol.planning import TableView
 from lithify.formats.protocol.results import Block
-from lithify.formats.protocol.table import OpenTable, Sizing, TableView
+from lithify.formats.protocol.table import OpenTable
+from lithify.formats.protocol.tasks import Sizing
 
 _MOST_TOLD = 1000
 """Blocked groups that are named; all are counted."""

@@ -1,7 +1,7 @@
 """Where tasks run: the `TaskRunner` protocol, and the runner that needs no Spark.
 
-`driver` hands its tasks to a runner and gets one result each. `spark.SparkRunner` is the one that users have;
-`InlineRunner` works in this very process, one task after the other, for tests and tiny tables.
+`driver` hands its tasks to a runner and gets one result each. Commands and drivers use `spark.SparkRunner`;
+`InlineRunner` runs tasks in this process, one after the other, for tests and programs with small tables.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Protocol
 
 from lithify.clock import Clock
 from lithify.formats.protocol.results import TaskResult
-from lithify.formats.protocol.table import Task
+from lithify.formats.protocol.tasks import Task
 
 Progress = Callable[[int], None]
 """Receives the number of tasks that are done."""

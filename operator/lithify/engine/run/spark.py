@@ -28,7 +28,7 @@ from lithify.engine.run.processor_time import DriverProcess, ProcessorTime, exec
 from lithify.engine.run.runner import Progress
 from lithify.errors import InvalidOption, LithifyError, NoExecutors, OutOfMemory, ProcessLost, TaskFailed
 from lithify.formats.protocol.results import TaskResult
-from lithify.formats.protocol.table import Task
+from lithify.formats.protocol.tasks import Task
 from lithify.settings import DRIVER_MEMORY, MASTER, SPARK_OUTPUT
 
 _POLL_SECONDS = 0.2

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lithify.formats.protocol.table import WorkUnit
+from lithify.formats.protocol.planning import WorkUnit
 
 FIRST_BYTES = 8 << 30
 """What a step reads while the speed is unknown: eight minutes of one slow core."""

@@ -11,7 +11,7 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lithify.engine.rewrite.runs import EVERYTHING
+from lithify.columns.key_range import EVERYTHING
 from lithify.errors import CorruptTable
 from lithify.files.model import (
     FileColumn,

@@ -25,7 +25,7 @@ from lithify.formats.paimon.options.changelog_options import PRODUCER, Changelog
 from lithify.formats.paimon.options.clustering_options import INCREMENTAL
 from lithify.formats.paimon.options.location_options import LocationOptions
 from lithify.formats.paimon.options.merge_engine import MergeEngine, merge_engine
-from lithify.formats.paimon.options.picking_options import SMALL_FILE_AGE, VECTORS
+from lithify.formats.paimon.options.picking_options import PICKING_RULE, SMALL_FILE_AGE, VECTORS
 from lithify.formats.paimon.options.record_expiry import TIME_FIELD
 from lithify.formats.paimon.options.table_options import TableOptions, read_options
 from lithify.formats.paimon.primary_key.changelogs import changelog_problems
@@ -63,6 +63,7 @@ _TUNING = (
     "commit.",
     "write-only",
     "parquet.",
+    PICKING_RULE,
     SMALL_FILE_AGE,
 )
 """Prefixes of options that may be overridden: other options determine the table's rows."""
@@ -100,7 +101,7 @@ def open_table(address: TableAddress) -> PaimonTable:
     schema = known_schema(loaded, loaded.table_schema, address.overrides)
     table = loaded.copy_without_time_travel(dict(address.overrides))
     _check_layout(address.name, table)
-    options = read_options(schema.options, address.rule, has_primary_key=bool(schema.primary_key))
+    options = read_options(schema.options, has_primary_key=bool(schema.primary_key))
     _check_locations(options.locations, address.reach)
     storage = _storage(table, options.locations)
     return PaimonTable(

@@ -14,12 +14,12 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
+from lithify.columns.order_key import OrderKey
+from lithify.engine.attempts.journal import Journal
 from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
 from lithify.formats.paimon.access.identity import home, table_uuid
-from lithify.formats.paimon.commit.journal import Journal
-from lithify.formats.paimon.commit.journal_files import ExternalRoots
 from lithify.formats.paimon.deletion_vectors.index_files import DELETION_VECTORS
-from lithify.formats.paimon.layout.file_locations import POSTPONED, FileLocations
+from lithify.formats.paimon.layout.file_locations import FileLocations
 from lithify.formats.paimon.manifests.earliest_times import EarliestTimes
 from lithify.formats.paimon.manifests.entries import (
     ADD,
@@ -34,17 +34,18 @@ from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.manifests.partition_layouts import partition_layouts
 from lithify.formats.paimon.manifests.vector_columns import marked_files, with_vectors
 from lithify.formats.paimon.manifests.view import View, by_bucket
+from lithify.formats.paimon.model import POSTPONED, BucketId
 from lithify.formats.paimon.names.file_names import INDEX_FOLDER
 from lithify.formats.paimon.options.table_options import TableOptions
 from lithify.formats.paimon.rows.binary_row import order_key
 from lithify.formats.paimon.rows.key_columns import order_keys
 from lithify.formats.paimon.schema.schema import Schema
+from lithify.formats.paimon.snapshots.attempt_scope import AttemptScopes, ExternalRoots, PaimonJournal
 from lithify.formats.paimon.snapshots.conditional_put import check_heeded
 from lithify.formats.paimon.snapshots.lineage import Lineage
 from lithify.formats.paimon.snapshots.live_buckets import LiveBuckets
 from lithify.formats.paimon.snapshots.snapshots import Snapshots
 from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.model import BucketId, OrderKey
 from lithify.io.storage import Storage
 from lithify.settings import PARTITIONS
 
@@ -101,7 +102,7 @@ class PaimonTable:
         )
         self.snapshots = Snapshots(table, storage)
         self.lineage = Lineage(self.snapshots, self.manifests)
-        self.journal = Journal(self.home, storage)
+        self.journal: PaimonJournal = Journal(self.home, storage, AttemptScopes())
         self.order_key: Callable[[bytes], OrderKey] = partial(
             order_key, types=schema.key_types, names=schema.primary_key
         )

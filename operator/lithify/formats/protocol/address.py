@@ -13,8 +13,7 @@ from zoneinfo import ZoneInfo
 
 from lithify.clock import find_zone
 from lithify.errors import InvalidOption
-from lithify.formats.paimon.planning.universal.policy import PickingRule
-from lithify.formats.paimon.planning.work import Strategy
+from lithify.formats.protocol.strategy import Strategy
 from lithify.io.reach import UNBOUNDED, Reach
 from lithify.settings import TIME_ZONE
 
@@ -28,7 +27,6 @@ class TableAddress:
         name: `database.table` or `database.table$branch_name`; empty for requests about the catalog.
         catalog_options: options that the adapter accepts (`metastore`, `uri`, credentials...); never logged.
         overrides: table options that replace the stored ones.
-        rule: the Paimon version whose picking rule applies.
         reach: paths for which this process may use its own permissions.
         format: name of the table format in `registry`.
         time_zone: name of the time zone of the table's writers, None for this machine's.
@@ -41,7 +39,6 @@ class TableAddress:
     name: str
     catalog_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     overrides: Mapping[str, str] = field(default_factory=dict)
-    rule: PickingRule = PickingRule.V1_4
     reach: Reach = UNBOUNDED
     format: str = "paimon"
     time_zone: str | None = None

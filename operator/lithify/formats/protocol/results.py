@@ -12,6 +12,7 @@ from typing import Any
 from lithify import errors
 from lithify.errors import LithifyError, MissingFile, UnsupportedTable
 from lithify.formats.protocol.model import BlockedBucket, GroupId, SnapshotId
+from lithify.formats.protocol.observation import RunFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,16 +167,16 @@ class Recovered:
 
 
 @dataclass(frozen=True, slots=True)
-class CommittedRun:
-    """What a run committed before it was restarted.
+class PastRun:
+    """What a run committed before it was restarted, or before its driver was lost.
 
     Attributes:
-        snapshot: the run's last snapshot.
-        is_complete: whether the run has committed all of its work.
+        found: its figures, last snapshot included.
+        groups: the groups that it has compacted, as far as its snapshots still exist.
     """
 
-    snapshot: SnapshotId
-    is_complete: bool
+    found: RunFound
+    groups: frozenset[Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.ordering import instructions_of
 from lithify.controller.observing.request import PlanRequest
 from lithify.controller.reconciling.addressing import address_of, request_of, selection_of
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from lithify.io.reach import NOWHERE
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import (

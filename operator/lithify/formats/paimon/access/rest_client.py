@@ -24,7 +24,7 @@ from requests.adapters import HTTPAdapter
 
 from lithify.errors import LithifyError
 from lithify.formats.paimon.access.catalog_options import options_from_server
-from lithify.formats.paimon.catalog.rest_answers import check_answer
+from lithify.formats.paimon.access.rest_answers import check_answer
 from lithify.io.guard import admit, is_guarded
 from lithify.io.network_words import TIMED_OUT, causes, words_of
 

@@ -15,7 +15,7 @@ from pyarrow.fs import FileInfo, FileType
 from pypaimon.common.file_io import FileIO
 
 from lithify.errors import LithifyError
-from lithify.formats.paimon.catalog.data_tokens import DataTokens
+from lithify.formats.paimon.access.data_tokens import DataTokens
 from lithify.io.s3.bucket import ListedObject, S3Bucket
 from lithify.io.s3.files import S3Files
 from lithify.io.s3.settings import S3Keys, S3Settings, read_keys

@@ -1,7 +1,7 @@
 """Divides the files of a task into row groups that are copied and rows that are decoded and encoded.
 
 Called by `pack_task`. Copying keeps row groups as small as they are, so neighbouring small ones are decoded
-(`engine.rewrite.row_groups`). A row group is copied only if it has the rows as the output's writer would store
+(`rewrite.row_groups`). A row group is copied only if it has the rows as the output's writer would store
 them: its file has the columns and types of the newest schema, its codec and filters, and no deleted rows.
 """
 

@@ -11,11 +11,13 @@ from datetime import datetime
 from lithify.formats.paimon.append.levels import check_levels
 from lithify.formats.paimon.append.planning import packing_of
 from lithify.formats.paimon.manifests.view import View
+from lithify.formats.paimon.model import Bucket
 from lithify.formats.paimon.planning.bin_packing.plan import plan_bucket, verdicts
-from lithify.formats.paimon.planning.work import BucketWork, Rest, Strategy
+from lithify.formats.paimon.planning.work import BucketWork, Rest
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.inspection import GroupInspection, MergeTreeShape
-from lithify.formats.protocol.model import Bucket, TriggerVerdict
+from lithify.formats.protocol.model import TriggerVerdict
+from lithify.formats.protocol.strategy import Strategy
 
 
 def inspector(table: PaimonTable, view: View, now: datetime) -> Callable[[Bucket], GroupInspection]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lithify.errors import UnsupportedTable
-from lithify.formats.protocol.model import DataFile
+from lithify.formats.paimon.model import DataFile
 
 _MOST_NAMED = 10
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from lithify.formats.paimon.commit.journal import writer_id
+from lithify.engine.attempts.names import writer_id
 from lithify.formats.paimon.compaction.outputs import Outputs
 from lithify.formats.paimon.compaction.plan import BucketUnit
 from lithify.formats.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange

@@ -18,7 +18,7 @@ from lithify.columns.column_groups import (
 from lithify.formats.paimon.manifests.vector_columns import has_vectors
 from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.bin_packing.runs import FULL_MIN_FILES
-from lithify.formats.paimon.planning.work import Strategy
+from lithify.formats.protocol.strategy import Strategy
 
 
 def packable(files: pa.Table, options: PackingOptions, strategy: Strategy) -> Numbers:

@@ -1,6 +1,6 @@
 """The plan of a run on a table without a primary key: the files to join in one pinned snapshot, and tasks.
 
-Called by `compacting`. `formats.paimon.planning.bin_packing` decides; this module provides its input from the table and
+Called by `compacting`. `planning.bin_packing` decides; this module provides its input from the table and
 turns units into tasks for executors. It reads no data files and writes nothing.
 """
 
@@ -23,15 +23,16 @@ from lithify.formats.paimon.compaction.planning import BucketPlanner
 from lithify.formats.paimon.compaction.task_files import input_of, schemas_of, target_of
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, locations
 from lithify.formats.paimon.manifests.view import View
+from lithify.formats.paimon.model import BucketId, DataFile
 from lithify.formats.paimon.planning.bin_packing.packing import Bin
 from lithify.formats.paimon.planning.bin_packing.plan import PackedUnit, nothing_to_do, plan_bucket
 from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.bin_packing.runs import chunks
 from lithify.formats.paimon.planning.files import in_order
-from lithify.formats.paimon.planning.work import NO_TRIGGER, Rest, Strategy
+from lithify.formats.paimon.planning.work import Rest
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId, DataFile
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
+from lithify.formats.protocol.tasks import Sizing
 
 PackingPlan = BucketPlan[PackedUnit]
 NO_VECTORS: Mapping[str, VectorLocation] = MappingProxyType({})

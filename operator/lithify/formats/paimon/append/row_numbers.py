@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lithify.formats.protocol.model import DataFile
+from lithify.formats.paimon.model import DataFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Used by observations, inspections and plans. Pure.
 from __future__ import annotations
 
 from lithify.amounts import bytes_text, count_of
-from lithify.formats.paimon.layout.file_locations import POSTPONED
+from lithify.formats.paimon.model import POSTPONED
 from lithify.formats.protocol.model import TriggerVerdict
 
 TRIGGER = "PostponedFiles"

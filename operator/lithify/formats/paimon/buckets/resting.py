@@ -23,7 +23,8 @@ from lithify.columns.column_groups import (
 from lithify.formats.paimon.planning.merge_tree.plan import LEFT_TO_WRITERS
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import UniversalOptions
-from lithify.formats.paimon.planning.work import ALL_AT_TOP, NO_TRIGGER, Strategy
+from lithify.formats.paimon.planning.work import ALL_AT_TOP
+from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
 
 def resting_reasons(

@@ -50,10 +50,10 @@ from lithify.errors import (
 )
 from lithify.formats.paimon.access import rest_client as _bounded  # noqa: F401  # servers are asked through it
 from lithify.formats.paimon.access.catalog_options import check_catalog_options
+from lithify.formats.paimon.access.data_tokens import DataTokens
 from lithify.formats.paimon.access.file_access import bounded_local, storage_of
 from lithify.formats.paimon.access.identity import home, is_main
 from lithify.formats.paimon.access.s3_file_io import S3FileIO
-from lithify.formats.paimon.catalog.data_tokens import DataTokens
 from lithify.formats.paimon.catalog.jdbc import (
     JdbcCatalogOnS3,
     check_database,
@@ -61,7 +61,7 @@ from lithify.formats.paimon.catalog.jdbc import (
     driver_settings,
 )
 from lithify.formats.paimon.catalog.schema_files import read_table_schema
-from lithify.formats.paimon.names.file_names import is_file_name, shown
+from lithify.io.file_names import is_file_name, shown
 from lithify.io.locations import is_s3, local_path, parse_location
 from lithify.io.reach import UNBOUNDED, Reach
 from lithify.io.s3.answers import NO_BUCKET

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from lithify.columns.order_key import OrderKey
 from lithify.formats.paimon.commit.changes import BucketChange, conflict_of
 from lithify.formats.paimon.commit.moves import Live, MovedRows
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.manifests.entry_selection import Place
-from lithify.formats.protocol.model import BucketId, OrderKey
+from lithify.formats.paimon.model import BucketId
 
 Change = BucketChange | MovedRows
 

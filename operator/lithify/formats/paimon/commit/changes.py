@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.formats.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange
@@ -21,7 +22,7 @@ from lithify.formats.paimon.manifests.entries import (
     FileMeta,
     ManifestEntry,
 )
-from lithify.formats.protocol.model import BucketId, OrderKey
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.protocol.results import TaskOutputs
 
 

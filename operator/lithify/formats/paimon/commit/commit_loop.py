@@ -21,19 +21,21 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 from lithify import __version__
 from lithify.clock import Clock
 from lithify.columns.json_texts import parse_object
+from lithify.engine.attempts.heartbeat import Heartbeat
+from lithify.engine.attempts.names import writer_id
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyError, MissingFile
 from lithify.faults import reach
 from lithify.formats.paimon.commit.admitting import Change, admitted
 from lithify.formats.paimon.commit.changes import BucketChange
-from lithify.formats.paimon.commit.heartbeat import Heartbeat
 from lithify.formats.paimon.commit.inherited_properties import inherited_properties
-from lithify.formats.paimon.commit.journal import ATTEMPT_PROPERTY, writer_id
-from lithify.formats.paimon.commit.journal_files import Attempt
 from lithify.formats.paimon.commit.snapshot_sender import SnapshotSender
 from lithify.formats.paimon.manifests.entries import ADD, ManifestEntry
 from lithify.formats.paimon.manifests.manifest_merging import ManifestMerger, MergedManifests
+from lithify.formats.paimon.model import BucketId
+from lithify.formats.paimon.snapshots.attempt_scope import PaimonAttempt
 from lithify.formats.paimon.snapshots.live_buckets import LiveBuckets
 from lithify.formats.paimon.snapshots.snapshot_properties import (
+    ATTEMPT_PROPERTY,
     BASE_PROPERTY,
     FULL_PROPERTY,
     RUN_PROPERTY,
@@ -44,7 +46,6 @@ from lithify.formats.paimon.snapshots.snapshot_properties import (
 from lithify.formats.paimon.snapshots.snapshots import Written
 from lithify.formats.paimon.support.evolution import schema_conflict
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId
 
 _SNAPSHOT_VERSION = 3
 _LOOKED_AT_EVERY = timedelta(minutes=5)
@@ -94,7 +95,7 @@ class _Changelog:
 class Committer:
     """Commits the changes of one attempt."""
 
-    def __init__(self, table: PaimonTable, attempt: Attempt, clock: Clock) -> None:
+    def __init__(self, table: PaimonTable, attempt: PaimonAttempt, clock: Clock) -> None:
         self._table = table
         self._attempt = attempt
         self._clock = clock
@@ -267,7 +268,7 @@ class Committer:
 
         A Java writer on a local file system, or on S3 without a lock, checks and then renames. One that had
         checked just before us may still have replaced our snapshot. Another commit may have been built on
-        ours in between, so its files may only be deleted after checking all snapshots (`orphans.sweep`).
+        ours in between, so its files may only be deleted after checking all snapshots (`sweeping.sweep`).
         """
         path = self._table.snapshots.path(snapshot.id)
         try:

@@ -12,14 +12,14 @@ from datetime import datetime, timedelta
 
 from pypaimon.snapshot.snapshot import Snapshot
 
+from lithify.engine.attempts.journal import SAFE_AGE
 from lithify.errors import CommitUnknown
-from lithify.formats.paimon.commit.journal import SAFE_AGE
-from lithify.formats.paimon.manifests.entries import ADD
+from lithify.formats.paimon.manifests.entries import ADD, ManifestEntry
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
 from lithify.formats.paimon.snapshots.snapshot_properties import RUN_PROPERTY, is_last_step, own_properties
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId
 from lithify.formats.protocol.observation import RunFound
+from lithify.formats.protocol.results import PastRun
 
 _READERS = 8
 _CLOCKS_DISAGREE = timedelta(hours=1)
@@ -41,15 +41,16 @@ def find_run(table: PaimonTable, run: str, since: datetime | None = None) -> Run
     """
     found, last = _snapshots_of(table, run, since)
     if found:
-        return _found(table, found)
+        entries = [entry for snapshot in found for entry in table.manifests.delta(snapshot)]
+        return _figures(found, entries)
     if since is not None and last is not None and last.id > 1 and not _is_before(last, found, since):
         problem = f"no snapshot from it on is of run {run}, and older ones are expired that may have been"
         raise CommitUnknown(table.snapshots.path(last.id), problem)
     return None
 
 
-def newest_of_run(table: PaimonTable, run: str) -> Snapshot | None:
-    """The newest snapshot that a run has committed, if it still exists.
+def past_run(table: PaimonTable, run: str) -> PastRun | None:
+    """What a run has committed, with its buckets; None if no existing snapshot is of it.
 
     Every run with an id asks for it when it begins, and a new one reads all snapshots: thousands of requests
     where they are kept for days, so several are sent at a time.
@@ -58,19 +59,12 @@ def newest_of_run(table: PaimonTable, run: str) -> Snapshot | None:
         CorruptTable: a snapshot cannot be read.
         StorageError: the file system refuses, or the catalog does not answer.
     """
-    return next((each for each in backwards(table) if own_properties(each).get(RUN_PROPERTY) == run), None)
-
-
-def buckets_of(table: PaimonTable, run: str) -> frozenset[BucketId]:
-    """The buckets that a run has compacted, as far as its snapshots still exist.
-
-    Raises:
-        CorruptTable: a snapshot cannot be read.
-        StorageError: the file system refuses, or the catalog does not answer.
-    """
-    found, _ = _snapshots_of(table, run, None)
-    entries = (entry for snapshot in found for entry in table.manifests.delta(snapshot))
-    return frozenset(table.bucket_id(entry.partition, entry.bucket) for entry in entries)
+    snapshots, _ = _snapshots_of(table, run, None)
+    if not snapshots:
+        return None
+    entries = [entry for snapshot in snapshots for entry in table.manifests.delta(snapshot)]
+    buckets = frozenset(table.bucket_id(entry.partition, entry.bucket) for entry in entries)
+    return PastRun(_figures(snapshots, entries), buckets)
 
 
 def _snapshots_of(
@@ -108,9 +102,8 @@ def _is_before(snapshot: Snapshot, found: Sequence[Snapshot], since: datetime | 
     return since is not None and millis < (since - _CLOCKS_DISAGREE).timestamp() * 1000
 
 
-def _found(table: PaimonTable, found: Sequence[Snapshot]) -> RunFound:
-    """The sum of a run's snapshots, newest first."""
-    entries = [entry for snapshot in found for entry in table.manifests.delta(snapshot)]
+def _figures(found: Sequence[Snapshot], entries: Sequence[ManifestEntry]) -> RunFound:
+    """The figures of a run's snapshots, newest first, and of all their entries."""
     added = [entry.file.size for entry in entries if entry.kind == ADD]
     removed = [entry.file.size for entry in entries if entry.kind != ADD]
     return RunFound(

@@ -17,7 +17,7 @@ from lithify.formats.paimon.manifests.entries import (
     FileMeta,
     ManifestEntry,
 )
-from lithify.formats.protocol.model import BucketId
+from lithify.formats.paimon.model import BucketId
 
 Live = Mapping[int, Sequence[ManifestEntry]]
 """The live files of a partition, by bucket."""

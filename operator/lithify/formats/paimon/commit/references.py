@@ -1,6 +1,6 @@
 """Finds references to files of an attempt: in snapshots, tags, changelogs, of all branches.
 
-Called by `orphans` before it deletes. Thorough rather than fast: before it reports a file as unreferenced it
+Called by `sweeping` before it deletes. Thorough rather than fast: before it reports a file as unreferenced it
 has read every reachable manifest, each once, and it raises rather than missing one. Manifests may be gone
 where a snapshot expired concurrently, or where Paimon's own clean-up broke a branch: no reader can get
 through those, so they reference nothing.
@@ -19,8 +19,8 @@ from pypaimon.snapshot.snapshot import Snapshot
 from lithify.columns.column_groups import is_one_of, listed, whole
 from lithify.columns.json_texts import parse_object
 from lithify.errors import CorruptTable, MissingFile
-from lithify.formats.paimon.names.file_names import is_file_name, shown
 from lithify.formats.paimon.table import PaimonTable
+from lithify.io.file_names import is_file_name, shown
 
 _HOLDERS = (
     ("snapshot", re.compile(r"snapshot-\d+")),

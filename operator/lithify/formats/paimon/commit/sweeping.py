@@ -1,6 +1,6 @@
 """Deletes unreferenced files of attempts.
 
-Called by `orphans`, `confirming` and the job's driver, once an attempt has committed or never can. Lists the
+Called by `remains` and by steps, once an attempt has committed or never can. Lists the
 directories of the journal's buckets and of the manifests, and recognises an attempt's files by their names:
 the form that our writers use, with the attempt's prefix. Anyone who may write to the table's folder can forge
 a journal, so file locations do not come from it but from `file_locations`.
@@ -10,23 +10,19 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from datetime import timedelta
 
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.faults import reach
-from lithify.formats.paimon.commit.journal_files import Attempt, ExternalRoots, JournalUnit
 from lithify.formats.paimon.commit.references import unreferenced
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.names.file_names import INDEX_FOLDER, is_data_file_of, is_index_file_of
+from lithify.formats.paimon.snapshots.attempt_scope import ExternalRoots, JournalUnit, PaimonAttempt
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId
-
-LINGERING = timedelta(hours=1)
-"""Time after an attempt in which its tasks may still write, its requests arrive, and others rename."""
 
 _SHOWN = 5
 
 
-def sweep(table: PaimonTable, *attempts: Attempt) -> int:
+def sweep(table: PaimonTable, *attempts: PaimonAttempt) -> int:
     """Deletes unreferenced files of attempts; returns how many there were.
 
     May only be called when each attempt has committed or never can, and none of its requests is pending.
@@ -52,20 +48,22 @@ def _name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
-def buckets_of(table: PaimonTable, attempt: Attempt) -> dict[BucketId, JournalUnit]:
+def buckets_of(table: PaimonTable, attempt: PaimonAttempt) -> dict[BucketId, JournalUnit]:
     """The buckets of an attempt.
 
     Raises:
         CorruptTable: the table cannot have such a bucket.
     """
     try:
-        return {table.bucket_id(bytes.fromhex(unit.partition), unit.bucket): unit for unit in attempt.units}
+        return {
+            table.bucket_id(bytes.fromhex(unit.partition), unit.bucket): unit for unit in attempt.scope.units
+        }
     except (ValueError, LookupError, ArithmeticError, struct.error, UnsupportedTable) as error:
         problem = f"the journal has a partition that the table cannot have ({error}); delete it"
         raise CorruptTable(table.journal.path(attempt), problem) from error
 
 
-def _files_of(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
+def _files_of(table: PaimonTable, attempt: PaimonAttempt) -> Iterator[str]:
     """The data files and index files of an attempt."""
     yield from data_files(table, attempt)
     for path in table.storage.files_below(f"{table.root}/{INDEX_FOLDER}"):
@@ -73,7 +71,7 @@ def _files_of(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
             yield path
 
 
-def data_files(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
+def data_files(table: PaimonTable, attempt: PaimonAttempt) -> Iterator[str]:
     """The files of an attempt in its buckets' directories, also in external paths that are its own.
 
     Index files may be there, too (`index-file-in-data-file-dir`).
@@ -82,7 +80,7 @@ def data_files(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
         CorruptTable: the table cannot have a bucket of the attempt, or a bucket's directory lies elsewhere.
     """
     buckets = buckets_of(table, attempt)
-    is_outside = attempt.outside is not None and is_of_table(table, attempt)
+    is_outside = attempt.scope.outside is not None and is_of_table(table, attempt)
     folders = {
         folder
         for bucket in buckets
@@ -94,25 +92,27 @@ def data_files(table: PaimonTable, attempt: Attempt) -> Iterator[str]:
                 yield path
 
 
-def is_of_table(table: PaimonTable, attempt: Attempt) -> bool:
+def is_of_table(table: PaimonTable, attempt: PaimonAttempt) -> bool:
     """Whether an attempt's files outside the table's folder belong to this table and not to another copy.
 
     They do not if the table has been moved or copied since: in a copy, the files there may be those of the
     original, and the two cannot be told apart.
     """
-    return attempt.outside is None or table.storage.is_same_place(attempt.outside.table, table.root)
-
-
-def knows_all_places(table: PaimonTable, attempt: Attempt) -> bool:
-    """Whether this table's present options name all directories into which an attempt wrote."""
-    return attempt.outside is None or (
-        is_of_table(table, attempt) and table.locations.are_current(attempt.outside.roots)
+    return attempt.scope.outside is None or table.storage.is_same_place(
+        attempt.scope.outside.table, table.root
     )
 
 
-def left_alone(table: PaimonTable, attempt: Attempt) -> CorruptTable:
+def knows_all_places(table: PaimonTable, attempt: PaimonAttempt) -> bool:
+    """Whether this table's present options name all directories into which an attempt wrote."""
+    return attempt.scope.outside is None or (
+        is_of_table(table, attempt) and table.locations.are_current(attempt.scope.outside.roots)
+    )
+
+
+def left_alone(table: PaimonTable, attempt: PaimonAttempt) -> CorruptTable:
     """Why the journal of an attempt is kept whose directories are not all this table's."""
-    outside = attempt.outside or ExternalRoots("", ())
+    outside = attempt.scope.outside or ExternalRoots("", ())
     problem = (
         f"it was written for {outside.table} with external paths that this table does not have now, so files "
         f"in {' and '.join(outside.roots[:_SHOWN])} whose names contain {attempt.prefix} were left alone; "

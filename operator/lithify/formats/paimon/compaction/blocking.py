@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from lithify.errors import MissingFile
 from lithify.formats.paimon.buckets.blocked import BUCKET_ERRORS, BucketError, blocked_bucket
 from lithify.formats.paimon.manifests.view import View
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId
 from lithify.formats.protocol.results import Block
 
 

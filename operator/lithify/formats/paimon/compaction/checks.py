@@ -12,6 +12,7 @@ from lithify.errors import MissingFile, UnsupportedTable
 from lithify.files.names import format_of
 from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.manifests.view import View
+from lithify.formats.paimon.model import BucketId, DataFile
 from lithify.formats.paimon.support.evolution import (
     file_problems,
     format_problems,
@@ -19,7 +20,6 @@ from lithify.formats.paimon.support.evolution import (
     type_changes,
 )
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId, DataFile
 
 
 def check_view(table: PaimonTable, view: View) -> None:

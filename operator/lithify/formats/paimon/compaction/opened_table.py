@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Generic
 
 from lithify.clock import Clock
-from lithify.formats.paimon.commit.found_runs import buckets_of, find_run, newest_of_run
-from lithify.formats.paimon.commit.orphans import reconcile
+from lithify.engine.attempts.clean_up import recover
+from lithify.formats.paimon.commit.found_runs import past_run
+from lithify.formats.paimon.commit.remains import PaimonRemains
 from lithify.formats.paimon.compaction.blocking import Blocks
 from lithify.formats.paimon.compaction.checks import check_present
 from lithify.formats.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
@@ -20,16 +21,14 @@ from lithify.formats.paimon.compaction.planning import BucketPlanner
 from lithify.formats.paimon.compaction.step import CompactionStep
 from lithify.formats.paimon.compaction.task import AnyTask
 from lithify.formats.paimon.manifests.view import View
-from lithify.formats.paimon.names.snapshot_ids import snapshot_id
-from lithify.formats.paimon.snapshots.snapshot_properties import is_last_step
+from lithify.formats.paimon.model import Bucket, BucketId
 from lithify.formats.paimon.support.evolution import schema_conflict
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.inspection import GroupInspection, TableInspection
-from lithify.formats.protocol.model import BlockedBucket, Bucket, BucketId
-from lithify.formats.protocol.observation import RunFound
-from lithify.formats.protocol.results import CommittedRun, Recovered
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.results import PastRun, Recovered
+from lithify.formats.protocol.tasks import Sizing
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +80,12 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
         self.table.check_writable()
 
     def recover(self, clock: Clock) -> Recovered:
-        """Removes the files of dead attempts; see `orphans.reconcile`."""
-        cleaned = reconcile(self.table, clock)
-        return Recovered(cleaned.deleted, cleaned.problems)
+        """Removes the files of dead attempts where that is certain to be safe."""
+        return recover(PaimonRemains(self.table), clock)
 
-    def committed_by(self, run: str) -> CommittedRun | None:
-        """What a run has committed; None if it has committed nothing."""
-        found = newest_of_run(self.table, run)
-        return None if found is None else CommittedRun(snapshot_id(found.id), is_last_step(found))
-
-    def find_run(self, run: str) -> RunFound | None:
-        """Figures of what a run has committed; see `found_runs.find_run`."""
-        return find_run(self.table, run)
-
-    def groups_of(self, run: str) -> frozenset[BucketId]:
-        """Buckets that a run has compacted."""
-        return buckets_of(self.table, run)
+    def find_run(self, run: str) -> PastRun | None:
+        """What a run has committed; see `found_runs.past_run`."""
+        return past_run(self.table, run)
 
     def look(self, selection: Selection) -> View | None:
         """Pins the newest snapshot; see `PaimonTable.view`."""

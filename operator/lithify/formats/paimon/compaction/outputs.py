@@ -12,18 +12,18 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from lithify.engine.attempts.names import writer_id
 from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.commit.admitting import Change
 from lithify.formats.paimon.commit.changes import BucketChange
-from lithify.formats.paimon.commit.journal import writer_id
 from lithify.formats.paimon.compaction.blocking import Blocks
 from lithify.formats.paimon.compaction.plan import BucketPlan, BucketUnit
 from lithify.formats.paimon.deletion_vectors.bitmaps import bitmap_of, deserialize
 from lithify.formats.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange, maintain
 from lithify.formats.paimon.deletion_vectors.sharing import SharedVectorChange
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.names.file_names import index_file_name
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId
 from lithify.formats.protocol.results import TaskOutputs, TaskResult
 
 if TYPE_CHECKING:

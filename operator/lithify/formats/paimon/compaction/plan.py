@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from lithify.formats.paimon.manifests.view import View
-from lithify.formats.paimon.planning.work import Rest, Strategy
-from lithify.formats.protocol.model import BucketId, DataFile, SnapshotId
+from lithify.formats.paimon.model import BucketId, DataFile
+from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.results import Block
+from lithify.formats.protocol.strategy import Strategy
 
 
 class BucketUnit(Protocol):

@@ -20,9 +20,10 @@ from lithify.formats.paimon.compaction.plan import (
     units_of,
 )
 from lithify.formats.paimon.manifests.view import View
-from lithify.formats.paimon.planning.work import Rest, Strategy
+from lithify.formats.paimon.model import BucketId, DataFile
+from lithify.formats.paimon.planning.work import Rest
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId, DataFile
+from lithify.formats.protocol.strategy import Strategy
 
 MOST_FILES = 100_000
 """Number of files above which a plan takes no more buckets: each takes about 5 KiB until it is committed."""

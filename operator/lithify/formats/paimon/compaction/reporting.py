@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from lithify.formats.paimon.compaction.plan import BucketUnit
 from lithify.formats.paimon.manifests.entries import FileMeta
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.universal.levels import Levels
-from lithify.formats.protocol.model import DataFile
 from lithify.formats.protocol.results import GroupReport, Totals
 
 

@@ -12,20 +12,19 @@ from contextlib import suppress
 from typing import Generic, Self
 
 from lithify.clock import Clock
+from lithify.engine.attempts.heartbeat import Heartbeat
 from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import reach
 from lithify.formats.paimon.commit.commit_loop import CommitOutcome, Committer, new_paths
-from lithify.formats.paimon.commit.heartbeat import Heartbeat
-from lithify.formats.paimon.commit.journal_files import Attempt, JournalUnit
 from lithify.formats.paimon.commit.moves import MovedRows
 from lithify.formats.paimon.commit.sweeping import sweep
 from lithify.formats.paimon.compaction.outputs import Outputs
 from lithify.formats.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
 from lithify.formats.paimon.compaction.task import AnyTask, numbered
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
-from lithify.formats.paimon.planning.work import Strategy
+from lithify.formats.paimon.snapshots.attempt_scope import AttemptScope, JournalUnit, PaimonAttempt
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId
 from lithify.formats.protocol.results import (
     Block,
     GroupReport,
@@ -33,11 +32,12 @@ from lithify.formats.protocol.results import (
     TaskOutputs,
     TaskResult,
 )
+from lithify.formats.protocol.strategy import Strategy
 
 
 def begin_attempt(
     table: PaimonTable, plan: BucketPlan[BucketUnit], run: str, after: int, clock: Clock
-) -> Attempt:
+) -> PaimonAttempt:
     """Writes the journal entry of a step, before its first file.
 
     Args:
@@ -49,8 +49,13 @@ def begin_attempt(
     """
     units = [*_journal_units(table, plan.units)]
     newest = table.snapshots.latest()
-    base = (newest.id, newest.time_millis) if newest else (plan.view.snapshot_number, plan.view.commit_millis)
-    return table.journal.begin(run, base, units, clock.now(), after=after, outside=table.external_roots)
+    scope = AttemptScope(
+        base_snapshot=newest.id if newest else plan.view.snapshot_number,
+        base_millis=newest.time_millis if newest else plan.view.commit_millis,
+        units=tuple(units),
+        outside=table.external_roots,
+    )
+    return table.journal.begin(run, scope, clock.now(), after)
 
 
 def _journal_units(table: PaimonTable, units: Sequence[BucketUnit]) -> Iterator[JournalUnit]:
@@ -81,7 +86,7 @@ class CompactionStep(ABC, Generic[AnyUnit, AnyTask]):
         table: PaimonTable,
         plan: BucketPlan[AnyUnit],
         work: Sequence[tuple[AnyUnit, AnyTask]],
-        attempt: Attempt,
+        attempt: PaimonAttempt,
         clock: Clock,
     ) -> None:
         self._table = table

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from lithify.clock import Clock
+from lithify.engine.attempts.names import writer_id
 from lithify.engine.rewrite.budget import Budget
 from lithify.files.model import InputFile
-from lithify.formats.paimon.commit.journal import writer_id
 from lithify.formats.paimon.compaction.task_running import carry_out
 from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.paimon.data_files.reader import Reading
@@ -26,7 +26,7 @@ from lithify.io.storage import Storage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionTask(ABC):
-    """Everything that an executor needs to run a task; a `Task` of `formats.protocol.table`.
+    """Everything that an executor needs to run a task; a `Task` of `formats.protocol.tasks`.
 
     Attributes:
         index: number of the task in its attempt; 0 until `numbered`.

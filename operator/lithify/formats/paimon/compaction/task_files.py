@@ -11,9 +11,9 @@ from lithify.files.model import InputFile, VectorLocation
 from lithify.files.options import FileOptions
 from lithify.formats.paimon.data_files.writer import FileTarget
 from lithify.formats.paimon.manifests.entries import ManifestEntry
+from lithify.formats.paimon.model import BucketId, DataFile
 from lithify.formats.paimon.schema.schema import Schema
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId, DataFile
 
 
 def input_of(

@@ -12,8 +12,9 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.columns.order import parts_of_column
-from lithify.engine.rewrite.runs import EVERYTHING, KeyRange, Piece
+from lithify.engine.rewrite.runs import Piece
 from lithify.errors import CorruptTable
 from lithify.files.casting import Cast, cast_between, reads_as
 from lithify.files.model import (

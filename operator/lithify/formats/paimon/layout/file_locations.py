@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.layout.external_paths import ExternalPaths
 from lithify.formats.paimon.manifests.entries import FileMeta, ManifestEntry
-from lithify.formats.paimon.names.file_names import is_plain_path, shown
+from lithify.formats.paimon.model import POSTPONED, BucketId
 from lithify.formats.paimon.names.partition_names import (
     escape,
     partition_path,
@@ -24,11 +24,8 @@ from lithify.formats.paimon.names.partition_names import (
 from lithify.formats.paimon.options.location_options import LocationOptions
 from lithify.formats.paimon.rows.binary_row import decode_row
 from lithify.formats.paimon.schema.schema import Schema
-from lithify.formats.protocol.model import BucketId
+from lithify.io.file_names import is_plain_path, shown
 from lithify.io.storage import Storage
-
-POSTPONED = -2
-"""Number of the bucket with rows that are not yet in their real buckets."""
 
 _LONGEST_PATH = 4096
 """Characters of a partition's path; file systems and stores accept no longer ones."""

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.formats.paimon.manifests.metadata_files import check_version
-from lithify.formats.paimon.names.file_names import check_file_name
-from lithify.formats.protocol.model import DataFile, OrderKey
+from lithify.formats.paimon.model import DataFile
+from lithify.io.file_names import check_file_name
 
 ADD, DELETE = 0, 1
 APPEND_SOURCE, COMPACT_SOURCE = 0, 1

@@ -25,8 +25,8 @@ from lithify.columns.avro_columns import Unsure, rows_as_columns
 from lithify.columns.column_groups import whole
 from lithify.formats.paimon.manifests.entries import ENTRY_VERSION, check_kind
 from lithify.formats.paimon.manifests.metadata_files import Unpacked, check_version, unpack
-from lithify.formats.paimon.names.file_names import FORBIDDEN, MOST_BYTES, shown
-from lithify.formats.paimon.snapshots.snapshot_files import LATEST_MILLIS
+from lithify.formats.paimon.model import LATEST_MILLIS
+from lithify.io.file_names import FORBIDDEN, MOST_BYTES, shown
 
 _AT_A_TIME = 2 << 20
 """Bytes of uncompressed entries that are decoded at a time: decoded entries take many times as much memory.

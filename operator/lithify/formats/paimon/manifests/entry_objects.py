@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from lithify.columns.column_groups import listed, whole
+from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.formats.paimon.manifests.entries import (
     UNREAD,
@@ -22,7 +23,7 @@ from lithify.formats.paimon.manifests.entries import (
 )
 from lithify.formats.paimon.manifests.entry_columns import OF_FILE
 from lithify.formats.paimon.manifests.vector_columns import VECTOR_COLUMNS, has_vectors
-from lithify.formats.protocol.model import DataFile, OrderKey
+from lithify.formats.paimon.model import DataFile
 
 _OBJECTS = 1 << 10
 """Maximum number of rows that exist as Python values at a time."""

@@ -24,7 +24,7 @@ from lithify.formats.paimon.manifests.metadata_files import (
     field_names,
     unpack,
 )
-from lithify.formats.paimon.names.file_names import check_file_name
+from lithify.io.file_names import check_file_name
 
 _VERSION = 1
 _MOST_TYPES = 64

@@ -13,7 +13,7 @@ from pypaimon.manifest.schema.simple_stats import SimpleStats
 from pypaimon.table.row.binary_row import BinaryRow
 
 from lithify.formats.paimon.manifests.metadata_files import check_version, unpack
-from lithify.formats.paimon.names.file_names import check_file_name
+from lithify.io.file_names import check_file_name
 
 _VERSION = 2
 """The only version since the first release that Java 1.4 reads; Java refuses all others."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from lithify.columns.order import encode_key, total_order
+from lithify.columns.order_key import OrderKey
 from lithify.files.types import ColumnType, Raw, order_parts
 from lithify.formats.paimon.manifests.entries import Stats
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from lithify.formats.paimon.rows.binary_row import decode_row, encode_row
-from lithify.formats.protocol.model import OrderKey
 
 
 class ListedManifest(Protocol):

@@ -20,7 +20,7 @@ from lithify.columns.column_groups import (
     is_among,
     listed,
 )
-from lithify.formats.paimon.layout.file_locations import POSTPONED
+from lithify.formats.paimon.model import POSTPONED
 
 
 @dataclass(frozen=True, slots=True)

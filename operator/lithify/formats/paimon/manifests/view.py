@@ -28,6 +28,7 @@ from lithify.columns.column_groups import (
     whole,
     with_columns,
 )
+from lithify.columns.order_key import OrderKey
 from lithify.files.names import FORMATS
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.formats.paimon.file_indexes.model import SUFFIX
@@ -35,15 +36,9 @@ from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.manifests.entry_objects import data_files, entries_of
 from lithify.formats.paimon.manifests.index_manifests import Indexes
 from lithify.formats.paimon.manifests.partition_layouts import PartitionLayout
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
-from lithify.formats.protocol.model import (
-    Bucket,
-    BucketId,
-    DataFile,
-    OrderKey,
-    SnapshotId,
-    fingerprint_of,
-)
+from lithify.formats.protocol.model import SnapshotId, fingerprint_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,25 +32,21 @@ from lithify.columns.column_groups import (
     whole,
     with_columns,
 )
+from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable
 from lithify.formats.paimon.buckets.blocked import BUCKET_ERRORS, problem_of
 from lithify.formats.paimon.buckets.postponed import postponed_verdict
 from lithify.formats.paimon.buckets.resting import interval_fires, level0_fires, resting_reasons
 from lithify.formats.paimon.buckets.statistics import bucket_statistics, in_order_of_places
-from lithify.formats.paimon.layout.file_locations import POSTPONED
 from lithify.formats.paimon.manifests.entry_objects import data_files
+from lithify.formats.paimon.model import POSTPONED, Bucket, BucketId
 from lithify.formats.paimon.observing.expiring import by_the_hour, expiry_columns
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import OffPeak
 from lithify.formats.paimon.planning.universal.triggers import Trigger, last_full_compaction
-from lithify.formats.paimon.planning.work import Strategy
-from lithify.formats.protocol.model import (
-    Bucket,
-    BucketId,
-    OrderKey,
-    fingerprint_of,
-)
+from lithify.formats.protocol.model import fingerprint_of
+from lithify.formats.protocol.strategy import Strategy
 
 _DAY = 24
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

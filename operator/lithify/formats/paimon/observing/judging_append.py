@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lithify.columns.column_groups import with_columns
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.observing.judging import Judge, Judgement, place_of
 from lithify.formats.paimon.planning.work import BucketWork, Rest
-from lithify.formats.protocol.model import BucketId
 
 
 @dataclass(frozen=True, slots=True)

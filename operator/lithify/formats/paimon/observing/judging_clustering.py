@@ -15,6 +15,7 @@ from lithify.clock import epoch_of_wall, wall_millis
 from lithify.columns.column_groups import Flags, taken
 from lithify.formats.paimon.append.clustering.resting import have_same_columns, rests, taken_at_once
 from lithify.formats.paimon.manifests.entry_objects import data_files
+from lithify.formats.paimon.model import Bucket, BucketId
 from lithify.formats.paimon.observing.judging import UNCOUNTED, Judgement
 from lithify.formats.paimon.observing.judging_append import AppendJudge
 from lithify.formats.paimon.planning.clustering.plan import (
@@ -25,8 +26,8 @@ from lithify.formats.paimon.planning.clustering.plan import (
 )
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
 from lithify.formats.paimon.planning.universal.triggers import Trigger
-from lithify.formats.paimon.planning.work import BucketWork, Rest, Strategy
-from lithify.formats.protocol.model import Bucket, BucketId
+from lithify.formats.paimon.planning.work import BucketWork, Rest
+from lithify.formats.protocol.strategy import Strategy
 
 _COUNTED = frozenset({Trigger.SORTED_RUNS.value, HISTORY})
 """Triggers whose reason begins with the bucket's own figures."""

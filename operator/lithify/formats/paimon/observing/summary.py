@@ -24,7 +24,8 @@ from lithify.columns.column_groups import (
     taken,
 )
 from lithify.formats.paimon.buckets.statistics import in_order_of_places
-from lithify.formats.paimon.layout.file_locations import POSTPONED, bucket_folder
+from lithify.formats.paimon.layout.file_locations import bucket_folder
+from lithify.formats.paimon.model import POSTPONED
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
 from lithify.formats.paimon.observing.observation_cache import ObservationCache, TableState
 from lithify.formats.paimon.observing.table_statistics import (

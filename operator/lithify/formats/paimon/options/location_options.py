@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lithify.errors import InvalidOption
-from lithify.formats.paimon.names.file_names import is_plain_path, shown
 from lithify.formats.paimon.options.option_reader import OptionReader, bounded
+from lithify.io.file_names import is_plain_path, shown
 from lithify.io.locations import parse_location
 
 _EXTERNAL = "data-file.external-paths"

@@ -24,6 +24,9 @@ from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak,
 from lithify.sizes import parse_size
 
 VECTORS = "deletion-vectors.enabled"
+PICKING_RULE = "lithify.picking-rule"
+"""The Paimon version whose picking rule applies where versions differ; see `PickingRule`."""
+
 SMALL_FILE_AGE = "lithify.small-file-age"
 """Lithify's own: Paimon's coordinator counts its plans instead, and has no option."""
 
@@ -59,7 +62,7 @@ def has_compacting_writers(options: Mapping[str, str]) -> bool:
     return OptionReader(options).boolean(VECTORS, default=False) and not is_write_only(options)
 
 
-def read_picking(reader: OptionReader, rule: PickingRule, target: int) -> MergeTreeOptions:
+def read_picking(reader: OptionReader, target: int) -> MergeTreeOptions:
     """Reads how files with levels are picked; `target` is the size of new files in bytes.
 
     Raises:
@@ -81,7 +84,7 @@ def read_picking(reader: OptionReader, rule: PickingRule, target: int) -> MergeT
         force_rewrite=reader.boolean("compaction.force-rewrite-all-files", default=False),
         target_file_size=target,
         small_file_size=_small_file_size(reader, target),
-        rule=rule,
+        rule=reader.optional(PICKING_RULE, PickingRule) or PickingRule.V1_4,
     )
 
 

@@ -40,7 +40,6 @@ from lithify.formats.paimon.options.snapshot_options import (
 )
 from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
-from lithify.formats.paimon.planning.universal.policy import PickingRule
 
 DELTA_COMMITS = "full-compaction.delta-commits"
 
@@ -132,9 +131,7 @@ class TableOptions:
     indexes: FileIndexOptions = NO_INDEXES
 
 
-def read_options(
-    options: Mapping[str, str], rule: PickingRule = PickingRule.V1_4, *, has_primary_key: bool = True
-) -> TableOptions:
+def read_options(options: Mapping[str, str], *, has_primary_key: bool = True) -> TableOptions:
     """Reads the options of a table.
 
     Raises:
@@ -149,7 +146,7 @@ def read_options(
     files = replace(read_file_options(reader, options), target_size=target)
     vectors, changelog = _vectors(reader), read_changelog_options(reader, options)
     policy = replace(
-        read_picking(reader, rule, target),
+        read_picking(reader, target),
         has_vectors=vectors is not None,
         writers_compact=has_compacting_writers(options),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from lithify.formats.protocol.model import DataFile
+from lithify.formats.paimon.model import DataFile
 
 
 def in_order(files: Iterable[DataFile]) -> list[DataFile]:

@@ -8,25 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from enum import StrEnum
 
-from lithify.formats.protocol.model import BucketId, DataFile, TriggerVerdict
+from lithify.formats.paimon.model import BucketId, DataFile
+from lithify.formats.protocol.model import TriggerVerdict
 
-NO_TRIGGER = "no trigger fired"
-"""Why a bucket has no work under `Strategy.MINOR`."""
 ALL_AT_TOP = "all files are in the top level already"
 """Why a bucket whose files have levels has no work under `Strategy.FULL`."""
 NO_FILES = "the bucket is empty"
 """Why a bucket has no work under any strategy."""
 FULL = TriggerVerdict("Full", fired=True, detail="a full compaction was asked for")
 """Why a bucket has work under `Strategy.FULL`."""
-
-
-class Strategy(StrEnum):
-    """`MINOR` makes one pick per bucket by the table's triggers, `FULL` compacts all to the top level."""
-
-    MINOR = "minor"
-    FULL = "full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +31,7 @@ class Rest:
 class BucketWork(ABC):
     """The work of a run in one bucket.
 
-    Subclasses are dataclasses that add what else a `WorkUnit` of `formats.protocol.table` has: output level, and
+    Subclasses are dataclasses that add the other fields of `WorkUnit` (`formats.protocol`): output level, and
     whether deletes are dropped.
 
     Attributes:

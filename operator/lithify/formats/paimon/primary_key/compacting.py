@@ -8,6 +8,7 @@ from datetime import datetime
 from lithify.errors import InvalidOption
 from lithify.formats.paimon.compaction.opened_table import OpenedTable, TableKind
 from lithify.formats.paimon.manifests.view import View
+from lithify.formats.paimon.model import Bucket
 from lithify.formats.paimon.primary_key.inspecting import inspector
 from lithify.formats.paimon.primary_key.planning import PlannedUnit, plan_run
 from lithify.formats.paimon.primary_key.step import MergeStep
@@ -15,7 +16,6 @@ from lithify.formats.paimon.primary_key.tasks import PlannedTask, tasks_of
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.inspection import GroupInspection
-from lithify.formats.protocol.model import Bucket
 from lithify.settings import BUCKETS
 
 

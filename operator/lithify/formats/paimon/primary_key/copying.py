@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.columns.order import (
     KeyValue,
     Part,
@@ -20,7 +21,7 @@ from lithify.columns.order import (
     parts_of_column,
 )
 from lithify.engine.rewrite.row_groups import SMALLEST_COPIED
-from lithify.engine.rewrite.runs import EVERYTHING, KeyRange, RunSource
+from lithify.engine.rewrite.runs import RunSource
 from lithify.files.model import InputFile
 from lithify.files.parquet.copying.bounds import has_sound_statistics
 from lithify.files.parquet.copying.source import RowGroupSource

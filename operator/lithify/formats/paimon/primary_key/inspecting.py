@@ -15,13 +15,13 @@ import pyarrow as pa
 from lithify.columns.column_groups import PLACE
 from lithify.formats.paimon.buckets.postponed import is_postponed, postponed_verdict
 from lithify.formats.paimon.buckets.statistics import bucket_statistics, level_statistics
+from lithify.formats.paimon.model import Bucket
 from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.picks import explain
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.inspection import GroupInspection, LevelSummary, MergeTreeShape
-from lithify.formats.protocol.model import Bucket
+from lithify.formats.protocol.strategy import Strategy
 
 Place = tuple[bytes, int]
 

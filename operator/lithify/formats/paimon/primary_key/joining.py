@@ -12,15 +12,16 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from lithify.columns.key_range import EVERYTHING
+from lithify.columns.order_key import OrderKey
 from lithify.engine.rewrite.functions import Deduplicate
 from lithify.engine.rewrite.rolling import SMALL
-from lithify.engine.rewrite.runs import EVERYTHING
 from lithify.files.model import InputFile
 from lithify.formats.paimon.manifests.entries import FileMeta
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.planning.merge_tree.plan import Unit
 from lithify.formats.paimon.primary_key.changelog_task import ChangelogTask
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
-from lithify.formats.protocol.model import BucketId, OrderKey
 from lithify.formats.protocol.results import TaskOutputs, TaskResult
 
 UnitTask = tuple[Unit, MergeTask]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 
 from lithify.engine.rewrite.functions import Deduplicate, MergeFunction
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.options.changelog_options import ChangelogProducer
 from lithify.formats.paimon.options.table_options import TableOptions
 from lithify.formats.paimon.planning.merge_tree.plan import Unit
@@ -22,7 +23,6 @@ from lithify.formats.paimon.primary_key.merge_functions.lookup import Lookup
 from lithify.formats.paimon.primary_key.merge_functions.partial_update import PartialUpdate
 from lithify.formats.paimon.primary_key.merge_functions.superseding import Superseding
 from lithify.formats.paimon.schema.schema import SYSTEM_COLUMNS, Schema
-from lithify.formats.protocol.model import DataFile
 
 
 def function_of_rewrite(

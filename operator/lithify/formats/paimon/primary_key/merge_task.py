@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.engine.rewrite.functions import LoneRecords
 from lithify.engine.rewrite.merge import Record, forget
 from lithify.engine.rewrite.passes import merge_section
 from lithify.engine.rewrite.rolling import RollingWriter
-from lithify.engine.rewrite.runs import EVERYTHING, KeyRange
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.files.model import FirstKeys, InputFile
 from lithify.formats.paimon.compaction.task import CompactionTask

@@ -1,6 +1,6 @@
 """The plan of a run on a primary-key table: the units of the selected buckets in one pinned snapshot.
 
-Called by `compacting`. `formats.paimon.planning.merge_tree` decides; this module provides its input from the table. It reads
+Called by `compacting`. `planning.merge_tree` decides; this module provides its input from the table. It reads
 footers of a few files, unless the planner may open none, and writes nothing.
 """
 
@@ -21,9 +21,10 @@ from lithify.formats.paimon.compaction.plan import BucketPlan, units_of
 from lithify.formats.paimon.compaction.planning import BucketPlanner
 from lithify.formats.paimon.manifests.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.formats.paimon.manifests.view import View
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
-from lithify.formats.paimon.planning.work import Rest, Strategy
+from lithify.formats.paimon.planning.work import Rest
 from lithify.formats.paimon.primary_key.changelogs import check_levels
 from lithify.formats.paimon.primary_key.deletes import hold_deletes
 from lithify.formats.paimon.primary_key.lookups import files_of
@@ -33,7 +34,7 @@ from lithify.formats.paimon.primary_key.postponed import (
     plan_all_postponed,
     stuck_partitions,
 )
-from lithify.formats.protocol.model import Bucket, BucketId, DataFile
+from lithify.formats.protocol.strategy import Strategy
 
 _FOOTER_READERS = 8
 

@@ -21,6 +21,7 @@ from lithify.formats.paimon.compaction.task_files import input_of, schemas_of, t
 from lithify.formats.paimon.manifests.entries import APPEND_SOURCE
 from lithify.formats.paimon.manifests.partition_layouts import NO_FILES, PartitionLayout
 from lithify.formats.paimon.manifests.view import View
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.planning.files import parts_of
 from lithify.formats.paimon.planning.work import BucketWork
 from lithify.formats.paimon.primary_key.buckets import bucket_key
@@ -29,12 +30,7 @@ from lithify.formats.paimon.primary_key.merge_functions.first_row import FirstRo
 from lithify.formats.paimon.primary_key.postponed_task import PostponedTask, TargetBucket
 from lithify.formats.paimon.schema.schema import merge_spec
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import (
-    Bucket,
-    BucketId,
-    DataFile,
-    TriggerVerdict,
-)
+from lithify.formats.protocol.model import TriggerVerdict
 
 _PICKING = (Deduplicate, FirstRow)
 """Merge functions that pick a record, so that records may be merged in any portions."""

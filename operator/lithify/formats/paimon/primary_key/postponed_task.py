@@ -27,9 +27,9 @@ from lithify.formats.paimon.data_files.new_files import NewFiles, rolling_of
 from lithify.formats.paimon.data_files.reader import FileRun, Reading
 from lithify.formats.paimon.data_files.writer import FileTarget
 from lithify.formats.paimon.manifests.entries import FileMeta
+from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.primary_key.buckets import BucketKey
 from lithify.formats.paimon.schema.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
-from lithify.formats.protocol.model import BucketId
 from lithify.formats.protocol.results import TaskOutputs
 from lithify.scratch import scratch_folder
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lithify.columns.key_range import KeyRange
 from lithify.columns.order import first_disorder, key_at, parts_of_column
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.passes import merge_section
-from lithify.engine.rewrite.runs import KeyRange, RunSource
+from lithify.engine.rewrite.runs import RunSource
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.model import InputFile

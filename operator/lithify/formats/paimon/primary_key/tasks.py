@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 
+from lithify.columns.key_range import Key, KeyRange
 from lithify.columns.order import decode_key
+from lithify.columns.order_key import OrderKey
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.changelog import ChangelogSpec
 from lithify.engine.rewrite.functions import MergeFunction
-from lithify.engine.rewrite.runs import Key, KeyRange
 from lithify.files.model import InputFile, VectorLocation
 from lithify.files.types import order_kinds
 from lithify.formats.paimon.compaction.task_files import target_of
@@ -27,6 +28,7 @@ from lithify.formats.paimon.manifests.entries import (
     ManifestEntry,
 )
 from lithify.formats.paimon.manifests.view import View
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.merge_tree.plan import Unit
 from lithify.formats.paimon.planning.merge_tree.rewrites import Rewrite
 from lithify.formats.paimon.planning.merge_tree.sections import Section
@@ -50,8 +52,7 @@ from lithify.formats.paimon.primary_key.postponed import PostponedUnit, tasks_of
 from lithify.formats.paimon.primary_key.postponed_task import PostponedTask
 from lithify.formats.paimon.schema.schema import merge_spec
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import DataFile, OrderKey
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.tasks import Sizing
 
 PlannedTask = MergeTask | PostponedTask | ChangelogTask
 

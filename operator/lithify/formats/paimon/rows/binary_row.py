@@ -12,9 +12,9 @@ import struct
 from collections.abc import Sequence
 
 from lithify.columns.order import encode_key
+from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable
 from lithify.files.types import ColumnType, Raw, order_parts
-from lithify.formats.protocol.model import OrderKey
 
 _INLINE_BYTES = 7
 """Byte strings up to this length are stored in their slot, with length and a mark in the last byte."""

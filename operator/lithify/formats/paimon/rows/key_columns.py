@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from lithify.columns.column_groups import listed
 from lithify.columns.order import encode_key
+from lithify.columns.order_key import OrderKey
 from lithify.files.types import ColumnType
-from lithify.formats.protocol.model import OrderKey
 
 _ARITY_BYTES = 4
 _SLOT_BYTES = 8

@@ -1,6 +1,6 @@
 """Whether a snapshot of ours is part of the table's history, and how it is taken back if it is not.
 
-Called by `snapshot_sender` right after a write, before the LATEST hint moves, and by `orphans` before a run
+Called by `snapshot_sender` right after a write, before the LATEST hint moves, and by clean-up before a run
 plans. A snapshot is written if its base was in place a moment before. In that moment the table may be rolled
 back, or the base and later snapshots may expire, and on S3 a request may arrive hours late. Then our snapshot
 is based on one that the table has left: a commit built on it would restore what was rolled back and lose

@@ -13,7 +13,8 @@ from typing import Any
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.columns.json_texts import parse_object
-from lithify.formats.paimon.names.file_names import check_file_name
+from lithify.formats.paimon.model import LATEST_MILLIS
+from lithify.io.file_names import check_file_name
 
 _TEXTS = ("base_manifest_list", "delta_manifest_list", "commit_user", "commit_kind")
 _NUMBERS = ("id", "schema_id", "commit_identifier", "time_millis")
@@ -37,8 +38,6 @@ _FILES = (
 )
 _KEYS = {field.name: str(field.metadata["json_name"]) for field in fields(Snapshot)}
 _LONG = 1 << 63
-LATEST_MILLIS = 250_000_000_000_000
-"""Milliseconds since the epoch, in the year 9892: Python's calendar ends soon after, in any time zone."""
 _MOST = {"id": 1 << 62, "schema_id": 1 << 31, "time_millis": LATEST_MILLIS}
 
 

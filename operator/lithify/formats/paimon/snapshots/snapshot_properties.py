@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from pypaimon.snapshot.snapshot import Snapshot
 
-from lithify.formats.paimon.commit.journal import ATTEMPT_PROPERTY
+ATTEMPT_PROPERTY = "lithify.attempt"
+"""The snapshot property that holds the prefix of the attempt that committed it."""
 
 RUN_PROPERTY = "lithify.run"
 """The snapshot property with the id of the run that committed it."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lithify.formats.paimon.layout.file_locations import POSTPONED
+from lithify.formats.paimon.model import POSTPONED
 from lithify.formats.paimon.support.loading import load
 from lithify.formats.paimon.support.rules import Role, Support
 from lithify.redaction import REDACTED, is_telling

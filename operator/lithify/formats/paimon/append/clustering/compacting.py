@@ -11,9 +11,9 @@ from lithify.formats.paimon.append.clustering.sorting import clustering_of, same
 from lithify.formats.paimon.append.clustering.step import ClusteringStep
 from lithify.formats.paimon.compaction.opened_table import TableKind
 from lithify.formats.paimon.manifests.view import View
+from lithify.formats.paimon.model import Bucket
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.inspection import GroupInspection
-from lithify.formats.protocol.model import Bucket
 
 
 def _inspector(table: PaimonTable, view: View, now: datetime) -> Callable[[Bucket], GroupInspection]:

@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import groupby
 
 from lithify.formats.paimon.append.inspecting import inspection_of
+from lithify.formats.paimon.model import Bucket
 from lithify.formats.paimon.planning.clustering.plan import (
     SameColumns,
     build_runs,
@@ -18,9 +19,8 @@ from lithify.formats.paimon.planning.clustering.plan import (
 )
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
 from lithify.formats.paimon.planning.universal.levels import Levels
-from lithify.formats.paimon.planning.work import Strategy
 from lithify.formats.protocol.inspection import GroupInspection, LevelSummary, MergeTreeShape
-from lithify.formats.protocol.model import Bucket
+from lithify.formats.protocol.strategy import Strategy
 
 
 def inspector(

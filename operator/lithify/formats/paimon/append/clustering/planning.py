@@ -1,7 +1,7 @@
 """The plan of a run on a table whose rows are clustered: the files to sort in one pinned snapshot, and tasks.
 
-Called by `compacting`. `formats.paimon.planning.clustering` decides; this module provides its input from the table and
-turns units into tasks for executors. It reads no data files and writes nothing.
+Called by `compacting`. `planning.clustering` decides; this module provides its input from the table and turns
+units into tasks for executors. It reads no data files and writes nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from lithify.formats.paimon.compaction.plan import BucketPlan, units_of
 from lithify.formats.paimon.compaction.planning import BucketPlanner
 from lithify.formats.paimon.compaction.task_files import input_of, schemas_of, target_of
 from lithify.formats.paimon.manifests.view import View
+from lithify.formats.paimon.model import BucketId, DataFile
 from lithify.formats.paimon.planning.clustering.plan import (
     HISTORY,
     ClusteredUnit,
@@ -28,15 +29,10 @@ from lithify.formats.paimon.planning.clustering.plan import (
 )
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
 from lithify.formats.paimon.planning.files import parts_of
-from lithify.formats.paimon.planning.work import (
-    ALL_AT_TOP,
-    NO_TRIGGER,
-    Rest,
-    Strategy,
-)
+from lithify.formats.paimon.planning.work import ALL_AT_TOP, Rest
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.model import BucketId, DataFile
-from lithify.formats.protocol.table import Sizing
+from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
+from lithify.formats.protocol.tasks import Sizing
 
 ClusteringPlan = BucketPlan[ClusteredUnit]
 

@@ -16,7 +16,7 @@ from lithify.formats.paimon.buckets.blocked import BUCKET_ERRORS
 from lithify.formats.paimon.buckets.resting import is_all_at_top, triggers_nothing
 from lithify.formats.paimon.planning.clustering.plan import SameColumns
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
-from lithify.formats.paimon.planning.work import Strategy
+from lithify.formats.protocol.strategy import Strategy
 
 
 def have_same_columns(files: pa.Table, has_same_columns: SameColumns) -> bool:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
-from lithify.formats.protocol.model import DataFile
 
 Bin = tuple[DataFile, ...]
 """Files that are joined, in the order of their rows."""

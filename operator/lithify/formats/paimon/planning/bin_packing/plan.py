@@ -17,6 +17,7 @@ from enum import StrEnum
 
 from lithify.amounts import bytes_text, count_of, seconds_text, wall_text
 from lithify.clock import wall_millis
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.planning.bin_packing.packing import (
     Bin,
     Packed,
@@ -26,19 +27,9 @@ from lithify.formats.paimon.planning.bin_packing.packing import (
 )
 from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.bin_packing.runs import full_run, minor_runs
-from lithify.formats.paimon.planning.work import (
-    FULL,
-    NO_TRIGGER,
-    BucketWork,
-    Rest,
-    Strategy,
-)
-from lithify.formats.protocol.model import (
-    Bucket,
-    BucketId,
-    DataFile,
-    TriggerVerdict,
-)
+from lithify.formats.paimon.planning.work import FULL, BucketWork, Rest
+from lithify.formats.protocol.model import TriggerVerdict
+from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
 NOTHING_SMALL = "there are no small files to join"
 """Why a bucket has no work under `Strategy.FULL`."""

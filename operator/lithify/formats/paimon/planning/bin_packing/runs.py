@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.bin_packing.packing import Bin
 from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.files import in_order
-from lithify.formats.protocol.model import DataFile
 
 FULL_MIN_FILES = 3
 """Number of files from which a full compaction rewrites a bucket."""

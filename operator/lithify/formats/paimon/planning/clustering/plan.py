@@ -14,25 +14,14 @@ from datetime import datetime
 
 from lithify.amounts import seconds_text, wall_text
 from lithify.clock import wall_millis
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
 from lithify.formats.paimon.planning.files import in_order
 from lithify.formats.paimon.planning.universal.levels import Levels, SortedRun
 from lithify.formats.paimon.planning.universal.picks import explain, pick_universal
-from lithify.formats.paimon.planning.work import (
-    ALL_AT_TOP,
-    FULL,
-    NO_FILES,
-    NO_TRIGGER,
-    BucketWork,
-    Rest,
-    Strategy,
-)
-from lithify.formats.protocol.model import (
-    Bucket,
-    BucketId,
-    DataFile,
-    TriggerVerdict,
-)
+from lithify.formats.paimon.planning.work import ALL_AT_TOP, FULL, NO_FILES, BucketWork, Rest
+from lithify.formats.protocol.model import TriggerVerdict
+from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
 HISTORY = "HistoryPartition"
 """The trigger of partitions to which nothing is written any more."""

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from lithify.errors import CorruptTable
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.universal.levels import Levels, SortedRun
-from lithify.formats.protocol.model import DataFile
 
 
 def build_levels(files: Iterable[DataFile], num_levels: int) -> Levels:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
 from lithify.formats.paimon.planning.merge_tree.rewrites import (
@@ -18,21 +19,9 @@ from lithify.formats.paimon.planning.merge_tree.rewrites import (
 )
 from lithify.formats.paimon.planning.universal.levels import Levels
 from lithify.formats.paimon.planning.universal.picks import Pick, pick_level0, pick_universal
-from lithify.formats.paimon.planning.work import (
-    ALL_AT_TOP,
-    FULL,
-    NO_FILES,
-    NO_TRIGGER,
-    BucketWork,
-    Rest,
-    Strategy,
-)
-from lithify.formats.protocol.model import (
-    Bucket,
-    BucketId,
-    DataFile,
-    TriggerVerdict,
-)
+from lithify.formats.paimon.planning.work import ALL_AT_TOP, FULL, NO_FILES, BucketWork, Rest
+from lithify.formats.protocol.model import TriggerVerdict
+from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
 LEFT_TO_WRITERS = "writers compact it, too, so that it is only compacted as a whole, with files of level 0"
 """Why a bucket is left alone where writers compact, too, and keep deletion vectors in memory.

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.merge_tree.sections import Section, partition_sections
 from lithify.formats.paimon.planning.universal.levels import Levels
-from lithify.formats.protocol.model import DataFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from lithify.formats.protocol.model import DataFile, OrderKey
+from lithify.columns.order_key import OrderKey
+from lithify.formats.paimon.model import DataFile
 
 
 @dataclass(frozen=True, slots=True)

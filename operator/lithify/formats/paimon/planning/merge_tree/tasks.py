@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from lithify.columns.order_key import OrderKey
+from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.merge_tree.rewrites import Rewrite
 from lithify.formats.paimon.planning.merge_tree.sections import Section
-from lithify.formats.protocol.model import DataFile, OrderKey
 
 _MAX_REREADING = 2
 """Upper bound of bytes read by all tasks, relative to the input: files across cuts are read several times."""

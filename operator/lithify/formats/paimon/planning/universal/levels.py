@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.formats.protocol.model import DataFile
+from lithify.formats.paimon.model import DataFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 Before its first data file an attempt writes `<table>/lithify/attempts/<run>-<n>.json`: what it read, what it
 works on, and the prefix of its file names. A branch has its own journal folder beside its snapshots, which
-tell what became of its attempts. `orphans` reads the journals of other attempts; `commit_loop` checks its own
+tell what became of its attempts. `clean_up` reads the journals of other attempts; a commit checks its own
 before it writes a snapshot, because once its journal is gone, condemned or silent for too long, another run
 may be deleting its files.
 
@@ -14,25 +14,24 @@ rename its own snapshot over the committed one.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Generic
 from uuid import uuid4
 
-from lithify.errors import AttemptFenced, CorruptTable
-from lithify.formats.paimon.commit.journal_files import (
-    Attempt,
-    ExternalRoots,
-    JournalUnit,
+from lithify.engine.attempts.attempt import Attempt, CommittedJournal, Recorded, Scope, ScopeFormat
+from lithify.engine.attempts.journal_text import parse_journal, to_json
+from lithify.engine.attempts.names import (
+    PREFIX_LENGTH,
     is_like_a_journal,
     is_open_name,
+    is_temporary,
     parse_committed_name,
-    parse_journal,
-    to_json,
+    sign_of,
 )
-from lithify.formats.paimon.names.file_names import PREFIX_LENGTH, is_temporary, shown
+from lithify.errors import AttemptFenced, CorruptTable
 from lithify.formats.protocol.model import check_run_id
-from lithify.io.local_files import TEMPORARY
+from lithify.io.file_names import shown
 from lithify.io.storage import Storage
 
 SAFE_AGE = timedelta(days=1)
@@ -50,80 +49,29 @@ RENEWED_EVERY = timedelta(minutes=30)
 _MOST_OF_A_TIME = 64
 """Characters of a time that are parsed: errors repeat them."""
 
-ATTEMPT_PROPERTY = "lithify.attempt"
-"""The snapshot property that holds the prefix of the attempt that committed it."""
 
+class Journal(Generic[Scope]):
+    """The attempts recorded in one folder: a table's, or a branch's.
 
-@dataclass(frozen=True, slots=True)
-class CommittedJournal:
-    """The journal of a committed attempt; its name holds everything except its units.
-
-    Attributes:
-        path: its file.
-        prefix: the attempt's prefix.
-        snapshot: id of its snapshot.
-        since: time of the commit.
+    Args:
+        home: the folder of the table or branch.
+        storage: access to it.
+        scopes: the JSON form of what attempts work on.
     """
 
-    path: str
-    prefix: str
-    snapshot: int
-    since: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """The journals in a folder.
-
-    Attributes:
-        open: files of attempts that are not yet recorded as committed.
-        committed: the others.
-        refused: why files that look like journals cannot be ours.
-    """
-
-    open: list[str]
-    committed: list[CommittedJournal]
-    refused: list[CorruptTable]
-
-
-def writer_id(prefix: str, writer: int, attempt: int = 0) -> str:
-    """The UUID in the file names of one writer: one attempt of a task, or one try of a commit."""
-    return f"{prefix}{writer & 0xFFFFF:05x}{attempt & 0xFFFFFFF:07x}"
-
-
-def sign_of(journal: str) -> str:
-    """The name of an attempt's heartbeat file, from the name of its journal.
-
-    Without a journal it is deleted like other temporary files that a crash leaves behind.
-    """
-    return f"{TEMPORARY}alive-{journal.removesuffix('.json')}"
-
-
-class Journal:
-    """The attempts recorded in one folder: a table's, or a branch's."""
-
-    def __init__(self, home: str, storage: Storage) -> None:
-        self._folder = f"{home.rstrip('/')}/lithify/attempts"
+    def __init__(self, home: str, storage: Storage, scopes: ScopeFormat[Scope]) -> None:
+        self.folder = f"{home.rstrip('/')}/lithify/attempts"
         self._storage = storage
+        self._scopes = scopes
 
-    def begin(
-        self,
-        run: str,
-        base: tuple[int, int],
-        units: Sequence[JournalUnit],
-        now: datetime,
-        after: int = 0,
-        outside: ExternalRoots | None = None,
-    ) -> Attempt:
+    def begin(self, run: str, scope: Scope, now: datetime, after: int = 0) -> Attempt[Scope]:
         """Records a new attempt of a run and returns it.
 
         Args:
             run: the run's id.
-            base: id and commit time of the newest snapshot.
-            units: its buckets.
+            scope: what it works on.
             now: start time.
             after: the number of the run's last attempt; numbers are not reused.
-            outside: its directories outside the table's folder.
         """
         check_run_id(run)
         used = [int(match[1]) for match in map(_number_of(run).match, self._names()) if match]
@@ -133,13 +81,10 @@ class Journal:
                 run=run,
                 number=number,
                 prefix=str(uuid4())[:PREFIX_LENGTH],
-                base_snapshot=base[0],
-                base_millis=base[1],
                 started=now.isoformat(),
-                units=tuple(units),
-                outside=outside,
+                scope=scope,
             )
-            if self._storage.create_text(self.path(attempt), to_json(attempt)):
+            if self._storage.create_text(self.path(attempt), to_json(attempt, self._scopes)):
                 return attempt
             number += 1
 
@@ -149,7 +94,7 @@ class Journal:
         for name in self._names():
             if is_temporary(name):
                 continue
-            path = f"{self._folder}/{name}"
+            path = f"{self.folder}/{name}"
             committed = parse_committed_name(name)
             if is_open_name(name):
                 found.open.append(path)
@@ -159,13 +104,15 @@ class Journal:
                 )
             elif is_like_a_journal(name):
                 problem = f"{shown(name)} is no name of a journal; delete the file"
-                found.refused.append(CorruptTable(self._folder, problem))
+                found.refused.append(CorruptTable(self.folder, problem))
         return found
 
     def _names(self) -> list[str]:
-        return sorted(file.name for file in self._storage.list(self._folder))
+        return sorted(file.name for file in self._storage.list(self.folder))
 
-    def condemn(self, attempt: Attempt, now: datetime, *, again: bool = False) -> Attempt | None:
+    def condemn(
+        self, attempt: Attempt[Scope], now: datetime, *, again: bool = False
+    ) -> Attempt[Scope] | None:
         """Forbids an attempt to commit; returns its record, None if it is closed already.
 
         If it was condemned before, the first time stays in effect.
@@ -173,21 +120,21 @@ class Journal:
         recorded = self._recorded(attempt)
         if recorded is not None and (recorded.condemned is None or again):
             recorded = replace(recorded, condemned=now.isoformat())
-            self._storage.write_text(self.path(attempt), to_json(recorded))
+            self._storage.write_text(self.path(attempt), to_json(recorded, self._scopes))
         return recorded
 
-    def close(self, attempt: Attempt) -> None:
+    def close(self, attempt: Attempt[Scope]) -> None:
         """Closes an attempt, once nothing of it is left to clean up."""
         if self._recorded(attempt) is not None:
             self._storage.delete(self.path(attempt))
 
-    def keep(self, attempt: Attempt, snapshot: int, now: datetime) -> None:
+    def keep(self, attempt: Attempt[Scope], snapshot: int, now: datetime) -> None:
         """Records that an attempt has committed; does nothing if it is closed already."""
         recorded = self._recorded(attempt)
         if recorded is not None:
             since = int(now.timestamp())
             name = f"{attempt.stem}.committed-{snapshot}-{since}-{attempt.prefix}"
-            self._storage.create_text(f"{self._folder}/{name}", to_json(recorded))
+            self._storage.create_text(f"{self.folder}/{name}", to_json(recorded, self._scopes))
             self.close(attempt)
 
     def reopen(self, committed: CommittedJournal, now: datetime) -> None:
@@ -195,7 +142,7 @@ class Journal:
         attempt = self.read(committed.path)
         if attempt is not None:
             self._storage.create_text(
-                self.path(attempt), to_json(replace(attempt, condemned=now.isoformat()))
+                self.path(attempt), to_json(replace(attempt, condemned=now.isoformat()), self._scopes)
             )
             self.forget(committed)
 
@@ -203,7 +150,7 @@ class Journal:
         """Closes a committed attempt, once nothing of it is left to clean up."""
         self._storage.delete(committed.path)
 
-    def renew(self, attempt: Attempt, now: datetime) -> None:
+    def renew(self, attempt: Attempt[Scope], now: datetime) -> None:
         """Writes an attempt's heartbeat.
 
         It is a separate file: writing to the journal could undo a condemnation.
@@ -214,7 +161,7 @@ class Journal:
         self.check(attempt, now)
         self._storage.write_text(self._sign_path(attempt), f"{attempt.prefix} {now.isoformat()}")
 
-    def silence(self, attempt: Attempt, now: datetime) -> timedelta:
+    def silence(self, attempt: Attempt[Scope], now: datetime) -> timedelta:
         """Time since an attempt began, or since its last heartbeat.
 
         Raises:
@@ -231,7 +178,7 @@ class Journal:
         except (ValueError, TypeError) as error:
             raise CorruptTable(path, f"it has no time ({error}); delete it once its run is over") from error
 
-    def check(self, attempt: Attempt, now: datetime) -> None:
+    def check(self, attempt: Attempt[Scope], now: datetime) -> None:
         """Checks that an attempt may still commit.
 
         Raises:
@@ -246,19 +193,19 @@ class Journal:
         if recorded.condemned is not None:
             raise AttemptFenced(path, "another run is deleting the files of this attempt")
 
-    def path(self, attempt: Attempt) -> str:
+    def path(self, attempt: Attempt[Scope]) -> str:
         """The file that records an attempt."""
-        return f"{self._folder}/{attempt.stem}.json"
+        return f"{self.folder}/{attempt.stem}.json"
 
-    def _sign_path(self, attempt: Attempt) -> str:
-        return f"{self._folder}/{sign_of(f'{attempt.stem}.json')}"
+    def _sign_path(self, attempt: Attempt[Scope]) -> str:
+        return f"{self.folder}/{sign_of(f'{attempt.stem}.json')}"
 
-    def _recorded(self, attempt: Attempt) -> Attempt | None:
+    def _recorded(self, attempt: Attempt[Scope]) -> Attempt[Scope] | None:
         """The attempt as it is recorded now; another attempt may have replaced it."""
         recorded = self.read(self.path(attempt))
         return recorded if recorded is not None and recorded.prefix == attempt.prefix else None
 
-    def read(self, path: str) -> Attempt | None:
+    def read(self, path: str) -> Attempt[Scope] | None:
         """The attempt that a file records, None if it is closed.
 
         Raises:
@@ -266,7 +213,7 @@ class Journal:
         """
         try:
             text = self._storage.read_text(path)
-            return None if text is None else parse_journal(text, path.rpartition("/")[2])
+            return None if text is None else parse_journal(text, path.rpartition("/")[2], self._scopes)
         except ValueError as error:
             problem = f"the journal cannot be read ({error}); delete it once its run is known to be over"
             raise CorruptTable(path, problem) from error

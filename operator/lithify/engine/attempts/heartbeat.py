@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import datetime
+from typing import Generic
 
 from lithify.clock import Clock
+from lithify.engine.attempts.attempt import Attempt, Scope
+from lithify.engine.attempts.journal import RENEWED_EVERY, Journal
 from lithify.errors import CorruptTable, StorageError
-from lithify.formats.paimon.commit.journal import RENEWED_EVERY, Journal
-from lithify.formats.paimon.commit.journal_files import Attempt
 
 
-class Heartbeat:
+class Heartbeat(Generic[Scope]):
     """The heartbeat of one attempt."""
 
-    def __init__(self, journal: Journal, attempt: Attempt, clock: Clock) -> None:
+    def __init__(self, journal: Journal[Scope], attempt: Attempt[Scope], clock: Clock) -> None:
         self._journal = journal
         self._attempt = attempt
         self._clock = clock
