@@ -117,14 +117,14 @@ bench-start: $(READY) images ## Start drivers, plain and as the Spark image has 
 	cd tests && $(CURDIR)/$(BIN)/python -m bench_start $(ARGS)
 
 docs: $(READY) ## Make the generated pages of docs/ anew
-	$(BIN)/python -m lithify.tables.paimon.support.page > docs/support.md
+	$(BIN)/python -m lithify.formats.paimon.support.page > docs/support.md
 	$(BIN)/python -m lithify.controller.telemetry.page > docs/metrics.md
 
 pictures: $(READY) cluster helm oracle classes ## Make the pictures of docs/ anew, of tables that are written to for minutes
 	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.pictures $(ARGS)
 
 chart: $(READY) helm ## Render the chart's snapshots anew, and copy its list of special addresses
-	$(BIN)/python -m lithify.tables.io.special_addresses > charts/lithify/files/special-addresses.json
+	$(BIN)/python -m lithify.io.special_addresses > charts/lithify/files/special-addresses.json
 	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.chart snapshots
 
 crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart anew from the models

@@ -22,10 +22,10 @@ from threading import Event
 from bench.page import JAVA, ON_ONE_CORE, markdown
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
+from lithify.engine.run.driver import compact
+from lithify.engine.run.runner import InlineRunner
 from lithify.errors import CommitConflict
-from lithify.job.driver import compact
-from lithify.job.runner import InlineRunner
-from lithify.tables.address import Selection
+from lithify.formats.protocol.address import Selection
 from support.invented.shape import REAL_DAY, Shape
 from support.invented.table import create, invent, orders
 from support.runs import request

@@ -20,10 +20,10 @@ from bench.page import ON_ONE_CORE, markdown
 from bench.race import best_line, copied_line, head, output_lines, race, rounds_line, scan
 from bench.table import LAYOUTS
 from infrastructure.oracle.client import Oracle, Table
-from lithify.rewriting.budget import Budget
-from lithify.tables.files.parquet.copying.copier import RowGroupCopier
-from lithify.tables.files.parquet.copying.source import RowGroupSource
-from lithify.tables.format import Sizing
+from lithify.engine.rewrite.budget import Budget
+from lithify.files.parquet.copying.copier import RowGroupCopier
+from lithify.files.parquet.copying.source import RowGroupSource
+from lithify.formats.protocol.tasks import Sizing
 from support.runs import run_inline
 
 ROWS = 2_000_000

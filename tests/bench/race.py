@@ -16,7 +16,7 @@ from typing import Any
 from bench.page import JAVA
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import CompactBench
-from lithify.job.report import Report
+from lithify.engine.run.report import Report
 from support.runs import run_inline
 
 SCANS = 5

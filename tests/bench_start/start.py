@@ -54,7 +54,7 @@ def executor(java: str | None) -> Any:
 
 def settings_for(master: str, java: str | None) -> dict[str, str]:
     """The product's settings, perhaps with other options of the JVMs."""
-    from lithify.job.spark import SparkSettings, configuration
+    from lithify.engine.run.spark import SparkSettings, configuration
 
     settings = configuration(SparkSettings(master))
     for key in ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"):
@@ -84,7 +84,7 @@ def anonymous_mib(process: int) -> int:
 def main() -> None:
     """Times one start; what the product imports itself, it has imported for planning."""
     if sys.argv[1] != "session":
-        importlib.import_module("lithify.job.spark")
+        importlib.import_module("lithify.engine.run.spark")
     began = time.monotonic()
     context = KINDS[sys.argv[1]]()
     assert context.parallelize([1], 1).map(lambda number: number + 1).collect() == [2]

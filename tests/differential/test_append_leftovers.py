@@ -9,9 +9,9 @@ import pytest
 
 from infrastructure.oracle.client import Oracle
 from infrastructure.oracle.model import Table
-from lithify.tables.observation import Observation
-from lithify.tables.registry import open_watch
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import ObservationRequest
+from lithify.formats.registry import open_watch
 from support.runs import ShiftedClock, request, run_inline
 from support.tables import copy_of, stray_files
 

@@ -13,8 +13,8 @@ from pypaimon import CatalogFactory
 
 from infrastructure.oracle.client import Oracle
 from infrastructure.oracle.model import Row, Table
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
+from lithify.engine.rewrite.budget import Budget
+from lithify.formats.protocol.tasks import Sizing
 from support.cases import case
 from support.comparing.append_rounds import in_row_order
 from support.races import Meanwhile

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infrastructure.oracle.model import Table
-from lithify.planning.bin_packing.packing import pack
-from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.bin_packing.runs import full_run, picks
-from lithify.tables.model import DataFile
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.bin_packing.packing import pack
+from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
+from lithify.formats.paimon.planning.bin_packing.runs import full_run, picks
 from support.merge_trees import names
 from support.small_files import random_files, random_options, with_deletes
 

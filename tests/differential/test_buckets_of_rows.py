@@ -16,10 +16,10 @@ import pyarrow as pa
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
-from lithify.rewriting.order import DAY_NANOS, EPOCH_DAY
-from lithify.tables.files.types import ColumnType, arrow_type, parse_type
-from lithify.tables.paimon.primary_key.buckets import bucket_key
-from lithify.tables.paimon.schema.schema import Column, Schema
+from lithify.columns.order import DAY_NANOS, EPOCH_DAY
+from lithify.files.types import ColumnType, arrow_type, parse_type
+from lithify.formats.paimon.primary_key.buckets import bucket_key
+from lithify.formats.paimon.schema.schema import Column, Schema
 
 pytestmark = pytest.mark.oracle
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
+from lithify.engine.rewrite.budget import Budget
 from lithify.errors import UnsupportedTable
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
-from lithify.tables.paimon.primary_key import merge_task
+from lithify.formats.paimon.primary_key import merge_task
+from lithify.formats.protocol.tasks import Sizing
 from support.comparing.changelogs import assert_changelogs_agree
 from support.comparing.updates import Updates
 from support.runs import run_inline

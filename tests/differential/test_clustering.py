@@ -12,9 +12,9 @@ import pytest
 
 from infrastructure.oracle.client import Oracle
 from infrastructure.oracle.model import DataFile, Table
-from lithify.rewriting.budget import Budget
-from lithify.tables.address import Selection
-from lithify.tables.format import Sizing
+from lithify.engine.rewrite.budget import Budget
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.tasks import Sizing
 from support.comparing.append_rounds import (
     assert_append_rounds_agree,
     in_row_order,

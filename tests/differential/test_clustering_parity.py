@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 
 from infrastructure.oracle.model import Table
-from lithify.planning.clustering.plan import ClusteredUnit, plan_bucket
-from lithify.planning.clustering.policy import ClusteringOptions
-from lithify.planning.work import Strategy
-from lithify.rewriting.curves import hilbert
-from lithify.rewriting.sort_keys import SortKey, SortStrategy
-from lithify.tables.model import DataFile
+from lithify.engine.rewrite.curves import hilbert
+from lithify.engine.rewrite.sort_keys import SortKey, SortStrategy
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.clustering.plan import ClusteredUnit, plan_bucket
+from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
+from lithify.formats.protocol.strategy import Strategy
 from support.clustered import COLUMNS, random_files, random_options
 from support.merge_trees import MIDNIGHT, names
 from support.small_files import bucket_of

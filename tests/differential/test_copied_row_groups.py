@@ -9,9 +9,9 @@ import pytest
 
 from infrastructure.oracle.arguments import Filter
 from infrastructure.oracle.client import Oracle, Table
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
-from lithify.tables.paimon.primary_key import copying
+from lithify.engine.rewrite.budget import Budget
+from lithify.formats.paimon.primary_key import copying
+from lithify.formats.protocol.tasks import Sizing
 from support.runs import run_inline
 from support.tables import copy_of, stray_files
 

@@ -11,9 +11,9 @@ import pytest
 from pypaimon import CatalogFactory
 
 from infrastructure.oracle.client import Oracle, Table
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
-from lithify.tables.paimon.primary_key import merge_task
+from lithify.engine.rewrite.budget import Budget
+from lithify.formats.paimon.primary_key import merge_task
+from lithify.formats.protocol.tasks import Sizing
 from support.comparing.changelogs import assert_changes_agree
 from support.comparing.rounds import compacted_by_both
 from support.comparing.updates import Updates

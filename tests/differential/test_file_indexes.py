@@ -13,9 +13,9 @@ import pytest
 from infrastructure.oracle.arguments import Filter
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile, Row
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
-from lithify.tables.paimon.primary_key import copying
+from lithify.engine.rewrite.budget import Budget
+from lithify.formats.paimon.primary_key import copying
+from lithify.formats.protocol.tasks import Sizing
 from support.cases import case
 from support.comparing.file_indexes import assert_same_indexes, stored_indexes
 from support.comparing.rows import EVERY_VALUE, value_of

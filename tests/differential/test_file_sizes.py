@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import FOR_LARGE_TABLES, Oracle, Table
-from lithify.tables.format import Sizing
+from lithify.formats.protocol.tasks import Sizing
 from support.runs import run_inline
 from support.tables import stray_files
 

@@ -28,8 +28,8 @@ from infrastructure.oracle.arguments import Filter
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Digest, Row
 from infrastructure.sampling import Sampler
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
+from lithify.engine.rewrite.budget import Budget
+from lithify.formats.protocol.tasks import Sizing
 from support.comparing.filter_columns import BEFORE_SURROGATES, COLUMNS, INEQUALITIES, LONG_KEYS
 from support.runs import run_inline
 from support.tables import copy_of

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle, OracleError, Table
+from lithify.engine.rewrite.budget import Budget
 from lithify.errors import UnsupportedTable
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
+from lithify.formats.protocol.tasks import Sizing
 from support.comparing.updates import Updates, assert_compacted_as_by_java
 from support.runs import run_inline
 from support.tables import copy_of

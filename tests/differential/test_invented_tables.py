@@ -13,11 +13,11 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile
 from lithify.clock import SystemClock
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.compaction.planning import BucketPlanner
-from lithify.tables.paimon.primary_key.planning import plan_run
+from lithify.formats.paimon.compaction.planning import BucketPlanner
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.primary_key.planning import plan_run
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.invented.shape import REAL_DAY, TOP_LEVEL, TRIGGER, Shape
 from support.invented.table import create, invent, make_invented, orders
 from support.tables import expire, stray_files

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infrastructure.oracle.client import Table
-from lithify.tables.paimon.metadata.binary_row import decode_row
-from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
-from lithify.tables.paimon.metadata.entry_objects import entries_of
-from lithify.tables.paimon.metadata.manifest_writer import from_pypaimon
-from lithify.tables.paimon.metadata.manifests import Manifests
-from lithify.tables.paimon.options.snapshot_options import ManifestOptions
+from lithify.formats.paimon.manifests.entries import ADD, ManifestEntry
+from lithify.formats.paimon.manifests.entry_objects import entries_of
+from lithify.formats.paimon.manifests.manifest_writer import from_pypaimon
+from lithify.formats.paimon.manifests.manifests import Manifests
+from lithify.formats.paimon.options.snapshot_options import ManifestOptions
+from lithify.formats.paimon.rows.binary_row import decode_row
 from support.manifest_lists import Folder, random_history, random_options
 from support.manifests import entry
 from support.runs import run_inline

@@ -20,13 +20,13 @@ from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile
 from infrastructure.paimon_versions.archive import VERSIONS, names_in, unpack
 from lithify.clock import SystemClock
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.observation import Observation
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.observing.looking import PaimonWatch
-from lithify.tables.paimon.observing.observation_caches import ObservationCaches
-from lithify.tables.paimon.primary_key.compacting import CompactedTable
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.paimon.observing.looking import PaimonWatch
+from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.primary_key.compacting import CompactedTable
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import ObservationRequest
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files
 

@@ -18,9 +18,9 @@ from pypaimon import CatalogFactory
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile, Row
 from lithify.errors import UnsupportedTable
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.layout.external_paths import entropy
+from lithify.formats.paimon.layout.external_paths import entropy
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import Selection, TableAddress
 from support.runs import run_inline
 from support.tables import copy_of, expire, stray_files
 

@@ -19,15 +19,16 @@ import pytest
 
 from infrastructure.oracle.process import OracleError
 from lithify.errors import CorruptTable
-from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.merge_tree.sections import partition_sections
-from lithify.planning.universal.picks import Pick, pick_level0, pick_universal
-from lithify.planning.universal.policy import OffPeak
-from lithify.planning.universal.triggers import Trigger
-from lithify.planning.work import Rest, Strategy
-from lithify.tables.model import DataFile
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.merge_tree.levels import build_levels
+from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.merge_tree.sections import partition_sections
+from lithify.formats.paimon.planning.universal.picks import Pick, pick_level0, pick_universal
+from lithify.formats.paimon.planning.universal.policy import OffPeak
+from lithify.formats.paimon.planning.universal.triggers import Trigger
+from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.protocol.strategy import Strategy
 from support.merge_trees import (
     HOUR_MILLIS,
     MIDNIGHT,

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
+from lithify.engine.rewrite.budget import Budget
 from lithify.errors import UnsupportedTable
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
+from lithify.formats.protocol.tasks import Sizing
 from support.comparing.postponed import contents, described
 from support.runs import NOTHING_TO_DO, run_inline
 from support.tables import copy_of

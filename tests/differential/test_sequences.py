@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
-from lithify.tables.paimon.commit.inherited_properties import GREATEST_SEQUENCE
+from lithify.formats.paimon.commit.inherited_properties import GREATEST_SEQUENCE
 from support.runs import run_inline
 
 pytestmark = pytest.mark.oracle

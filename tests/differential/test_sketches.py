@@ -11,7 +11,7 @@ import pytest
 from infrastructure.oracle.client import Oracle, OracleError, Table
 from infrastructure.oracle.model import Row
 from lithify.errors import UnsupportedTable
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
 from support.comparing.rounds import compacted_by_both
 from support.comparing.sketches import SKETCHES, draw_sketches, union_by_java
 from support.comparing.updates import assert_compacted_as_by_java

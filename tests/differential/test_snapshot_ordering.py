@@ -19,9 +19,9 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.errors import UnsupportedTable
-from lithify.tables.address import TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, ManifestEntry
+from lithify.formats.paimon.manifests.entries import ADD, APPEND_SOURCE, ManifestEntry
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import TableAddress
 from support.runs import run_inline
 from support.tables import copy_of
 

@@ -31,8 +31,8 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile, KeyValue, Row
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
+from lithify.engine.rewrite.budget import Budget
+from lithify.formats.protocol.tasks import Sizing
 from support.runs import run_inline
 
 pytestmark = pytest.mark.oracle

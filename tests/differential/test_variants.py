@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
-from lithify.tables.files.parquet.physical import leaves_of_rows
+from lithify.files.parquet.physical import leaves_of_rows
 from support.runs import run_inline
 from support.tables import copy_of
 

@@ -15,7 +15,7 @@ from formats.paimon_append import (
 )
 from formats.tables import FormatTables
 from infrastructure.oracle.client import Oracle
-from lithify.tables.registry import FORMATS
+from lithify.formats.registry import FORMATS
 
 MAKERS = {
     "paimon": PaimonTables,

@@ -9,7 +9,7 @@ from typing import Any
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.faults import POINTS
-from lithify.tables.address import TableAddress
+from lithify.formats.protocol.address import TableAddress
 from support.tables import PLAIN, copy_of, journals, kept_journals, make_plain, stray_files
 
 

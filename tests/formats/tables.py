@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Protocol
 
-from lithify.tables.address import TableAddress
+from lithify.formats.protocol.address import TableAddress
 
 
 class FormatTables(Protocol):

@@ -1,4 +1,4 @@
-"""What every adapter of a table format does, through `tables.format`, `tables.watching` and whole runs."""
+"""What every adapter of a table format does, through the Protocols of `formats.protocol` and whole runs."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ import pytest
 
 from formats.tables import FormatTables
 from lithify.clock import Clock, SystemClock
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner, Progress
+from lithify.engine.run.steps import Commits
 from lithify.errors import InvalidOption, NotFound, UnsupportedTable
 from lithify.faults import POINTS
-from lithify.job.driver import Request, compact
-from lithify.job.report import Report
-from lithify.job.runner import InlineRunner, Progress
-from lithify.job.steps import Commits
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.format import CommitStep, OpenTable, Plan, Sizing, Task
-from lithify.tables.model import SnapshotId, is_snapshot_id
-from lithify.tables.observation import Observation
-from lithify.tables.registry import open_table, open_watch
-from lithify.tables.results import TaskOutputs, TaskResult
-from lithify.tables.watching import ObservationRequest, TableWatch
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.committing import CommitStep
+from lithify.formats.protocol.model import SnapshotId, is_snapshot_id
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import ObservationRequest, TableWatch
+from lithify.formats.protocol.planning import Plan
+from lithify.formats.protocol.results import TaskOutputs, TaskResult
+from lithify.formats.protocol.strategy import Strategy
+from lithify.formats.protocol.table import OpenTable
+from lithify.formats.protocol.tasks import Sizing, Task
+from lithify.formats.registry import open_table, open_watch
 from support.cases import case
 from support.crashes import SETTLED
 from support.races import Meanwhile
@@ -285,14 +288,14 @@ class TestRun:
         kill(address, "snapshot-written", "--run", "run-a")
 
         opened = open_table(address)
-        found, committed = opened.find_run("run-a"), opened.committed_by("run-a")
+        past = opened.find_run("run-a")
 
-        assert found is not None
-        assert committed is not None
-        assert (committed.snapshot, committed.is_complete) == (found.snapshot, True)
+        assert past is not None
+        found = past.found
+        assert found.is_complete
         assert (found.input_files > found.output_files > 0, found.input_bytes > 0) == (True, True)
-        assert len(opened.groups_of("run-a")) == 2
-        assert (opened.find_run("run-b"), opened.committed_by("run-b")) == (None, None)
+        assert len(past.groups) == 2
+        assert opened.find_run("run-b") is None
         again = run(address, run="run-a")
         assert (again.status, again.snapshot_after) == ("AlreadyCommitted", found.snapshot)
 
@@ -393,10 +396,11 @@ class TestSnapshots:
 
         report = run(address, run="run-a")
 
-        after, found = watch.observe(following(look, before)), open_table(address).find_run("run-a")
+        after, past = watch.observe(following(look, before)), open_table(address).find_run("run-a")
         assert before is not None
         assert after is not None
-        assert found is not None
+        assert past is not None
+        found = past.found
         assert before.snapshot == plan.snapshot_id == report.snapshot_before == found.base
         assert after.snapshot == report.snapshot_after == found.snapshot
         assert found == watch.find_run(address, "run-a")

@@ -27,8 +27,8 @@ from fuzz.metadata import misled
 from infrastructure.oracle.arguments import Filter
 from infrastructure.oracle.client import Oracle, OracleError
 from infrastructure.oracle.model import DataFile, Row, Table
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
+from lithify.engine.rewrite.budget import Budget
+from lithify.formats.protocol.tasks import Sizing
 from support.comparing.file_indexes import assert_same_indexes
 from support.comparing.rounds import metadata
 from support.comparing.rows import values_of

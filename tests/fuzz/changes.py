@@ -7,8 +7,8 @@ from random import Random
 
 from fuzz.history import Change
 from fuzz.types import Array, Atom, Map, Record, Required, Type, parts, with_part
-from lithify.tables.files.casting import cast_between
-from lithify.tables.files.types import parse_type
+from lithify.files.casting import cast_between
+from lithify.files.types import parse_type
 
 _VECTORS = ("VECTOR<FLOAT, 3>", "VECTOR<DOUBLE NOT NULL, 2>", "VECTOR<INT, 4>", "VECTOR<BOOLEAN, 9>")
 _NAMES = ("C {}", "ü{}", "a-{}#", "{}", "Key{}")

@@ -28,7 +28,7 @@ from fuzz.postponing import is_waiting, real_buckets
 from fuzz.streaming import Kept, is_decoupled
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
-from lithify.tables.paimon.file_indexes.model import SUFFIX
+from lithify.formats.paimon.file_indexes.model import SUFFIX
 from support.comparing.rows import Value, create, draw_keys, draw_row, positive, values_of
 from support.tables import expire, stray_files
 

@@ -32,10 +32,10 @@ from fuzz.streaming import CONSUMER, assert_streams_agree, is_replayable
 from infrastructure.oracle.arguments import Filter
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
-from lithify.job.steps import Commits
-from lithify.rewriting.budget import Budget
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.run.steps import Commits
+from lithify.formats.protocol.tasks import Sizing
 from lithify.sizes import parse_size
-from lithify.tables.format import Sizing
 from support.comparing.rounds import TARGET, Round, assert_rounds_agree
 from support.comparing.streams import assert_stream_is_the_table
 from support.comparing.vectors import deleted, unpaired

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from infrastructure.oracle.client import Table
-from lithify.job.report import Report
+from lithify.engine.run.report import Report
 from support.runs import run_inline
 from support.small_tables import SmallTable
 

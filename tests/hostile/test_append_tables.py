@@ -11,7 +11,7 @@ import pytest
 from infrastructure.oracle.client import Oracle
 from infrastructure.oracle.model import Table
 from lithify.errors import UnsupportedTable
-from lithify.tables.registry import open_table
+from lithify.formats.registry import open_table
 from support.cases import case
 from support.runs import ShiftedClock, request, run_inline
 

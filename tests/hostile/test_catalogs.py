@@ -29,15 +29,15 @@ from lithify.errors import (
     OutOfReach,
     StorageError,
 )
+from lithify.formats.paimon.access import rest_client
+from lithify.formats.paimon.catalog.connecting import list_tables, load_table
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.snapshots.committing_server import CatalogServer
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observing import ObservationRequest
+from lithify.io.addresses import read_policy
+from lithify.io.reach import NOWHERE, OwnIdentity, Reach
 from lithify.settings import ALLOWED_ADDRESSES
-from lithify.tables.address import TableAddress
-from lithify.tables.io.addresses import read_policy
-from lithify.tables.io.reach import NOWHERE, OwnIdentity, Reach
-from lithify.tables.paimon.catalog import rest_client
-from lithify.tables.paimon.catalog.committing_server import CatalogServer
-from lithify.tables.paimon.catalog.connecting import list_tables, load_table
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.watching import ObservationRequest
 from support.cases import case
 from support.rest_server import TOKEN, WAREHOUSE, RestServer
 from support.small_tables import SmallTable

@@ -11,8 +11,8 @@ import pytest
 from hostile.metadata import HOSTILE, newest_manifest
 from infrastructure.oracle.client import Table
 from lithify.errors import CorruptTable, LithifyError, UnsupportedTable
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import Selection, TableAddress
 from support.races import step_at
 from support.runs import run_inline
 from support.small_tables import SmallTable

@@ -14,11 +14,11 @@ import pytest
 
 from hostile.neighbours import Neighbours, journal, text_of, tree, unit
 from infrastructure.objectstore.fixtures import Bucket
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.runner import InlineRunner
 from lithify.errors import CorruptTable
-from lithify.job.driver import Request, compact
-from lithify.job.runner import InlineRunner
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.runs import ShiftedClock
 
 LATER = (0, 2, 4)

@@ -14,13 +14,13 @@ import pytest
 
 from hostile.neighbours import Neighbours, journal, text_of
 from infrastructure.oracle.client import Table
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.runner import InlineRunner
 from lithify.errors import CorruptTable, InvalidOption, LithifyError, UnsupportedTable
-from lithify.job.driver import Request, compact
-from lithify.job.runner import InlineRunner
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.metadata.entries import ManifestEntry
+from lithify.formats.paimon.manifests.entries import ManifestEntry
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock, run_inline
 

@@ -14,9 +14,9 @@ PLAIN = {
     "lithify.controller.observing.replies._KNOWN": "classes of errors, by name",
     "lithify.controller.observing.replies._adapter": "shapes of replies, by name",
     "lithify.resources.modelling._adapter": "shapes of our kinds",
-    "lithify.tables.io.s3.gate.gate": "the proxy, whose endpoints are admitted again for each connection",
-    "lithify.tables.paimon.support.loading.load": "what this release supports",
-    "lithify.tables.paimon.support.rules._glob": "patterns of this release's rules",
+    "lithify.io.s3.gate.gate": "the proxy, whose endpoints are admitted again for each connection",
+    "lithify.formats.paimon.support.loading.load": "what this release supports",
+    "lithify.formats.paimon.support.rules._glob": "patterns of this release's rules",
     "pypaimon.casting.data_type_casts._EXECUTABLE_CAST_CACHE": "pairs of types",
     "pypaimon.common.user_agent.identity": "the name of this program",
     "pypaimon.filesystem.oss_user_agent.identity": "the name of this program, for a store that is refused",
@@ -25,8 +25,8 @@ PLAIN = {
 }
 """Hold nothing of any tenant."""
 BY_OWNER = {
-    "lithify.tables.paimon.catalog.data_tokens.DataTokens._TOKEN_CACHE": "by Catalog, options and table",
-    "lithify.tables.paimon.catalog.data_tokens.DataTokens._TOKEN_LOCKS": "the same",
+    "lithify.formats.paimon.access.data_tokens.DataTokens._TOKEN_CACHE": "by Catalog, options and table",
+    "lithify.formats.paimon.access.data_tokens.DataTokens._TOKEN_LOCKS": "the same",
 }
 """Hold what belongs to one Catalog, by a key that no other Catalog has."""
 UNUSED = {
@@ -41,7 +41,7 @@ SCRIPT = """
 
     import lithify.controller.observing.answering
     import lithify.controller.observing.planning
-    import lithify.tables.paimon.observing.looking
+    import lithify.formats.paimon.observing.looking
 
     LIBRARIES = {
         *("lithify", "pypaimon", "pyarrow", "obstore", "requests", "urllib3", "cachetools"),

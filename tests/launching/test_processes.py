@@ -24,12 +24,12 @@ from lithify.controller.launching.descendants import descendants
 from lithify.controller.launching.folder import DriverFolder
 from lithify.controller.launching.process import ProcessLauncher, ProcessSettings
 from lithify.errors import ClusterRefused, Failure, NotFound
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import TableAddress
+from lithify.io.reach import UNBOUNDED
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
 from lithify.resources.spark_template import SparkTemplate
-from lithify.tables.address import TableAddress
-from lithify.tables.io.reach import UNBOUNDED
-from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import KEY, order
 from support.orders_table import copy_of, make_orders, rows
 from support.runs import LITHIFY, TESTS, Held, ShiftedClock

@@ -25,9 +25,9 @@ from lithify.controller.driver import DriverOrder, DriverPhase, DriverState, Sha
 from lithify.controller.launching.kubernetes import KubernetesLauncher
 from lithify.controller.launching.pod import LABEL_ROLE, PodSettings, driver_pod, pod_key, shared_pod_key
 from lithify.controller.launching.shared_pods import SharedPods, members_of
+from lithify.engine.application.exchange import PodExchange
+from lithify.engine.application.pod import PodAddress
 from lithify.errors import ClusterRefused
-from lithify.job.attempt.exchange import PodExchange
-from lithify.job.attempt.pod import PodAddress
 from lithify.resources.compaction import Reason
 from lithify.resources.names import COMPACTION, OUTCOME_PREFIX, POD, ObjectKey
 from support.launching.orders import order

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle
-from lithify.tables.paimon.options.snapshot_options import ManifestOptions
+from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from support.cases import case
 from support.invented.append_table import CLUSTERED, AppendShape, make_append_table
 from support.invented.shape import Shape

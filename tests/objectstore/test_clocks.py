@@ -10,9 +10,10 @@ from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.proxy import Answered, Asked, Forward, Late, S3Proxy
 from infrastructure.objectstore.tables import IMPATIENT, address, java_table, run
 from infrastructure.oracle.client import Oracle, Table
+from lithify.engine.attempts.clean_up import recover
 from lithify.errors import StorageUnavailable
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.orphans import reconcile
+from lithify.formats.paimon.commit.remains import PaimonRemains
+from lithify.formats.paimon.opening import open_table
 from support.crashes import SETTLED
 from support.runs import ShiftedClock
 from support.tables import journals, stray_files
@@ -34,7 +35,7 @@ def test_a_driver_whose_clock_is_fast_deletes_no_file_of_a_run_that_is_committin
     rows = oracle.read(table)
 
     def clean_up_first(asked: Asked, forward: Forward) -> Answered | None:
-        reconcile(open_table(address(s3)), ShiftedClock(FAST))
+        recover(PaimonRemains(open_table(address(s3))), ShiftedClock(FAST))
         return forward()
 
     with S3Proxy(s3.server) as proxy:

@@ -29,7 +29,7 @@ from infrastructure.objectstore.tables import IMPATIENT, java_table, run
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.errors import CommitConflict, CommitUnknown, StorageError
-from lithify.tables.io.s3.bucket import CREATE_SECONDS, SILENCE_SECONDS
+from lithify.io.s3.bucket import CREATE_SECONDS, SILENCE_SECONDS
 from support.cases import case
 from support.crashes import SETTLED
 from support.tables import append, expire, journals, stray_files
@@ -255,7 +255,7 @@ def test_a_put_that_hangs_is_given_up_soon_and_sent_again(
 ) -> None:
     """Long before any other request, so that less can happen to its base."""
     assert CREATE_SECONDS < SILENCE_SECONDS
-    monkeypatch.setattr("lithify.tables.io.s3.bucket.CREATE_SECONDS", 1)
+    monkeypatch.setattr("lithify.io.s3.bucket.CREATE_SECONDS", 1)
     is_over = Event()
 
     def hang(asked: Asked, forward: Forward) -> Answered | None:

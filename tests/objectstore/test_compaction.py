@@ -14,11 +14,11 @@ from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.server import SECRET_KEY
 from infrastructure.objectstore.tables import address, java_table, run
 from infrastructure.oracle.client import Oracle, Table
-from lithify.job.driver import Request, compact
-from lithify.job.runner import InlineRunner
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection
-from lithify.tables.paimon.catalog.opening import open_table
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.runner import InlineRunner
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.strategy import Strategy
 from support.crashes import SETTLED
 from support.runs import LITHIFY, Outcome, ShiftedClock, start
 from support.tables import journals, make_plain, stray_files

@@ -16,8 +16,8 @@ from infrastructure.objectstore.proxy import Answered, Asked, Forward, S3Proxy
 from infrastructure.objectstore.server import ACCESS_KEY, REGION, SECRET_KEY
 from infrastructure.objectstore.tables import IMPATIENT, address, run, small_table
 from lithify.errors import InvalidOption, NotAllowed, StorageUnavailable, UnsupportedTable
-from lithify.tables.address import TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import TableAddress
 from support.cases import case
 
 

@@ -18,16 +18,16 @@ from infrastructure.objectstore.proxy import S3Proxy, fail_before
 from infrastructure.objectstore.tables import IMPATIENT, address, run, small_table
 from lithify.clock import SystemClock
 from lithify.errors import StorageUnavailable
-from lithify.tables.files.parquet.footers import MOST_FETCHED, Footers
-from lithify.tables.io.s3.settings import read_settings
-from lithify.tables.io.storage import NewFile, Storage
-from lithify.tables.paimon.catalog.connecting import list_tables
-from lithify.tables.paimon.catalog.file_access import storage_of
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
-from lithify.tables.paimon.observing.looking import PaimonWatch
-from lithify.tables.paimon.observing.observation_caches import ObservationCaches
-from lithify.tables.watching import ObservationRequest
+from lithify.files.parquet.footers import MOST_FETCHED, Footers
+from lithify.formats.paimon.access.file_access import storage_of
+from lithify.formats.paimon.access.s3_file_io import S3FileIO
+from lithify.formats.paimon.catalog.connecting import list_tables
+from lithify.formats.paimon.observing.looking import PaimonWatch
+from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.observing import ObservationRequest
+from lithify.io.s3.settings import read_settings
+from lithify.io.storage import NewFile, Storage
 
 MIB = 1 << 20
 

@@ -13,12 +13,12 @@ from infrastructure.objectstore.server import ACCESS_KEY, SECRET_KEY
 from infrastructure.objectstore.tables import java_table
 from infrastructure.oracle.client import Oracle
 from lithify.clock import Clock
-from lithify.job.driver import Request, compact
-from lithify.job.runner import InlineRunner, Progress
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.results import TaskResult
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.runner import InlineRunner, Progress
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.results import TaskResult
+from lithify.formats.protocol.strategy import Strategy
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock
 from support.tables import journals, stray_files

@@ -21,8 +21,8 @@ from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.server import SECRET_KEY
 from infrastructure.objectstore.tables import IMPATIENT, address, run, small_table
 from lithify.errors import Failure, NotAllowed, NotFound, StorageUnavailable
-from lithify.tables.paimon.catalog.connecting import list_tables
-from lithify.tables.paimon.catalog.opening import open_table
+from lithify.formats.paimon.catalog.connecting import list_tables
+from lithify.formats.paimon.opening import open_table
 
 BOUND_SECONDS = 15.0
 """Well above the second of patience that is asked for, also on a busy machine."""
@@ -66,7 +66,7 @@ def something_else(s3: Bucket) -> Iterator[str]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lithify.tables.io.s3.bucket.SILENCE_SECONDS", 1)
+    monkeypatch.setattr("lithify.io.s3.bucket.SILENCE_SECONDS", 1)
 
 
 @pytest.mark.parametrize("trouble", [stopped, black_hole, something_else], ids=lambda each: each.__name__)

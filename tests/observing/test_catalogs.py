@@ -14,11 +14,11 @@ from pypaimon import CatalogFactory
 
 from lithify.clock import SystemClock
 from lithify.errors import NotAllowed, NotFound
-from lithify.tables.address import TableAddress
-from lithify.tables.observation import Observation
-from lithify.tables.paimon.observing.looking import PaimonWatch
-from lithify.tables.paimon.observing.observation_caches import ObservationCaches
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.paimon.observing.looking import PaimonWatch
+from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import ObservationRequest
 from support.rest_server import WAREHOUSE, Reply, RestServer
 from support.small_tables import SmallTable
 

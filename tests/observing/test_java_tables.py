@@ -12,11 +12,11 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
-from lithify.tables.address import TableAddress
-from lithify.tables.observation import Observation
-from lithify.tables.paimon.observing.looking import PaimonWatch
-from lithify.tables.paimon.observing.observation_caches import ObservationCaches
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.paimon.observing.looking import PaimonWatch
+from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import ObservationRequest
 from support.observations import levels_of
 from support.tables import PLAIN, append, expire, make_plain, upserts
 

@@ -9,10 +9,10 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
 from lithify.controller.observing.request import PlanRequest
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.io.reach import UNBOUNDED
-from lithify.tables.registry import open_table
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
+from lithify.formats.registry import open_table
+from lithify.io.reach import UNBOUNDED
 from support.observing.watching import PATIENCE, pool_in, request_for, target_of
 from support.opened_files import opened_files
 from support.small_tables import SmallTable

@@ -10,12 +10,12 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.model import fingerprint_of
-from lithify.tables.observation import Observation
-from lithify.tables.paimon.observing.looking import PaimonWatch
-from lithify.tables.paimon.observing.observation_caches import ObservationCaches
-from lithify.tables.watching import Filter, ObservationRequest
+from lithify.formats.paimon.observing.looking import PaimonWatch
+from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.model import fingerprint_of
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import Filter, ObservationRequest
 from support.observations import levels_of
 from support.postponed import MOVED_ONLY, append_postponed, make_postponed
 from support.runs import run_inline

@@ -24,9 +24,9 @@ from lithify.errors import (
     ProcessLost,
     TimedOut,
 )
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection
-from lithify.tables.model import SnapshotId
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.model import SnapshotId
+from lithify.formats.protocol.strategy import Strategy
 from support.observing.watching import (
     PATIENCE,
     is_alive,

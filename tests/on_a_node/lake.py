@@ -10,9 +10,10 @@ from typing import Any
 
 from infrastructure.objectstore.server import S3Server
 from infrastructure.oracle.client import Table
-from lithify.tables.address import TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.orphans import reconcile
+from lithify.engine.attempts.clean_up import recover
+from lithify.formats.paimon.commit.remains import PaimonRemains
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import TableAddress
 from support.operators.objects import Object, secret
 from support.runs import ShiftedClock
 from support.tables import copy_of
@@ -55,7 +56,7 @@ class Lake:
         catalog = self.catalog_of(table)
         address = TableAddress(catalog["warehouse"], str(table.name), self.server.options())
         for days in (3, 4):
-            cleaned = reconcile(open_table(address), ShiftedClock(timedelta(days=days)))
+            cleaned = recover(PaimonRemains(open_table(address)), ShiftedClock(timedelta(days=days)))
             assert cleaned.problems == ()
 
     def credentials(self) -> Object:

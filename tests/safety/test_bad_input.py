@@ -18,7 +18,7 @@ from lithify.errors import (
     StorageError,
     UnsupportedTable,
 )
-from lithify.tables.address import Selection
+from lithify.formats.protocol.address import Selection
 from support.cases import case
 from support.runs import LITHIFY, run_inline, start
 from support.tables import PLAIN, journals, make_plain, stray_files

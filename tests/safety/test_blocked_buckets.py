@@ -15,11 +15,11 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
+from lithify.engine.run.report import Report
+from lithify.engine.run.steps import Commits
 from lithify.errors import CommitConflict, CorruptTable, MissingFile, StorageError, UnsupportedTable
-from lithify.job.report import Report
-from lithify.job.steps import Commits
-from lithify.tables.address import Selection
-from lithify.tables.model import BlockedBucket, fingerprint_of
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.model import BlockedBucket, fingerprint_of
 from support.cases import case
 from support.races import Meanwhile
 from support.runs import LITHIFY, run_inline

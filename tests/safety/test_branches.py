@@ -11,10 +11,10 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.errors import AttemptFenced, InvalidOption, LithifyError, NotFound
-from lithify.tables.address import TableAddress
-from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.references import unreferenced
+from lithify.formats.paimon.commit.references import unreferenced
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import TableAddress
+from lithify.io.storage import Storage
 from support.races import Meanwhile, step_at, step_before
 from support.runs import clean_up, run_inline, start
 from support.tables import append, copy_of, data_files, expire, make_plain, stray_files, upserts

@@ -10,13 +10,13 @@ import pytest
 from pypaimon import CatalogFactory
 
 from infrastructure.oracle.client import Oracle, Table
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner
 from lithify.errors import CatalogUnavailable, InvalidOption, LithifyError, NotFound
-from lithify.job.driver import Request, compact
-from lithify.job.report import Report
-from lithify.job.runner import InlineRunner
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.runs import ShiftedClock
 from support.tables import data_files, journals, make_plain, stray_files

@@ -15,15 +15,16 @@ import pytest
 from infrastructure.oracle.client import Oracle, OracleError, Table
 from infrastructure.oracle.model import Row
 from lithify.clock import Clock
+from lithify.engine.attempts.clean_up import recover
+from lithify.engine.run.runner import InlineRunner, Progress
+from lithify.engine.run.spark import SparkRunner, SparkSettings
 from lithify.errors import AttemptFenced, InvalidOption, StorageError, TaskFailed
-from lithify.job.runner import InlineRunner, Progress
-from lithify.job.spark import SparkRunner, SparkSettings
-from lithify.tables.address import TableAddress
-from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.orphans import reconcile
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.results import TaskResult
+from lithify.formats.paimon.commit.remains import PaimonRemains
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.results import TaskResult
+from lithify.io.storage import Storage
 from support.races import HeldStorage, Meanwhile, step_after, step_at, step_before
 from support.runs import TESTS, Held, ShiftedClock, clean_up, run_inline, start
 from support.tables import (
@@ -277,7 +278,7 @@ def test_young_journals_of_committed_attempts_cost_a_request_each(
         return real(self, path, *most)
 
     monkeypatch.setattr(Storage, "read_text", read_text)
-    reconcile(open_table(TableAddress(str(table.warehouse), str(table.name))), ShiftedClock())
+    recover(PaimonRemains(open_table(TableAddress(str(table.warehouse), str(table.name)))), ShiftedClock())
 
     assert len(kept_journals(table)) == 51
     assert [path for path in asked if "attempts" in path] == []

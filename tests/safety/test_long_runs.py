@@ -9,11 +9,11 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import Clock
+from lithify.engine.run.driver import compact
+from lithify.engine.run.runner import InlineRunner, Progress
 from lithify.errors import AttemptFenced
-from lithify.job.driver import compact
-from lithify.job.runner import InlineRunner, Progress
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.results import TaskResult
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.protocol.results import TaskResult
 from support.runs import ShiftedClock, clean_up, request
 from support.tables import journals, kept_journals, stray_files
 

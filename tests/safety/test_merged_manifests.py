@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.found_runs import find_run
+from lithify.formats.paimon.commit.found_runs import find_run
+from lithify.formats.paimon.opening import open_table
 from support.runs import Held, request, run_inline, start
 from support.tables import append, copy_of, expire, journals, make_plain, stray_files
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
-from lithify.job.report import Report
-from lithify.tables.address import Selection
-from lithify.tables.paimon.options.snapshot_options import ManifestOptions
+from lithify.engine.run.report import Report
+from lithify.formats.paimon.options.snapshot_options import ManifestOptions
+from lithify.formats.protocol.address import Selection
 from support.asked import Asked, recorded
 from support.invented.shape import REAL_DAY, Shape
 from support.invented.table import create, invent, orders

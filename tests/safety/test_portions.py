@@ -9,7 +9,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle
 from infrastructure.oracle.model import Table
-from lithify.tables.paimon.compaction import planning
+from lithify.formats.paimon.compaction import planning
 from support.cases import case
 from support.races import Meanwhile, steps_at
 from support.runs import run_inline

@@ -11,7 +11,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.errors import InvalidOption
-from lithify.tables.address import Selection
+from lithify.formats.protocol.address import Selection
 from support.crashes import SETTLED
 from support.postponed import BUCKETS, MOVED_ONLY, append_postponed, make_postponed, rows_of
 from support.runs import Held, Outcome, run_inline, start

@@ -18,6 +18,9 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from lithify.cli.main import main
 from lithify.clock import Clock
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner, Progress
 from lithify.errors import (
     CatalogUnavailable,
     CommitUnknown,
@@ -28,14 +31,11 @@ from lithify.errors import (
     StorageError,
     UnsupportedTable,
 )
-from lithify.job.driver import Request, compact
-from lithify.job.report import Report
-from lithify.job.runner import InlineRunner, Progress
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.results import TaskResult
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.results import TaskResult
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.crashes import SETTLED
 from support.rest_server import FAILURE, WAREHOUSE, Reply, RestServer, Step

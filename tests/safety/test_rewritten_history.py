@@ -15,12 +15,12 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.errors import AttemptFenced, CommitConflict, CommitUnknown, StorageError, UnsupportedTable
-from lithify.tables.files.parquet.footers import Footers
-from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
-from lithify.tables.paimon.compaction import planning
-from lithify.tables.paimon.metadata.manifests import Manifests
-from lithify.tables.paimon.metadata.snapshots import Snapshots
+from lithify.files.parquet.footers import Footers
+from lithify.formats.paimon.commit.commit_loop import CommitOutcome, Committer
+from lithify.formats.paimon.compaction import planning
+from lithify.formats.paimon.manifests.manifests import Manifests
+from lithify.formats.paimon.snapshots.snapshots import Snapshots
+from lithify.io.storage import Storage
 from support.races import Meanwhile, step_after, step_at, step_before
 from support.runs import clean_up, run_inline
 from support.tables import (

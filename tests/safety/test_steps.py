@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
-from lithify.job.steps import Commits
+from lithify.engine.run.steps import Commits
 from support.crashes import SETTLED
 from support.runs import Held, run_inline, start
 from support.tables import copy_of, journals, make_plain, stray_files, upserts

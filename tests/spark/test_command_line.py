@@ -15,11 +15,11 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from lithify.cli.output import SOME_BLOCKED
 from lithify.clock import SystemClock
-from lithify.job.driver import compact
-from lithify.job.runner import Progress
-from lithify.job.spark import SparkRunner, SparkSettings
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.results import TaskResult
+from lithify.engine.run.driver import compact
+from lithify.engine.run.runner import Progress
+from lithify.engine.run.spark import SparkRunner, SparkSettings
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.protocol.results import TaskResult
 from support.runs import LITHIFY, request
 from support.tables import make_plain, stray_files
 

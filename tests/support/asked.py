@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
-from lithify.tables.io.storage import Storage
+from lithify.io.storage import Storage
 
 _ASKED = ("exists", "list_status", "get_file_status", "new_input_stream", "new_output_stream", "delete")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from lithify.planning.clustering.policy import ClusteringOptions, HistoryOptions
-from lithify.planning.universal.policy import UniversalOptions
-from lithify.tables.model import DataFile
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions, HistoryOptions
+from lithify.formats.paimon.planning.universal.policy import UniversalOptions
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT_MILLIS
 from support.small_files import file
 

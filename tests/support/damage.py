@@ -13,7 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from lithify.tables.files.avro.container import block, blocks, decompress, new_header, read_header
+from lithify.files.avro.container import (
+    block,
+    blocks,
+    decompress,
+    new_header,
+    read_header,
+)
 
 _NUMBERS = (0, 1, -1, 2, 127, 128, 1 << 16, 1 << 20, 10**8, 1 << 31, 1 << 40, (1 << 62) - 1, -(1 << 62))
 _TYPES: tuple[Any, ...] = (

@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
-from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.tables.files.model import InputFile
-from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.catalog.file_access import storage_of
-from lithify.tables.paimon.data_files.reader import FileRun, Reading
-from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
-from lithify.tables.paimon.metadata.entries import FileMeta
-from lithify.tables.paimon.options.table_options import read_options
-from lithify.tables.paimon.schema.schema import Schema
+from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.files.model import InputFile
+from lithify.formats.paimon.access.file_access import storage_of
+from lithify.formats.paimon.data_files.reader import FileRun, Reading
+from lithify.formats.paimon.data_files.writer import FileTarget, OpenDataFile
+from lithify.formats.paimon.manifests.entries import FileMeta
+from lithify.formats.paimon.options.table_options import read_options
+from lithify.formats.paimon.schema.schema import Schema
+from lithify.io.storage import Storage
 
 LEVEL, CREATED = 5, 1_234_567
 Rows = Sequence[dict[str, Any]]

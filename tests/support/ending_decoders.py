@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lithify.tables.files.decoding_process import serve
+from lithify.files.decoding_process import serve
 
 
 def ending(source: pa.NativeFile, arguments: dict[str, Any]) -> Iterator[pa.RecordBatch]:

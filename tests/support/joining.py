@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-from lithify.tables.files.parquet import small_files
-from lithify.tables.paimon.append import file_parts, joined_files
+from lithify.files.parquet import small_files
+from lithify.formats.paimon.append import file_parts, joined_files
 
 
 @contextmanager

@@ -20,10 +20,10 @@ from infrastructure.oracle.client import Table
 from lithify.clock import SystemClock
 from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.wire import WorkerSettings
-from lithify.tables.address import TableAddress
-from lithify.tables.io.reach import UNBOUNDED
-from lithify.tables.observation import Observation
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import ObservationRequest
+from lithify.io.reach import UNBOUNDED
 from support.process import peak_bytes
 
 _TESTS = Path(__file__).resolve().parents[1]

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lithify.tables.files.types import parse_type
-from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, FileMeta, ManifestEntry, Stats
-from lithify.tables.paimon.schema.schema import Column, Schema
+from lithify.files.types import parse_type
+from lithify.formats.paimon.manifests.entries import (
+    ADD,
+    APPEND_SOURCE,
+    FileMeta,
+    ManifestEntry,
+    Stats,
+)
+from lithify.formats.paimon.rows.binary_row import encode_row
+from lithify.formats.paimon.schema.schema import Column, Schema
 
 INT = parse_type("INT NOT NULL")
 NO_STATS = Stats(encode_row([], []), encode_row([], []), ())

@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.universal.levels import Levels
-from lithify.planning.universal.policy import EarlyFull, OffPeak, PickingRule
-from lithify.rewriting.order import decode_key, encode_key
-from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey
+from lithify.columns.order import decode_key, encode_key
+from lithify.columns.order_key import OrderKey
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
+from lithify.formats.paimon.planning.merge_tree.levels import build_levels
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.universal.levels import Levels
+from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak, PickingRule
 from support.properties import examples
 
 T = TypeVar("T")

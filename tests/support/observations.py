@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lithify.tables.model import SnapshotId
-from lithify.tables.observation import KeptSnapshots, MergeTreeObservation, Observation
+from lithify.formats.protocol.model import SnapshotId
+from lithify.formats.protocol.observation import KeptSnapshots, MergeTreeObservation, Observation
 
 _LEVELS = MergeTreeObservation(
     buckets=1,

@@ -15,11 +15,16 @@ import pyarrow as pa
 import pyarrow.orc as orc
 
 from infrastructure.paimon_versions.archive import archive_of
-from lithify.tables.files.model import FileColumn
-from lithify.tables.files.orc.chunks import decompressed
-from lithify.tables.files.orc.layout import stripes_of
-from lithify.tables.files.orc.protobuf import messages, number, numbers, parse
-from lithify.tables.files.types import parse_type
+from lithify.files.model import FileColumn
+from lithify.files.orc.chunks import decompressed
+from lithify.files.orc.layout import stripes_of
+from lithify.files.orc.protobuf import (
+    messages,
+    number,
+    numbers,
+    parse,
+)
+from lithify.files.types import parse_type
 
 CODECS = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
 _JAVA = "0.8.2"

@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 
 from lithify.clock import SystemClock
-from lithify.job.driver import Observer, Request, compact
-from lithify.job.report import Report
-from lithify.job.runner import InlineRunner
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.paimon.sample import Mess, make_table, read_table
+from lithify.engine.run.driver import Observer, Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner
+from lithify.formats.paimon.sample import Mess, make_table, read_table
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 
 NAME = "shop.orders"
 DAYS = ("2026-01-01", "2026-01-02")

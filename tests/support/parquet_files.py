@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
-from lithify.tables.files.parquet.copying.copier import RowGroupCopier
-from lithify.tables.files.parquet.copying.footers import CREATED_BY
-from lithify.tables.files.parquet.copying.source import RowGroupSource
-from lithify.tables.files.parquet.structs import binary, encode_struct, read_struct
-from lithify.tables.files.parquet.thrift import Thrift
+from lithify.files.parquet.copying.copier import RowGroupCopier
+from lithify.files.parquet.copying.footers import CREATED_BY
+from lithify.files.parquet.copying.source import RowGroupSource
+from lithify.files.parquet.structs import binary, encode_struct, read_struct
+from lithify.files.parquet.thrift import Thrift
 
 CODECS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
 LEAVES = (

@@ -18,12 +18,12 @@ from unittest.mock import patch
 
 from infrastructure.oracle.client import Table
 from lithify.clock import Clock, SystemClock
-from lithify.job.driver import compact
-from lithify.job.runner import Progress
-from lithify.tables.format import Task
-from lithify.tables.paimon.compaction import planning
-from lithify.tables.paimon.compaction.planning import MOST_FILES
-from lithify.tables.results import TaskOutputs, TaskResult
+from lithify.engine.run.driver import compact
+from lithify.engine.run.runner import Progress
+from lithify.formats.paimon.compaction import planning
+from lithify.formats.paimon.compaction.planning import MOST_FILES
+from lithify.formats.protocol.results import TaskOutputs, TaskResult
+from lithify.formats.protocol.tasks import Task
 from support.runs import TESTS, request, resident
 
 

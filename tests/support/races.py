@@ -13,10 +13,10 @@ import pytest
 
 from lithify import faults
 from lithify.clock import Clock
-from lithify.job.runner import InlineRunner, Progress
-from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.results import TaskResult
+from lithify.engine.run.runner import InlineRunner, Progress
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.protocol.results import TaskResult
+from lithify.io.storage import Storage
 
 Step = Callable[[], object]
 Method = tuple[type, str]

@@ -21,17 +21,16 @@ from typing import Any
 
 from infrastructure.oracle.client import Table
 from lithify.clock import SystemClock
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner, TaskRunner
+from lithify.engine.run.steps import Commits
 from lithify.errors import LithifyError
-from lithify.job.driver import Request, compact
-from lithify.job.report import Report
-from lithify.job.runner import InlineRunner, TaskRunner
-from lithify.job.steps import Commits
-from lithify.planning.universal.policy import PickingRule
-from lithify.planning.work import Strategy
-from lithify.rewriting.budget import Budget
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.format import Sizing
-from lithify.tables.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
+from lithify.formats.protocol.tasks import Sizing
 from support.copying import copying_from
 from support.holding import Hold
 
@@ -69,7 +68,6 @@ def request(table: Table, *, full: bool = True, **changes: Any) -> Request:
         name=str(table.name),
         catalog_options=changes.pop("catalog", {}),
         overrides=changes.pop("options", {}),
-        rule=changes.pop("rule", PickingRule.V1_4),
         format=changes.pop("format", "paimon"),
     )
     strategy = Strategy.FULL if full else Strategy.MINOR

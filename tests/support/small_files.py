@@ -8,8 +8,9 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.tables.model import Bucket, BucketId, DataFile, OrderKey
+from lithify.columns.order_key import OrderKey
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
+from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from support.merge_trees import MIDNIGHT_MILLIS
 
 KEYLESS = OrderKey(b"")

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pypaimon import CatalogFactory, Schema
 from pypaimon.schema.schema_change import SchemaChange
 
-from lithify.tables.address import TableAddress
+from lithify.formats.protocol.address import TableAddress
 
 COLUMNS = pa.schema(
     [

@@ -15,8 +15,8 @@ from threading import Thread, get_ident, get_native_id
 from time import sleep
 from weakref import finalize
 
-from lithify.job.attempt.progress import DriveObserver
-from lithify.job.attempt.stopping import STOPPED, Stopped, StopSignal
+from lithify.engine.application.progress import DriveObserver
+from lithify.engine.application.stopping import STOPPED, Stopped, StopSignal
 
 _POLL_SECONDS = 0.01
 

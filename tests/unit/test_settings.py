@@ -17,11 +17,11 @@ from lithify.controller.deciding.problems import problem_of
 from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.errors import InvalidOption, LithifyError, NotAllowed, OutOfMemory, in_fields
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observing import ObservationRequest
+from lithify.io.reach import UNBOUNDED
 from lithify.resources.crd import DEFINITIONS, schema_of
 from lithify.settings import TASK_MEMORY, WAREHOUSE, Setting, catalog_option
-from lithify.tables.address import TableAddress
-from lithify.tables.io.reach import UNBOUNDED
-from lithify.tables.watching import ObservationRequest
 
 PACKAGE = Path(lithify.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z]")

@@ -15,11 +15,10 @@ import click
 
 from lithify.clock import SystemClock
 from lithify.errors import InvalidOption
-from lithify.planning.universal.policy import PickingRule
-from lithify.planning.work import Strategy
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
+from lithify.formats.registry import FORMATS
 from lithify.sizes import parse_size
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.registry import FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -81,13 +80,6 @@ _TABLE_OPTIONS = (
     ),
     click.option("--bucket", "buckets", metavar="LIST", help="Only these buckets, for example 0-3,7."),
     click.option("--time-zone", help="Time zone of the table's writers. Default: this machine's."),
-    click.option(
-        "--rule",
-        type=click.Choice([rule.value for rule in PickingRule]),
-        default=PickingRule.V1_4.value,
-        show_default=True,
-        help="Whose picking rule to follow, by Paimon version.",
-    ),
 )
 
 
@@ -120,7 +112,6 @@ def table_arguments(options: dict[str, Any]) -> TableArguments:
         name=options.pop("table"),
         catalog_options=pairs("--catalog-option", options.pop("catalog_options")),
         overrides=pairs("--option", options.pop("overrides")),
-        rule=PickingRule(options.pop("rule")),
         format=options.pop("table_format"),
         time_zone=options.pop("time_zone"),
     )

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
 
+from lithify import library
 from lithify.cli.arguments import json_option, pairs, size, strategy_option, table_arguments, table_options
 from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.progress_bar import ProgressBar
 from lithify.cli.render_report import report_view
-from lithify.job.driver import Request
-from lithify.job.driver import compact as run_compaction
-from lithify.job.spark import SparkRunner, SparkSettings
-from lithify.job.steps import Commits
-from lithify.rewriting.budget import Budget
-from lithify.tables.format import Sizing
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.run.spark import SparkSettings
+from lithify.engine.run.steps import Commits
+from lithify.formats.protocol.tasks import Sizing
 
 
 @click.command()
@@ -41,25 +39,27 @@ def compact(context: click.Context, /, as_json: bool, **options: Any) -> None:
     """Compact a table: one run."""
     arguments = table_arguments(options)
     task_size, commit_every = options["task_size"], options["commit_every"]
-    request = Request(
-        table=arguments.address,
-        selection=arguments.selection,
-        sizing=Sizing(
-            task_bytes=None if task_size is None else size("--task-size", task_size),
-            budget=Budget(size("--task-memory", options["task_memory"])),
-        ),
-        commits=Commits(None if commit_every is None else size("--commit-every", commit_every)),
-        run=options["run_id"],
+    sizing = Sizing(
+        task_bytes=None if task_size is None else size("--task-size", task_size),
+        budget=Budget(size("--task-memory", options["task_memory"])),
     )
+    commits = Commits(None if commit_every is None else size("--commit-every", commit_every))
     settings = SparkSettings(
         master=options["master"],
         conf=pairs("--spark-conf", options["spark_conf"]),
         zone=arguments.address.zone(),
         verbose=bool(context.obj),
     )
-    with SparkRunner(settings) as runner, ProgressBar() as bar:
-        report = run_compaction(request, runner, arguments.clock, bar)
-        report = replace(report, core_seconds=runner.processor_time.charge())
+    with ProgressBar() as bar:
+        report = library.compact(
+            arguments.address,
+            arguments.selection,
+            run=options["run_id"],
+            sizing=sizing,
+            commits=commits,
+            spark=settings,
+            observer=bar,
+        )
     emit(as_json, report.to_dict(), lambda: report_view(report))
     if report.blocked:
         context.exit(SOME_BLOCKED)

@@ -20,12 +20,12 @@ from lithify.cli.progress_bar import ProgressBar
 from lithify.cli.render_inspection import levels_picture
 from lithify.cli.render_report import report_view
 from lithify.clock import SystemClock
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.spark import SparkRunner, SparkSettings
 from lithify.errors import CorruptTable, InvalidOption
-from lithify.job.driver import Request, compact
-from lithify.job.spark import SparkRunner, SparkSettings
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.registry import open_table, sample_maker
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
+from lithify.formats.registry import open_table, sample_maker
 
 _TABLE = "shop.orders"
 _CLOCK = SystemClock()

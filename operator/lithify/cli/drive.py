@@ -1,7 +1,7 @@
 """`lithify drive`: one attempt at a Compaction, as a launcher starts it in a pod or a process.
 
 The order comes through the environment or stdin, progress and outcome go where the environment says;
-`job.attempt` does the rest.
+`engine.application` does the rest.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from lithify.contract.order import (
     VARIABLE,
     read_instructions,
 )
-from lithify.job.attempt.environment import DriverEnvironment
-from lithify.job.attempt.execution import run_driver
-from lithify.job.attempt.pod import PodAddress
-from lithify.job.attempt.stopping import STOPPED, Stopped, StopSignal
+from lithify.engine.application.environment import DriverEnvironment
+from lithify.engine.application.execution import run_driver
+from lithify.engine.application.pod import PodAddress
+from lithify.engine.application.stopping import STOPPED, Stopped, StopSignal
 
 _DEFAULT_OUTCOME = "/dev/termination-log"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
+from lithify import library
 from lithify.cli.arguments import json_option, table_arguments, table_options
 from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.render_inspection import inspection_dict, inspection_view
-from lithify.tables.registry import open_table
 
 
 @click.command()
@@ -26,7 +26,7 @@ from lithify.tables.registry import open_table
 def inspect(context: click.Context, /, limit: int, as_json: bool, **options: Any) -> None:
     """Show partitions, buckets, levels, sorted runs, small files, deletes and triggers."""
     arguments = table_arguments(options)
-    inspection = open_table(arguments.address).inspect(arguments.selection, arguments.clock)
+    inspection = library.inspect(arguments.address, arguments.selection)
     emit(as_json, inspection_dict(inspection), lambda: inspection_view(inspection, limit))
     if inspection.blocked:
         context.exit(SOME_BLOCKED)

@@ -41,9 +41,9 @@ from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.controller.telemetry.server import Pages, serve
 from lithify.errors import InvalidOption
+from lithify.io.addresses import AddressPolicy, read_policy
+from lithify.io.reach import OwnIdentity, read_own_identity
 from lithify.settings import ALLOWED_ADDRESSES, OWN_IDENTITY
-from lithify.tables.io.addresses import AddressPolicy, read_policy
-from lithify.tables.io.reach import OwnIdentity, read_own_identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.share import container_bytes, machine_bytes, share
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.controller.operator import Operator
-from lithify.tables.io.addresses import AddressPolicy
+from lithify.io.addresses import AddressPolicy
 
 SPARE_REQUESTS = 4
 """Requests per catalog that queue in addition to the running observations, so that no worker is idle."""

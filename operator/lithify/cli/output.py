@@ -17,8 +17,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from lithify.formats.protocol.model import BlockedBucket
 from lithify.plain_text import json_escaped, plain_lines
-from lithify.tables.model import BlockedBucket
 
 SOME_BLOCKED = 5
 """Exit code: done, but some buckets cannot be compacted while their files stay as they are."""

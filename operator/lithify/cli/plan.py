@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
+from lithify import library
 from lithify.cli.arguments import json_option, strategy_option, table_arguments, table_options
 from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.render_plan import plan_dict, plan_view
-from lithify.tables.registry import open_table
 
 
 @click.command()
@@ -20,10 +20,7 @@ from lithify.tables.registry import open_table
 def plan(context: click.Context, /, as_json: bool, **options: Any) -> None:
     """Show the plan of a run and the reason for each unit. Nothing is written."""
     arguments = table_arguments(options)
-    table = open_table(arguments.address)
-    table.check_supported()
-    view = table.look(arguments.selection)
-    planned = None if view is None else table.plan(view, arguments.selection, arguments.clock)
-    emit(as_json, plan_dict(table.name, planned), lambda: plan_view(table.name, planned))
+    name, planned = arguments.address.name, library.plan(arguments.address, arguments.selection)
+    emit(as_json, plan_dict(name, planned), lambda: plan_view(name, planned))
     if planned is not None and planned.blocks:
         context.exit(SOME_BLOCKED)

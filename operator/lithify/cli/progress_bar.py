@@ -15,8 +15,9 @@ from rich.progress import (
 
 from lithify.amounts import bytes_text
 from lithify.cli.output import err, number
-from lithify.job.report import Report
-from lithify.tables.format import Plan, Task
+from lithify.engine.run.report import Report
+from lithify.formats.protocol.planning import Plan
+from lithify.formats.protocol.tasks import Task
 
 
 class ProgressBar:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from lithify.amounts import bytes_text
 from lithify.cli.output import blocked_lines, number
-from lithify.tables.inspection import GroupInspection, LevelSummary, TableInspection
+from lithify.formats.protocol.inspection import GroupInspection, LevelSummary, TableInspection
 
 _BLOCK = "▇"
 _WIDEST = 40

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from lithify.amounts import bytes_text
 from lithify.cli.output import blocked_lines, number
-from lithify.planning.work import NO_TRIGGER
-from lithify.tables.format import Plan, WorkUnit
+from lithify.formats.protocol.planning import Plan, WorkUnit
+from lithify.formats.protocol.strategy import NO_TRIGGER
 
 _NUMBERS = ("rewrite", "bytes", "upgrade")
 """Columns that are aligned on the right."""

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from lithify.amounts import bytes_text
 from lithify.cli.output import blocked_lines, number
-from lithify.job.report import Report
-from lithify.tables.results import GroupReport
+from lithify.engine.run.report import Report
+from lithify.formats.protocol.results import GroupReport
 
 _SHOWN = 20
 

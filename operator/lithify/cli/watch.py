@@ -26,9 +26,9 @@ from lithify.controller.launching.spark_conf import conf_problem
 from lithify.controller.operator import Edges, Operator, OperatorSettings
 from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
+from lithify.io.reach import UNBOUNDED, Reach
 from lithify.plain_text import plain_line
 from lithify.resources.validating import validated
-from lithify.tables.io.reach import UNBOUNDED, Reach
 
 _LOOK_SECONDS = 0.5
 _LONGEST = 4096

@@ -21,8 +21,8 @@ from pydantic import Field, ValidationError
 
 from lithify.contract.executors import ExecutorSizing
 from lithify.errors import InvalidOption
+from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.resources.modelling import part, plain, read
-from lithify.tables.address import Selection, TableAddress
 
 VARIABLE = "LITHIFY_ORDER"
 """The environment variable that holds instructions; without it they come through stdin."""

@@ -27,10 +27,10 @@ from lithify.errors import (
     UnsupportedTable,
     UserError,
 )
+from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.observation import PlanFound
 from lithify.resources.compaction import MOST_BLOCKED_OF_A_RUN, PlanSummary, Reason
 from lithify.resources.table import BucketBlock
-from lithify.tables.model import BlockedBucket
-from lithify.tables.observation import PlanFound
 
 _PROBLEM_LENGTH = 160
 _LONGEST_PATH = 400

@@ -13,11 +13,11 @@ from enum import StrEnum
 from typing import Protocol
 
 from lithify.contract.outcome import Outcome, Progress
+from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.resources.catalog import SecretReference
 from lithify.resources.compaction import Reason
 from lithify.resources.names import ObjectKey
 from lithify.resources.spark_template import SparkTemplate
-from lithify.tables.address import Selection, TableAddress
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,9 @@ from lithify.controller.reconciling.tables import Tables
 from lithify.controller.telemetry.health import HealthFacts, LoopLag
 from lithify.controller.telemetry.metrics import Metrics
 from lithify.errors import ClusterUnavailable
+from lithify.io.reach import OwnIdentity, Reach
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, ObjectKey, ResourceKind
 from lithify.resources.spark_template import SparkTemplate
-from lithify.tables.io.reach import OwnIdentity, Reach
 
 _log = logging.getLogger(__name__)
 _PRIORITIES = {COMPACTION.name: 0, CATALOG.name: 1, POLICY.name: 1, LAKE_TABLE.name: 2}

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from lithify.formats.protocol.model import MOST_SNAPSHOT_ID, SNAPSHOT_ID, BlockedBucket
 from lithify.resources.catalog import OPTION_NAMES, OptionName, OptionValue
 from lithify.resources.modelling import (
     MESSAGE_LENGTH,
@@ -21,7 +22,6 @@ from lithify.resources.modelling import (
     rules,
 )
 from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference, shortened
-from lithify.tables.model import MOST_SNAPSHOT_ID, SNAPSHOT_ID, BlockedBucket
 
 BUCKET_LENGTH = 1024
 IDENTIFIER = r"^[^.\s/$]+\.[^.\s/$]+(\$branch_[^\s/$]+)?$"

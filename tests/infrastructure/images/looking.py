@@ -15,9 +15,9 @@ from typing import Any
 from lithify.clock import SystemClock
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.wire import FindRun, ListTables, WorkerSettings
-from lithify.tables.address import TableAddress
-from lithify.tables.io.reach import UNBOUNDED
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observing import ObservationRequest
+from lithify.io.reach import UNBOUNDED
 
 COMMANDS = ("operator", "release", "inspect", "plan")
 PATIENCE = 120.0

@@ -13,9 +13,9 @@ from typing import Any
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import CommitUnknown, StorageError
-from lithify.tables.address import TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.metadata.snapshots import Snapshots, Written
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.snapshots.snapshots import Snapshots, Written
+from lithify.formats.protocol.address import TableAddress
 
 CONTEXT = get_context("spawn")
 DEADLINE = 240.0

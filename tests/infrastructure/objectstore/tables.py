@@ -9,12 +9,12 @@ from typing import Any
 
 from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.oracle.client import Oracle, Table
-from lithify.job.driver import Request, compact
-from lithify.job.report import Report
-from lithify.job.runner import InlineRunner, TaskRunner
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.io.s3.settings import PATIENCE
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner, TaskRunner
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
+from lithify.io.s3.settings import PATIENCE
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable
 from support.tables import make_plain

@@ -26,13 +26,13 @@ from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.limits import limit_process
 from lithify.controller.observing.wire import FindRun, ListTables, Question, WorkerSettings
 from lithify.errors import Failure, LithifyError
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.compaction.planning import BucketPlanner
-from lithify.tables.paimon.primary_key.compacting import CompactedTable
-from lithify.tables.paimon.primary_key.planning import plan_run
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.paimon.compaction.planning import BucketPlanner
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.primary_key.compacting import CompactedTable
+from lithify.formats.paimon.primary_key.planning import plan_run
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.observing import ObservationRequest
+from lithify.formats.protocol.strategy import Strategy
 from support.damage import damaged_avro, damaged_bytes, damaged_hint, damaged_json, damaged_options
 
 _KEPT_BYTES = 64 << 20

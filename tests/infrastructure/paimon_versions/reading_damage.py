@@ -19,11 +19,11 @@ from typing import Any
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from infrastructure.paimon_versions.archive import VERSIONS, archive_of
-from lithify.tables.paimon.metadata.entry_columns import decode_entries
-from lithify.tables.paimon.metadata.entry_objects import entries_of
-from lithify.tables.paimon.metadata.manifest_lists import read_list
-from lithify.tables.paimon.metadata.metadata_files import unpack
-from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
+from lithify.formats.paimon.manifests.entry_columns import decode_entries
+from lithify.formats.paimon.manifests.entry_objects import entries_of
+from lithify.formats.paimon.manifests.manifest_lists import read_list
+from lithify.formats.paimon.manifests.metadata_files import unpack
+from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
 from support.damage import damaged_avro, damaged_json
 
 _NOTHING: dict[str, Any] = {"type": "record", "name": "r", "fields": [{"name": "_VERSION", "type": "int"}]}

@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from lithify.tables.files.orc.protobuf import Message, messages, number, parse
-from lithify.tables.files.parquet.thrift import ROW_GROUPS, Thrift, column_chunks
+from lithify.files.orc.protobuf import (
+    Message,
+    messages,
+    number,
+    parse,
+)
+from lithify.files.parquet.thrift import ROW_GROUPS, Thrift, column_chunks
 
 Filters = list[dict[str, bytes]]
 _TAIL = 8

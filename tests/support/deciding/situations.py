@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.situation import Situation
+from lithify.formats.protocol.model import SnapshotId
+from lithify.formats.protocol.observation import (
+    Finding,
+    KeptSnapshots,
+    MergeTreeObservation,
+    Observation,
+)
 from lithify.resources.modelling import read
 from lithify.resources.policy import CompactionPolicySpec, Day, Window
 from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
-from lithify.tables.model import SnapshotId
-from lithify.tables.observation import Finding, KeptSnapshots, MergeTreeObservation, Observation
 from support.observations import with_levels
 from support.properties import examples
 

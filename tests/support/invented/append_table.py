@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from infrastructure.oracle.client import Oracle, Table
-from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
-from lithify.tables.paimon.metadata.index_manifests import replaced
-from lithify.tables.paimon.options.snapshot_options import ManifestOptions
+from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
+from lithify.formats.paimon.manifests.index_manifests import replaced
+from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from support.invented.entries import COLUMNS, Entries
 from support.invented.shape import KEYS, Batch
 from support.invented.table import name_of, publish

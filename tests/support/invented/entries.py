@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lithify.tables.files.types import ColumnType, Raw, parse_type
-from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.metadata.entries import ADD, APPEND_SOURCE, COMPACT_SOURCE
+from lithify.files.types import ColumnType, Raw, parse_type
+from lithify.formats.paimon.manifests.entries import ADD, APPEND_SOURCE, COMPACT_SOURCE
+from lithify.formats.paimon.rows.binary_row import encode_row
 from support.invented.shape import Batch, Numbers
 
 COLUMNS = {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from lithify.clock import SystemClock
 from lithify.controller.launching.process import ProcessLauncher, ProcessSettings
+from lithify.io.reach import UNBOUNDED
 from lithify.resources.catalog import SecretReference
-from lithify.tables.io.reach import UNBOUNDED
 from support.launching.orders import order
 from support.runs import LITHIFY
 

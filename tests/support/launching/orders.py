@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from lithify.controller.driver import DriverOrder
-from lithify.planning.work import Strategy
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
+from lithify.io.reach import NOWHERE
 from lithify.resources.catalog import CatalogSpec, catalog_options
 from lithify.resources.names import ObjectKey
 from lithify.resources.spark_template import SparkTemplate
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.io.reach import NOWHERE
 
 KEY = ObjectKey("shop", "orders-1-x7k2p")
 ORDER = DriverOrder(

@@ -12,9 +12,9 @@ from typing import Any
 
 from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.wire import WorkerSettings
-from lithify.tables.address import TableAddress
-from lithify.tables.io.reach import UNBOUNDED
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observing import ObservationRequest
+from lithify.io.reach import UNBOUNDED
 from support.rest_server import WAREHOUSE
 from support.small_tables import SmallTable
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.rewriting.functions import LoneRecords, Merged, MergeFunction
-from lithify.rewriting.groups import Groups
-from lithify.rewriting.order import IntPart, parts_of_column
+from lithify.columns.order import IntPart, parts_of_column
+from lithify.engine.rewrite.functions import LoneRecords, Merged, MergeFunction
+from lithify.engine.rewrite.groups import Groups
 
 Row = dict[str, Any]
 

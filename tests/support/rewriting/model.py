@@ -13,12 +13,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.functions import Deduplicate, LoneRecords
-from lithify.rewriting.order import key_at
-from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
-from lithify.rewriting.runs import Key, KeyRange, Piece
-from lithify.rewriting.spec import MergeSpec
+from lithify.columns.key_range import Key, KeyRange
+from lithify.columns.order import key_at
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.functions import Deduplicate, LoneRecords
+from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
+from lithify.engine.rewrite.runs import Piece
+from lithify.engine.rewrite.spec import MergeSpec
 from support.rewriting.columns import Kind
 from support.rewriting.functions import RETRACTS, Case, Row
 

@@ -11,6 +11,8 @@ from lithify.controller.driver import DriverPhase, DriverState
 from lithify.controller.running.facts import Lock, RunFacts, Step
 from lithify.controller.running.machine import step
 from lithify.errors import Failure
+from lithify.formats.protocol.model import SnapshotId
+from lithify.formats.protocol.observation import RunFound
 from lithify.resources.compaction import (
     Compaction,
     CompactionSpec,
@@ -20,8 +22,6 @@ from lithify.resources.compaction import (
 )
 from lithify.resources.objects import Metadata, Reference
 from lithify.resources.policy import CompactionPolicySpec, Deadlines, Retries
-from lithify.tables.model import SnapshotId
-from lithify.tables.observation import RunFound
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 UID = "0b0e7c1e-run"

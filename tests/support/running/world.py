@@ -17,10 +17,10 @@ from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem, RunFac
 from lithify.controller.running.machine import step
 from lithify.controller.running.searching import UNANSWERED
 from lithify.errors import Failure
+from lithify.formats.protocol.observation import RunFound
 from lithify.resources.compaction import Compaction, CompactionStatus, Reason
 from lithify.resources.modelling import plain, read
 from lithify.resources.policy import CompactionPolicySpec
-from lithify.tables.observation import RunFound
 from support.running.runs import FOUND, NOON, PLAN, POLICY, RESULT, progress_of, run_of
 
 STAGES = ("starting", "planning", "running", "committing")

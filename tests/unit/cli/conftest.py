@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lithify.cli.main import main
-from lithify.tables.address import TableAddress
+from lithify.formats.protocol.address import TableAddress
 from support.orders_table import make_orders
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from lithify.cli.arguments import TableArguments, pairs, size, table_arguments, table_options
 from lithify.errors import InvalidOption
-from lithify.planning.universal.policy import PickingRule
-from lithify.tables.address import Selection, TableAddress
+from lithify.formats.protocol.address import Selection, TableAddress
 from support.cases import case
 
 
@@ -34,7 +33,6 @@ def understood(*words: str) -> TableArguments:
 
 def test_everything_has_a_default_but_the_table() -> None:
     assert understood() == TableArguments(TableAddress("/w", "db.t"), Selection())
-    assert understood().address.rule is PickingRule.V1_4
 
 
 @pytest.mark.parametrize("words", [["--warehouse", "/w"], ["--table", "db.t"], []])
@@ -194,16 +192,6 @@ class TestTimeZone:
         with pytest.raises(InvalidOption) as caught:
             understood("--time-zone", name)
         assert caught.value.option == "--time-zone"
-
-
-class TestRule:
-    @pytest.mark.parametrize("rule", list(PickingRule))
-    def test_is_a_version(self, rule: PickingRule) -> None:
-        assert understood("--rule", rule.value).address.rule is rule
-
-    def test_of_no_version(self) -> None:
-        with pytest.raises(click.UsageError):
-            understood("--rule", "0.9")
 
 
 class TestSize:

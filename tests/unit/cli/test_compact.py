@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from lithify.cli.render_report import report_view
-from lithify.job.report import Report
-from lithify.tables.address import TableAddress
-from lithify.tables.model import SnapshotId
-from lithify.tables.results import GroupReport, Totals
+from lithify.engine.run.report import Report
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.model import SnapshotId
+from lithify.formats.protocol.results import GroupReport, Totals
 from support.orders_table import ALL_THERE, NAME, copy_of, run, without_snapshots
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of

@@ -17,13 +17,13 @@ from lithify.cli.drive import driver_environment
 from lithify.contract.order import Instructions, read_instructions, write_instructions
 from lithify.contract.outcome import Outcome, read_outcome, read_progress
 from lithify.controller.launching.ordering import instructions_of
-from lithify.job.attempt.environment import DriverEnvironment
-from lithify.job.attempt.exchange import FolderExchange, NoExchange, PodExchange
-from lithify.job.attempt.pod import PodAddress
-from lithify.planning.work import Strategy
+from lithify.engine.application.environment import DriverEnvironment
+from lithify.engine.application.exchange import FolderExchange, NoExchange, PodExchange
+from lithify.engine.application.pod import PodAddress
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
-from lithify.tables.address import TableAddress
 from support.launching.orders import order
 from unit.cli.conftest import Lithify
 

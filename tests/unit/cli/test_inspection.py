@@ -11,14 +11,14 @@ import pytest
 
 from lithify.cli.output import SOME_BLOCKED
 from lithify.cli.render_inspection import group_view, inspection_dict, inspection_view, levels_picture
-from lithify.tables.address import TableAddress
-from lithify.tables.inspection import (
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.inspection import (
     GroupInspection,
     LevelSummary,
     MergeTreeShape,
     TableInspection,
 )
-from lithify.tables.model import TriggerVerdict
+from lithify.formats.protocol.model import TriggerVerdict
 from support.orders_table import BUCKETS, NAME, copy_of, make_orders, run, without_snapshots
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of

@@ -26,7 +26,7 @@ from lithify.errors import (
     TaskFailed,
     UnsupportedTable,
 )
-from lithify.tables.address import TableAddress
+from lithify.formats.protocol.address import TableAddress
 from unit.cli.conftest import Lithify, named
 
 COMMANDS = ["inspect", "plan", "compact", "demo"]

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from lithify.cli.output import emit, err, number, out
 from lithify.cli.progress_bar import ProgressBar
-from lithify.job.spark import _jvm_output_hidden
+from lithify.engine.run.spark import _jvm_output_hidden
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ import pytest
 
 from lithify.cli.render_plan import plan_dict, plan_view
 from lithify.clock import SystemClock
-from lithify.planning.merge_tree.rewrites import UnitWork
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.model import BucketId
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.compaction.planning import BucketPlanner
-from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run
-from lithify.tables.paimon.table import PaimonTable
+from lithify.formats.paimon.compaction.planning import BucketPlanner
+from lithify.formats.paimon.model import BucketId
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.planning.merge_tree.rewrites import UnitWork
+from lithify.formats.paimon.primary_key.planning import RunPlan, plan_run
+from lithify.formats.paimon.table import PaimonTable
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.orders_table import BUCKETS, NAME, make_orders, without_snapshots
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import text_of

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from lithify.errors import InvalidOption
-from lithify.tables import registry
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.sample import Mess, PaimonSamples
-from lithify.tables.registry import sample_maker
+from lithify.formats import registry
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.sample import Mess, PaimonSamples
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.registry import sample_maker
 from support.cases import case
 from support.orders_table import BUCKETS, NAME, rows
 from unit.cli.conftest import Lithify
@@ -113,7 +113,7 @@ def test_a_format_without_sample_is_refused_by_name(name: str, monkeypatch: pyte
 def test_the_demo_makes_the_sample_of_a_format(
     lithify: Lithify, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lithify.tables.paimon.sample.sample_maker", lambda: PaimonSamples(MESS))
+    monkeypatch.setattr("lithify.formats.paimon.sample.sample_maker", lambda: PaimonSamples(MESS))
     folder = tmp_path / "demo"
     ended = lithify("demo", "--format", "paimon", "--folder", str(folder), "--only-make")
     assert ended.code == 0, ended.err

@@ -12,9 +12,9 @@ import yaml
 
 from infrastructure.chart.rendering import CHART
 from lithify.controller.telemetry.series import SECTIONS
+from lithify.formats.paimon.support.loading import load
+from lithify.io.s3.settings import OPTION_NAMES, PATIENCE
 from lithify.resources.crd import DEFINITIONS, schema_of
-from lithify.tables.io.s3.settings import OPTION_NAMES, PATIENCE
-from lithify.tables.paimon.support.loading import load
 from support.pages import CURRENT, OPERATOR, ROOT, Page
 
 Words = tuple[str, ...]

@@ -21,7 +21,7 @@ from lithify.controller.deciding.situation import Hold
 from lithify.controller.launching import isolation
 from lithify.controller.reconciling.catalogs import _PROBE_RETRY_SECONDS, _PROBE_SECONDS
 from lithify.controller.running.failures import _MORE_MEMORY
-from lithify.job.steps import STEP_SECONDS
+from lithify.engine.run.steps import STEP_SECONDS
 from lithify.resources.catalog import MOST_REMEMBERED, Discovery
 from lithify.resources.crd import DEFINITIONS, manifest, schema_of
 from lithify.resources.names import CATEGORY

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lithify.controller.deciding.dues import Occasion
-from lithify.planning.bin_packing.plan import PackingTrigger
-from lithify.planning.clustering.plan import HISTORY
-from lithify.planning.universal.triggers import Trigger
-from lithify.tables.paimon.buckets.postponed import TRIGGER
+from lithify.formats.paimon.buckets.postponed import TRIGGER
+from lithify.formats.paimon.planning.bin_packing.plan import PackingTrigger
+from lithify.formats.paimon.planning.clustering.plan import HISTORY
+from lithify.formats.paimon.planning.universal.triggers import Trigger
 from support.pages import OPERATOR
 
 

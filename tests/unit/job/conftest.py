@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lithify.tables.address import TableAddress
+from lithify.formats.protocol.address import TableAddress
 from support.orders_table import copy_of, make_orders
 
 

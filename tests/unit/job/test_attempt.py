@@ -15,21 +15,21 @@ from lithify.contract.executors import ExecutorSizing
 from lithify.contract.order import Instructions
 from lithify.contract.outcome import Outcome
 from lithify.controller.launching.ordering import instructions_of
+from lithify.engine.application.attempt import DriverAttempt
+from lithify.engine.application.log import AttemptLog
+from lithify.engine.application.progress import DriveObserver
+from lithify.engine.application.request import request_of
+from lithify.engine.application.spark_settings import spark_settings
+from lithify.engine.application.stopping import STOPPED, StopSignal
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner
+from lithify.engine.run.steps import Commits
 from lithify.errors import Failure, StorageError, UnsupportedTable
-from lithify.job.attempt.attempt import DriverAttempt
-from lithify.job.attempt.log import AttemptLog
-from lithify.job.attempt.progress import DriveObserver
-from lithify.job.attempt.request import request_of
-from lithify.job.attempt.spark_settings import spark_settings
-from lithify.job.attempt.stopping import STOPPED, StopSignal
-from lithify.job.driver import Request, compact
-from lithify.job.report import Report
-from lithify.job.runner import InlineRunner
-from lithify.job.steps import Commits
-from lithify.planning.work import Strategy
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from lithify.resources.compaction import PlanSummary, Reason
-from lithify.tables.address import TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
 from support.launching.orders import order
 from support.orders_table import copy_of, make_orders, run
 from support.races import Meanwhile

@@ -9,9 +9,9 @@ from typing import cast
 import pytest
 
 from lithify.controller.launching.ordering import instructions_of
-from lithify.job.attempt.execution import _within
-from lithify.job.attempt.log import AttemptLog
-from lithify.job.spark import SparkRunner
+from lithify.engine.application.execution import _within
+from lithify.engine.application.log import AttemptLog
+from lithify.engine.run.spark import SparkRunner
 from support.launching.orders import order
 
 

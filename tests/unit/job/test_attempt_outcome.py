@@ -12,13 +12,13 @@ import pytest
 from lithify import errors
 from lithify.contract.outcome import MOST_BYTES, Outcome, read_outcome, write_outcome
 from lithify.contract.reasons import failure_of, outcome_of_error, outcome_of_plan, reason_of
+from lithify.engine.application.outcome import outcome_of_report, save_outcome
+from lithify.engine.run.report import Report
 from lithify.errors import Failure
-from lithify.job.attempt.outcome import outcome_of_report, save_outcome
-from lithify.job.report import Report
+from lithify.formats.protocol.model import BlockedBucket, SnapshotId
+from lithify.formats.protocol.observation import PlanFound
+from lithify.formats.protocol.results import GroupReport, Totals
 from lithify.resources.compaction import PlanSummary, Reason
-from lithify.tables.model import BlockedBucket, SnapshotId
-from lithify.tables.observation import PlanFound
-from lithify.tables.results import GroupReport, Totals
 from support.cases import case
 
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from lithify.contract.outcome import Progress, Stage, read_progress
-from lithify.job.attempt.pod import PodAddress
-from lithify.job.attempt.progress import DriveObserver, Throttled, to_file
-from lithify.job.attempt.stopping import Stopped, StopSignal
-from lithify.job.report import Report
+from lithify.engine.application.pod import PodAddress
+from lithify.engine.application.progress import DriveObserver, Throttled, to_file
+from lithify.engine.application.stopping import Stopped, StopSignal
+from lithify.engine.run.report import Report
+from lithify.formats.paimon.compaction.plan import BucketPlan
+from lithify.formats.protocol.model import SnapshotId
 from lithify.resources.names import ANNOTATION_PROGRESS
-from lithify.tables.model import SnapshotId
-from lithify.tables.paimon.compaction.plan import BucketPlan
 
 EMPTY: Any = BucketPlan(None, (), ())  # type: ignore[arg-type]
 REPORT = Report("db.t", "run", "Compacted", "full", snapshot_after=SnapshotId("3"))

@@ -10,19 +10,19 @@ import pyarrow.compute as pc
 import pytest
 
 from lithify.clock import SystemClock
+from lithify.columns.column_groups import with_columns
+from lithify.engine.run.blocks import error_of
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.job.blocks import error_of
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.compaction.planning import BucketPlanner
-from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.metadata.column_groups import with_columns
-from lithify.tables.paimon.metadata.entry_columns import NARROW
-from lithify.tables.paimon.metadata.index_manifests import Indexes
-from lithify.tables.paimon.metadata.view import View, by_bucket
-from lithify.tables.paimon.primary_key.planning import plan_run
-from lithify.tables.paimon.table import PaimonTable
+from lithify.formats.paimon.compaction.planning import BucketPlanner
+from lithify.formats.paimon.manifests.entry_columns import NARROW
+from lithify.formats.paimon.manifests.index_manifests import Indexes
+from lithify.formats.paimon.manifests.view import View, by_bucket
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.primary_key.planning import plan_run
+from lithify.formats.paimon.rows.binary_row import encode_row
+from lithify.formats.paimon.table import PaimonTable
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.orders_table import BUCKETS
 

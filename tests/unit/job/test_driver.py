@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
+from lithify.engine.run.driver import Silent
 from lithify.errors import CommitConflict, InvalidOption, NotFound
-from lithify.job.driver import Silent
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.format import Sizing
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.paimon.primary_key.planning import RunPlan
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.paimon.primary_key.planning import RunPlan
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
+from lithify.formats.protocol.tasks import Sizing
 from support.orders_table import ALL_THERE, BUCKETS, rows, run, without_snapshots
 
 

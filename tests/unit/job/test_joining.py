@@ -16,23 +16,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.work import Strategy
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.functions import Deduplicate
-from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.tables.model import Bucket, BucketId, OrderKey
-from lithify.tables.paimon.primary_key.joining import (
+from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.columns.order_key import OrderKey
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.functions import Deduplicate
+from lithify.formats.paimon.model import Bucket, BucketId
+from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.primary_key.joining import (
     Join,
     UnitTask,
     changelog_joins_of,
     joins_of,
     without_joined,
 )
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.paimon.schema.schema import merge_spec
-from lithify.tables.results import TaskFailure, TaskOutputs, TaskResult
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.paimon.schema.schema import merge_spec
+from lithify.formats.protocol.results import TaskFailure, TaskOutputs, TaskResult
+from lithify.formats.protocol.strategy import Strategy
 from support.data_files import local_storage, target
 from support.manifests import file_meta, schema
 from support.merge_trees import MIDNIGHT, repeatable, stack

@@ -7,8 +7,13 @@ import subprocess
 import sys
 import time
 
-from lithify.job.processor_time import DriverProcess, ProcessorTime, executor_time, tree_seconds
-from lithify.tables.results import ExecutorTime
+from lithify.engine.run.processor_time import (
+    DriverProcess,
+    ProcessorTime,
+    executor_time,
+    tree_seconds,
+)
+from lithify.formats.protocol.results import ExecutorTime
 
 BUSY = "import time\nwhile time.process_time() < 0.3: pass\n"
 BELOW = (

@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
-from lithify.job.report import Report
-from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.work import Rest, Strategy
-from lithify.tables.model import BlockedBucket, BucketId, DataFile, SnapshotId
-from lithify.tables.paimon.compaction.plan import BucketPlan
-from lithify.tables.paimon.compaction.reporting import bucket_report, totals
-from lithify.tables.paimon.metadata.entries import FileMeta
-from lithify.tables.results import GroupReport, Totals
+from lithify.engine.run.report import Report
+from lithify.formats.paimon.compaction.plan import BucketPlan
+from lithify.formats.paimon.compaction.reporting import bucket_report, totals
+from lithify.formats.paimon.manifests.entries import FileMeta
+from lithify.formats.paimon.model import BucketId, DataFile
+from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.protocol.model import BlockedBucket, SnapshotId
+from lithify.formats.protocol.results import GroupReport, Totals
+from lithify.formats.protocol.strategy import Strategy
 from support.manifests import file_meta
 from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, stack
 

@@ -20,16 +20,16 @@ from lithify.contract.outcome import (
     write_shared_outcome,
 )
 from lithify.controller.launching.ordering import instructions_of, shared_instructions
+from lithify.engine.application.exchange import FolderExchange
+from lithify.engine.application.progress import DriveObserver
+from lithify.engine.application.shared import SharedAttempts
+from lithify.engine.application.stopping import STOPPED, StopSignal
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner
 from lithify.errors import Failure, NoExecutors
-from lithify.job.attempt.exchange import FolderExchange
-from lithify.job.attempt.progress import DriveObserver
-from lithify.job.attempt.shared import SharedAttempts
-from lithify.job.attempt.stopping import STOPPED, StopSignal
-from lithify.job.driver import Request, compact
-from lithify.job.report import Report
-from lithify.job.runner import InlineRunner
+from lithify.formats.protocol.address import TableAddress
 from lithify.resources.compaction import Reason
-from lithify.tables.address import TableAddress
 from support.launching.orders import order
 
 Runs = Callable[[Request, DriveObserver], Report]
@@ -127,7 +127,7 @@ def test_a_run_that_is_unwanted_is_not_begun(told: Instructions) -> None:
 def test_a_run_that_becomes_unwanted_ends_early_and_the_next_one_goes_on(
     told: Instructions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lithify.job.attempt.shared._ASK_SECONDS", 0.0)
+    monkeypatch.setattr("lithify.engine.application.shared._ASK_SECONDS", 0.0)
     exchange = Told()
 
     def runs(request: Request, observer: DriveObserver) -> Report:

@@ -6,8 +6,14 @@ import signal
 
 import pytest
 
+from lithify.engine.run.spark import (
+    SparkSettings,
+    _end_of_spark,
+    _failure,
+    _Patience,
+    configuration,
+)
 from lithify.errors import LithifyError, NoExecutors, OutOfMemory, ProcessLost, TaskFailed
-from lithify.job.spark import SparkSettings, _end_of_spark, _failure, _Patience, configuration
 from support.cases import case
 
 

@@ -15,18 +15,18 @@ from pypaimon.schema.data_types import AtomicType
 from pypaimon.schema.schema_change import SchemaChange
 
 from lithify.clock import Clock, SystemClock
+from lithify.engine.run.driver import Request, Silent, compact
+from lithify.engine.run.runner import InlineRunner, Progress
+from lithify.engine.run.steps import FIRST_BYTES, Commits, Pace
 from lithify.errors import CommitConflict, StorageError
-from lithify.job.driver import Request, Silent, compact
-from lithify.job.runner import InlineRunner, Progress
-from lithify.job.steps import FIRST_BYTES, Commits, Pace
-from lithify.planning.merge_tree.plan import Unit
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.format import Sizing
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.found_runs import find_run
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.results import TaskResult
+from lithify.formats.paimon.commit.found_runs import find_run
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.planning.merge_tree.plan import Unit
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.results import TaskResult
+from lithify.formats.protocol.strategy import Strategy
+from lithify.formats.protocol.tasks import Sizing
 from support.merge_trees import repeatable
 from support.orders_table import BUCKETS, NAME, rows, run
 

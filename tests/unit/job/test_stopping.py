@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from lithify.job.attempt.stopping import STOPPED, Stopped, StopSignal
+from lithify.engine.application.stopping import STOPPED, Stopped, StopSignal
 from support.cases import case
 from support.runs import DEADLINE, TESTS
 

@@ -13,6 +13,11 @@ from typing import Any
 import pytest
 
 from lithify.clock import Clock, SystemClock
+from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.engine.attempts.names import writer_id
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.functions import Deduplicate
+from lithify.engine.run.runner import InlineRunner
 from lithify.errors import (
     CommitUnknown,
     CorruptTable,
@@ -21,15 +26,10 @@ from lithify.errors import (
     OutOfMemory,
     StorageError,
 )
-from lithify.job.runner import InlineRunner
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.functions import Deduplicate
-from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.tables.paimon.commit.journal import writer_id
-from lithify.tables.paimon.metadata.entries import FileMeta
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.paimon.schema.schema import merge_spec
-from lithify.tables.results import TaskFailure, TaskOutputs, TaskResult
+from lithify.formats.paimon.manifests.entries import FileMeta
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.paimon.schema.schema import merge_spec
+from lithify.formats.protocol.results import TaskFailure, TaskOutputs, TaskResult
 from support.data_files import input_file, local_storage, read, target, write
 from support.manifests import schema
 

@@ -10,13 +10,19 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 
-from lithify.planning.bin_packing.packing import has_many_deleted, pack, pack_fully
-from lithify.planning.bin_packing.plan import PackedUnit, leftovers_due_millis, plan_bucket, verdicts
-from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.bin_packing.runs import full_run, minor_runs
-from lithify.planning.files import in_order
-from lithify.planning.work import Rest, Strategy
-from lithify.tables.model import DataFile
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.bin_packing.packing import has_many_deleted, pack, pack_fully
+from lithify.formats.paimon.planning.bin_packing.plan import (
+    PackedUnit,
+    leftovers_due_millis,
+    plan_bucket,
+    verdicts,
+)
+from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
+from lithify.formats.paimon.planning.bin_packing.runs import full_run, minor_runs
+from lithify.formats.paimon.planning.files import in_order
+from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.merge_trees import MIDNIGHT_MILLIS, names, repeatable
 from support.small_files import bucket_of, cases, file, marked

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.clustering.plan import (
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.clustering.plan import (
     HISTORY,
     ClusteredUnit,
     build_runs,
@@ -19,10 +20,10 @@ from lithify.planning.clustering.plan import (
     plan_bucket,
     verdicts,
 )
-from lithify.planning.clustering.policy import ClusteringOptions, HistoryOptions
-from lithify.planning.universal.policy import UniversalOptions
-from lithify.planning.work import ALL_AT_TOP, NO_TRIGGER, Rest, Strategy
-from lithify.tables.model import DataFile
+from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions, HistoryOptions
+from lithify.formats.paimon.planning.universal.policy import UniversalOptions
+from lithify.formats.paimon.planning.work import ALL_AT_TOP, Rest
+from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 from support.cases import case
 from support.clustered import COLUMNS, leveled, random_files, random_options
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, names, repeatable

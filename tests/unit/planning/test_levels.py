@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.universal.levels import SortedRun
-from lithify.tables.model import DataFile
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.merge_tree.levels import build_levels
+from lithify.formats.paimon.planning.universal.levels import SortedRun
 from support.cases import case
 from support.merge_trees import file, names, repeatable, stack, trees
 

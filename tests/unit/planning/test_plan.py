@@ -11,14 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable
-from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
-from lithify.planning.merge_tree.rewrites import Rewrite
-from lithify.planning.universal.triggers import Trigger
-from lithify.planning.work import FULL, Rest, Strategy
-from lithify.tables.model import DataFile, OrderKey
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.merge_tree.levels import build_levels
+from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.formats.paimon.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
+from lithify.formats.paimon.planning.merge_tree.rewrites import Rewrite
+from lithify.formats.paimon.planning.universal.triggers import Trigger
+from lithify.formats.paimon.planning.work import FULL, Rest
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.merge_trees import (
     MIDNIGHT,

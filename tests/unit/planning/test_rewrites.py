@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.merge_tree.rewrites import UnitWork, drops_deletes, work_of_top_files, work_of_unit
-from lithify.tables.model import DataFile
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.merge_tree.levels import build_levels
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.merge_tree.rewrites import (
+    UnitWork,
+    drops_deletes,
+    work_of_top_files,
+    work_of_unit,
+)
 from support.cases import case
 from support.merge_trees import SMALL_FILE, file, levels_of, names
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.row_groups import RowGroupRun, RowGroupShape, plan_copies
+from lithify.engine.rewrite.row_groups import RowGroupRun, RowGroupShape, plan_copies
 
 SMALLEST = 10
 

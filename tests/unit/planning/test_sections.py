@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.merge_tree.sections import Section, partition_sections
-from lithify.tables.model import DataFile
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.merge_tree.sections import Section, partition_sections
 from support.cases import case
 from support.merge_trees import file, key, names, repeatable, trees
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.merge_tree.rewrites import Rewrite
-from lithify.planning.merge_tree.sections import partition_sections
-from lithify.planning.merge_tree.tasks import KeySpan, TaskPlan, split_rewrite
-from lithify.tables.model import DataFile, OrderKey
+from lithify.columns.order_key import OrderKey
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.merge_tree.rewrites import Rewrite
+from lithify.formats.paimon.planning.merge_tree.sections import partition_sections
+from lithify.formats.paimon.planning.merge_tree.tasks import KeySpan, TaskPlan, split_rewrite
 from support.cases import case
 from support.merge_trees import file, key, key_number, names, repeatable, trees
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.universal.picks import explain, pick_level0, pick_universal
-from lithify.planning.universal.policy import EarlyFull, OffPeak
-from lithify.planning.universal.triggers import (
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.merge_tree.levels import build_levels
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.universal.picks import explain, pick_level0, pick_universal
+from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak
+from lithify.formats.paimon.planning.universal.triggers import (
     Trigger,
     early_full_verdicts,
     last_full_compaction,
@@ -22,7 +23,6 @@ from lithify.planning.universal.triggers import (
     size_ratio,
     sorted_runs,
 )
-from lithify.tables.model import DataFile
 from support.cases import case
 from support.merge_trees import (
     HOUR_MILLIS,

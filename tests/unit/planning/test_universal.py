@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 import pytest
 from hypothesis import given
 
-from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.universal.picks import Pick, pick_level0, pick_universal
-from lithify.planning.universal.policy import EarlyFull, OffPeak, PickingRule
-from lithify.planning.universal.triggers import Trigger
-from lithify.tables.model import DataFile
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.merge_tree.levels import build_levels
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.universal.picks import Pick, pick_level0, pick_universal
+from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak, PickingRule
+from lithify.formats.paimon.planning.universal.triggers import Trigger
 from support.cases import case
 from support.merge_trees import MIDNIGHT, levels_of, moments, policies, repeatable, trees
 

@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.rewriting import curves
-from lithify.rewriting.curves import hilbert, octets_of, words_of, z_order
+from lithify.engine.rewrite import curves
+from lithify.engine.rewrite.curves import (
+    hilbert,
+    octets_of,
+    words_of,
+    z_order,
+)
 from support.properties import examples
 
 WORD = st.integers(0, (1 << 64) - 1)

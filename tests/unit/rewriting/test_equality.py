@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lithify.rewriting.equality import equal_values
+from lithify.engine.rewrite.equality import equal_values
 
 PAIR = pa.struct({"a": pa.int32(), "b": pa.string()})
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import lithify.rewriting
+import lithify.engine.rewrite
 
-FOLDER = Path(lithify.rewriting.__file__).parent
+FOLDER = Path(lithify.engine.rewrite.__file__).parent
 FORMATS = re.compile(r"paimon|iceberg|arctic|amoro|_sequence_number|_value_kind|_key_", re.IGNORECASE)
 
 

@@ -12,13 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lithify.columns import offsets
+from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.engine.rewrite import spill
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.functions import Merged
+from lithify.engine.rewrite.groups import Groups
+from lithify.engine.rewrite.passes import merge_section
+from lithify.engine.rewrite.runs import Piece
 from lithify.errors import UnsupportedTable
-from lithify.rewriting import offsets, spill
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.functions import Merged
-from lithify.rewriting.groups import Groups
-from lithify.rewriting.passes import merge_section
-from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
 from support.properties import examples
 from support.rewriting.functions import (
     CASES,

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.rewriting import last_values
-from lithify.rewriting.groups import Groups
-from lithify.rewriting.last_values import LastValues
-from lithify.rewriting.records import RecordLayout
+from lithify.engine.rewrite import last_values
+from lithify.engine.rewrite.groups import Groups
+from lithify.engine.rewrite.last_values import LastValues
+from lithify.engine.rewrite.records import RecordLayout
 from support.properties import examples
 
 KINDS = st.sampled_from([pa.int64(), pa.string(), pa.bool_(), pa.dictionary(pa.int32(), pa.string())])

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.engine.rewrite.merge import merge_cursors, reduce_cursors
+from lithify.engine.rewrite.runs import Piece, RunCursor
 from lithify.errors import CorruptTable
-from lithify.rewriting.merge import merge_cursors, reduce_cursors
-from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece, RunCursor
 from support.properties import examples
 from support.rewriting.columns import Kind
 from support.rewriting.model import (

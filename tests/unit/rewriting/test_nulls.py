@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lithify.rewriting.nulls import take_or_null
+from lithify.columns.nulls import take_or_null
 
 INNER = pa.struct([pa.field("x", pa.list_(pa.int32()), nullable=False), pa.field("y", pa.int32())])
 ROW = pa.struct(

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lithify.rewriting import offsets
-from lithify.rewriting.nulls import take_or_null
+from lithify.columns import offsets
+from lithify.columns.nulls import take_or_null
 
 SCHEMA = pa.schema(
     [

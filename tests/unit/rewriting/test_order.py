@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.rewriting.order import (
+from lithify.columns.order import (
     KeyValue,
     Part,
     concat_parts,

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.engine.rewrite.budget import MAX_PIECE, MIN_PIECE, Budget
+from lithify.engine.rewrite.passes import merge_section
+from lithify.engine.rewrite.runs import Piece
+from lithify.engine.rewrite.spill import spill
 from lithify.errors import CorruptTable, StorageError
-from lithify.rewriting.budget import MAX_PIECE, MIN_PIECE, Budget
-from lithify.rewriting.passes import merge_section
-from lithify.rewriting.runs import EVERYTHING, KeyRange, Piece
-from lithify.rewriting.spill import spill
 from support.properties import examples
 from support.rewriting.model import KEY_KINDS, ListRun, Row, Table, naive_merge, ranges_of, runs_of, tables
 

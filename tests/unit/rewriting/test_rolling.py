@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.rewriting.rolling import SMALL, Rolling, RollingWriter
+from lithify.engine.rewrite.rolling import SMALL, Rolling, RollingWriter
 from support.properties import examples
 
 PROPERTY = settings(max_examples=examples(150), deadline=None)

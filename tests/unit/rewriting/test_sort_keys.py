@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.rewriting.order import INSTANT, key_at, timestamps_as_instants
-from lithify.rewriting.sort_keys import SortKey, SortStrategy
+from lithify.columns.order import INSTANT, key_at, timestamps_as_instants
+from lithify.engine.rewrite.sort_keys import SortKey, SortStrategy
 from support.cases import case
 from support.properties import examples
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.sort_keys import SortKey, SortStrategy
-from lithify.rewriting.sorted_rows import SortedRows
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.sort_keys import SortKey, SortStrategy
+from lithify.engine.rewrite.sorted_rows import SortedRows
 from support.properties import examples
 
 KEY = SortKey(("a", "b"), frozenset({"a", "b"}), SortStrategy.ORDER)

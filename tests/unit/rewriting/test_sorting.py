@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.functions import Deduplicate
-from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
-from lithify.rewriting.sorting import UnsortedRows
-from lithify.rewriting.spec import MergeSpec
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.functions import Deduplicate
+from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
+from lithify.engine.rewrite.sorting import UnsortedRows
+from lithify.engine.rewrite.spec import MergeSpec
 from support.properties import examples
 
 SCHEMA = pa.schema({"key": pa.string(), "own": pa.int32(), "seq": pa.int64(), "kind": pa.int8()})

@@ -26,9 +26,9 @@ from typing import Any
 import pyarrow as pa
 
 from lithify.errors import CorruptTable
-from lithify.tables.files.avro.container import blocks, read_header
-from lithify.tables.files.model import InputFile
-from lithify.tables.paimon.data_files.reader import FileRun
+from lithify.files.avro.container import blocks, read_header
+from lithify.files.model import InputFile
+from lithify.formats.paimon.data_files.reader import FileRun
 from support.damage import damaged_avro, damaged_bytes
 from support.data_files import input_file, reading, write
 from support.manifests import schema

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from lithify.tables.model import Bucket, BucketId, DataFile
-from lithify.tables.paimon.metadata.entry_columns import NARROW
-from lithify.tables.paimon.metadata.entry_objects import PLANNED
-from lithify.tables.paimon.metadata.vector_columns import VECTOR_COLUMNS
+from lithify.formats.paimon.manifests.entry_columns import NARROW
+from lithify.formats.paimon.manifests.entry_objects import PLANNED
+from lithify.formats.paimon.manifests.vector_columns import VECTOR_COLUMNS
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 
 SCHEMA = pa.schema([*(NARROW.field(name) for name in ("partition", "bucket", *PLANNED)), *VECTOR_COLUMNS])
 _PLANNED = attrgetter(*PLANNED)

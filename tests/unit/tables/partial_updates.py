@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from lithify.tables.paimon.primary_key.merge_functions.partial_update import PartialUpdate, Retractions
+from lithify.formats.paimon.primary_key.merge_functions.partial_update import PartialUpdate, Retractions
 
 Row = dict[str, Any]
 DELETE, RETRACTING = 3, (1, 3)

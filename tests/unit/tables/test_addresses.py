@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.io.addresses import AddressPolicy, as_address, read_policy
+from lithify.io.addresses import AddressPolicy, as_address, read_policy
 from support.cases import case
 
 API_SERVER = "10.96.0.1"

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
-from lithify.tables.paimon.metadata import entry_columns
-from lithify.tables.paimon.metadata.avro_columns import Unsure, _candidates, rows_as_columns
-from lithify.tables.paimon.metadata.entries import ManifestEntry, record_of_entry
-from lithify.tables.paimon.metadata.entry_objects import entries_of
-from lithify.tables.paimon.metadata.metadata_files import Unpacked, unpack
-from lithify.tables.paimon.metadata.row_lanes import ByteBlock, Lanes
+from lithify.columns.avro_columns import Unsure, _candidates, rows_as_columns
+from lithify.columns.row_lanes import ByteBlock, Lanes
+from lithify.formats.paimon.manifests import entry_columns
+from lithify.formats.paimon.manifests.entries import ManifestEntry, record_of_entry
+from lithify.formats.paimon.manifests.entry_objects import entries_of
+from lithify.formats.paimon.manifests.metadata_files import Unpacked, unpack
 from support.cases import case
 from support.properties import examples
 from unit.tables.test_entry_columns import entries, one, written

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.tables.files.avro.container import as_long, read_header
-from lithify.tables.files.avro.decoding import Decoder
-from lithify.tables.files.avro.encoding import encode_rows
-from lithify.tables.files.avro.schema import record_schema
-from lithify.tables.files.avro.vectors import whole_vectors
-from lithify.tables.files.model import FileColumn, InputFile
-from lithify.tables.files.types import ColumnType, arrow_type, parse_type
+from lithify.files.avro.container import as_long, read_header
+from lithify.files.avro.decoding import Decoder
+from lithify.files.avro.encoding import encode_rows
+from lithify.files.avro.schema import record_schema
+from lithify.files.avro.vectors import whole_vectors
+from lithify.files.model import FileColumn, InputFile
+from lithify.files.types import ColumnType, arrow_type, parse_type
 from support.data_files import input_file, read, write
 from support.manifests import schema
 from support.properties import examples

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pypaimon.schema.data_types import AtomicType, DataField
 from pypaimon.table.row.generic_row import GenericRow, GenericRowDeserializer, GenericRowSerializer
 
+from lithify.columns.order import encode_key, key_at, parts_of_column
 from lithify.errors import CorruptTable
-from lithify.rewriting.order import encode_key, key_at, parts_of_column
-from lithify.tables.files.types import ColumnType, Raw, parse_type
-from lithify.tables.paimon.metadata.binary_row import decode_row, encode_row, order_key
+from lithify.files.types import ColumnType, Raw, parse_type
+from lithify.formats.paimon.rows.binary_row import decode_row, encode_row, order_key
 from support.properties import examples
 from unit.tables.atomic import ATOMICS, Atomic
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.tables.files.parquet.xx_hash import xx_hashes
+from lithify.files.parquet.xx_hash import xx_hashes
 from support.comparing.bloom_filters import filters_of
 from support.data_files import input_file, read, write
 from support.manifests import schema

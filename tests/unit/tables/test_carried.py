@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.tables.paimon.commit.inherited_properties import GREATEST_SEQUENCE, inherited_properties
-from lithify.tables.paimon.metadata.entries import ADD, DELETE
+from lithify.formats.paimon.commit.inherited_properties import GREATEST_SEQUENCE, inherited_properties
+from lithify.formats.paimon.manifests.entries import ADD, DELETE
 from support.manifests import entry
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lithify.tables.files.casting import cast_between, reads_as
-from lithify.tables.files.types import arrow_type, parse_type
+from lithify.files.casting import cast_between, reads_as
+from lithify.files.types import arrow_type, parse_type
 
 A, B, C = ({"id": number, "name": name, "type": "INT"} for number, name in ((1, "a"), (2, "b"), (3, "c")))
 

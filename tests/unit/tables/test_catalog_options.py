@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption
-from lithify.redaction import NOTHING_KNOWN, is_telling
-from lithify.resources.catalog import is_credential
-from lithify.tables.io.s3.settings import OPTION_NAMES as S3_OPTIONS
-from lithify.tables.paimon.catalog.catalog_options import (
+from lithify.formats.paimon.access.catalog_options import (
     _OF_METASTORES,
     check_catalog_options,
     options_from_server,
 )
-from lithify.tables.paimon.catalog.jdbc_uri import JdbcUri, read_jdbc_uri
+from lithify.formats.paimon.access.jdbc_uri import JdbcUri, read_jdbc_uri
+from lithify.io.s3.settings import OPTION_NAMES as S3_OPTIONS
+from lithify.redaction import NOTHING_KNOWN, is_telling
+from lithify.resources.catalog import is_credential
 from support.cases import case
 
 REST = {"metastore": "rest", "uri": "https://catalog.example.org", "token.provider": "bear", "token": "t"}

@@ -10,14 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.tables.model import BucketId
-from lithify.tables.paimon.commit.changes import BucketChange, conflict_of
-from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
-from lithify.tables.paimon.deletion_vectors.maintaining import VectorChange
-from lithify.tables.paimon.deletion_vectors.sharing import SharedVectorChange
-from lithify.tables.paimon.metadata.binary_row import encode_row, order_key
-from lithify.tables.paimon.metadata.entries import ADD, DELETE, FileMeta, ManifestEntry
-from lithify.tables.results import TaskOutputs
+from lithify.formats.paimon.commit.changes import BucketChange, conflict_of
+from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
+from lithify.formats.paimon.deletion_vectors.maintaining import VectorChange
+from lithify.formats.paimon.deletion_vectors.sharing import SharedVectorChange
+from lithify.formats.paimon.manifests.entries import (
+    ADD,
+    DELETE,
+    FileMeta,
+    ManifestEntry,
+)
+from lithify.formats.paimon.model import BucketId
+from lithify.formats.paimon.rows.binary_row import encode_row, order_key
+from lithify.formats.protocol.results import TaskOutputs
 from support.manifests import INT, entry, file_meta
 from support.properties import examples
 

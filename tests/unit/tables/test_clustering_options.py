@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from lithify.engine.rewrite.sort_keys import SortStrategy
 from lithify.errors import InvalidOption
-from lithify.planning.clustering.policy import HistoryOptions
-from lithify.rewriting.sort_keys import SortStrategy
-from lithify.tables.files.types import ColumnType, Field
-from lithify.tables.paimon.append.clustering.refusals import clustering_refusals
-from lithify.tables.paimon.options.clustering_options import ClusteringSettings
-from lithify.tables.paimon.options.table_options import read_options
-from lithify.tables.paimon.schema.schema import Column, Schema
+from lithify.files.types import ColumnType, Field
+from lithify.formats.paimon.append.clustering.refusals import clustering_refusals
+from lithify.formats.paimon.options.clustering_options import ClusteringSettings
+from lithify.formats.paimon.options.table_options import read_options
+from lithify.formats.paimon.planning.clustering.policy import HistoryOptions
+from lithify.formats.paimon.schema.schema import Column, Schema
 from support.cases import case
 
 TYPES = {

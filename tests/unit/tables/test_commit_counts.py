@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lithify.planning.work import Strategy
-from lithify.tables.observation import CommitCount
+from lithify.formats.protocol.observation import CommitCount
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.orders_table import run
 from support.small_tables import SmallTable
@@ -69,7 +69,7 @@ def test_commits_that_come_while_a_full_compaction_runs_count(
         if point == "tasks-done":
             table.append("a")
 
-    monkeypatch.setattr("lithify.tables.paimon.compaction.step.reach", append)
+    monkeypatch.setattr("lithify.formats.paimon.compaction.step.reach", append)
     run(table.address, Strategy.FULL)
     assert count(watcher) == 1
 

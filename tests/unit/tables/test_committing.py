@@ -14,15 +14,15 @@ from pypaimon.snapshot.snapshot import Snapshot
 from infrastructure.sampling import Sampler
 from lithify.clock import SystemClock
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown
-from lithify.tables.address import Selection
-from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.changes import BucketChange
-from lithify.tables.paimon.commit.commit_loop import CommitOutcome, Committer
-from lithify.tables.paimon.commit.journal_files import Attempt
-from lithify.tables.paimon.metadata.entries import ManifestEntry
-from lithify.tables.paimon.table import PaimonTable
-from lithify.tables.results import TaskOutputs
+from lithify.formats.paimon.commit.changes import BucketChange
+from lithify.formats.paimon.commit.commit_loop import CommitOutcome, Committer
+from lithify.formats.paimon.manifests.entries import ManifestEntry
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.snapshots.attempt_scope import AttemptScope, PaimonAttempt
+from lithify.formats.paimon.table import PaimonTable
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.results import TaskOutputs
+from lithify.io.storage import Storage
 from support.races import step_after
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable
@@ -35,13 +35,13 @@ def small(tmp_path: Path) -> SmallTable:
     return SmallTable(tmp_path, options=OFTEN).create()
 
 
-def begin(table: PaimonTable, run: str = "run") -> Attempt:
+def begin(table: PaimonTable, run: str = "run") -> PaimonAttempt:
     snapshot = table.snapshots.latest()
     assert snapshot is not None
-    return table.journal.begin(run, (snapshot.id, snapshot.time_millis), [], SystemClock().now())
+    return table.journal.begin(run, AttemptScope(snapshot.id, snapshot.time_millis, ()), SystemClock().now())
 
 
-def compaction(table: PaimonTable, attempt: Attempt) -> BucketChange:
+def compaction(table: PaimonTable, attempt: PaimonAttempt) -> BucketChange:
     """Puts one file in the place of all files of the table's first bucket."""
     view = table.view(Selection())
     assert view is not None
@@ -345,7 +345,7 @@ def test_hundreds_of_compactions_keep_the_list_short(tmp_path: Path, sample: Sam
     assert manifests(small) == reachable(table, small)
 
 
-def next_of(table: PaimonTable, change: BucketChange, attempt: Attempt) -> BucketChange:
+def next_of(table: PaimonTable, change: BucketChange, attempt: PaimonAttempt) -> BucketChange:
     """The compaction of what a compaction has made."""
     place, file = change.inputs[0], change.added[0]
     name = f"data-{attempt.prefix}{0:012x}-{attempt.number}.parquet"
@@ -365,7 +365,7 @@ def newest_of(table: PaimonTable) -> Snapshot:
     return newest
 
 
-def replaced(table: PaimonTable, attempt: Attempt, entries: list[ManifestEntry]) -> BucketChange:
+def replaced(table: PaimonTable, attempt: PaimonAttempt, entries: list[ManifestEntry]) -> BucketChange:
     bucket = table.bucket_id(entries[0].partition, entries[0].bucket)
     name = f"data-{attempt.prefix}{'f' * 12}-0.parquet"
     Path(table.folder(bucket), name).touch()

@@ -19,18 +19,18 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from lithify.clock import SystemClock
-from lithify.rewriting.budget import Budget
-from lithify.tables.files.model import InputFile
-from lithify.tables.paimon.append.pack_task import PackTask
-from lithify.tables.paimon.append.row_files import RowSummary
-from lithify.tables.paimon.append.row_numbers import RowNumbers
-from lithify.tables.paimon.data_files.copied_groups import may_copy
-from lithify.tables.paimon.data_files.writer import OpenDataFile
-from lithify.tables.paimon.deletion_vectors.bitmaps import DeletionVector
-from lithify.tables.paimon.deletion_vectors.index_files import located, write_vectors
-from lithify.tables.paimon.metadata.entries import FileMeta
-from lithify.tables.paimon.schema.schema import Schema
-from lithify.tables.results import TaskResult
+from lithify.engine.rewrite.budget import Budget
+from lithify.files.model import InputFile
+from lithify.formats.paimon.append.pack_task import PackTask
+from lithify.formats.paimon.append.row_files import RowSummary
+from lithify.formats.paimon.append.row_numbers import RowNumbers
+from lithify.formats.paimon.data_files.copied_groups import may_copy
+from lithify.formats.paimon.data_files.writer import OpenDataFile
+from lithify.formats.paimon.deletion_vectors.bitmaps import DeletionVector
+from lithify.formats.paimon.deletion_vectors.index_files import located, write_vectors
+from lithify.formats.paimon.manifests.entries import FileMeta
+from lithify.formats.paimon.schema.schema import Schema
+from lithify.formats.protocol.results import TaskResult
 from support.copying import copying_from
 from support.data_files import Rows, input_file, local_storage, read, target
 from support.manifests import schema
@@ -205,7 +205,7 @@ def test_row_groups_of_many_columns_have_to_be_larger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = task_of(tmp_path, TWO_FILES)
-    monkeypatch.setattr("lithify.tables.paimon.append.file_parts.SMALLEST_CHUNK", 1_000)
+    monkeypatch.setattr("lithify.formats.paimon.append.file_parts.SMALLEST_CHUNK", 1_000)
     assert assert_same(task).outputs.copied_bytes == 0
 
 
@@ -325,7 +325,7 @@ def test_a_file_without_floats_is_not_read_at_all(tmp_path: Path, monkeypatch: p
         raise AssertionError("it was decoded")
 
     with monkeypatch.context() as patched:
-        patched.setattr("lithify.tables.files.parquet.reader.ParquetReader.batches", refused)
+        patched.setattr("lithify.files.parquet.reader.ParquetReader.batches", refused)
         result = run(task)
     assert rows_of(task, result) == expected
 

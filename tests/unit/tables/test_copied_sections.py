@@ -17,22 +17,27 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from lithify.clock import SystemClock
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.changelog import ChangelogSpec
-from lithify.rewriting.functions import Deduplicate
-from lithify.rewriting.runs import EVERYTHING, KeyRange
-from lithify.tables.files.parquet.copying.footers import METADATA, ROW_GROUPS, STATISTICS
-from lithify.tables.files.parquet.structs import Struct, binary, struct, structs
-from lithify.tables.paimon.data_files.expired_rows import ExpiredRows
-from lithify.tables.paimon.deletion_vectors.bitmaps import DeletionVector
-from lithify.tables.paimon.deletion_vectors.index_files import located, write_vectors
-from lithify.tables.paimon.metadata.entries import APPEND_SOURCE, FileMeta
-from lithify.tables.paimon.primary_key import copying
-from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
-from lithify.tables.paimon.primary_key.merge_task import MergeTask
-from lithify.tables.paimon.primary_key.previous_records import KINDS, TopLevelRecords
-from lithify.tables.paimon.schema.schema import Schema, merge_spec
-from lithify.tables.results import TaskResult
+from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.changelog import ChangelogSpec
+from lithify.engine.rewrite.functions import Deduplicate
+from lithify.files.parquet.copying.footers import METADATA, ROW_GROUPS, STATISTICS
+from lithify.files.parquet.structs import (
+    Struct,
+    binary,
+    struct,
+    structs,
+)
+from lithify.formats.paimon.data_files.expired_rows import ExpiredRows
+from lithify.formats.paimon.deletion_vectors.bitmaps import DeletionVector
+from lithify.formats.paimon.deletion_vectors.index_files import located, write_vectors
+from lithify.formats.paimon.manifests.entries import APPEND_SOURCE, FileMeta
+from lithify.formats.paimon.primary_key import copying
+from lithify.formats.paimon.primary_key.merge_functions.first_row import FirstRow
+from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.paimon.primary_key.previous_records import KINDS, TopLevelRecords
+from lithify.formats.paimon.schema.schema import Schema, merge_spec
+from lithify.formats.protocol.results import TaskResult
 from support.data_files import Rows, input_file, local_storage, read, target, write
 from support.manifests import schema
 from support.parquet_files import by, with_footer

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.tables.files.parquet.copying.copier import RowGroupCopier
-from lithify.tables.files.parquet.copying.footers import (
+from lithify.files.parquet.copying.copier import RowGroupCopier
+from lithify.files.parquet.copying.footers import (
     COLUMN_INDEX,
     CREATED_BY,
     FILE_PATH,
@@ -28,8 +28,8 @@ from lithify.tables.files.parquet.copying.footers import (
     STATISTICS,
     ColumnChunk,
 )
-from lithify.tables.files.parquet.copying.source import READ_BYTES, RowGroupSource
-from lithify.tables.files.parquet.structs import (
+from lithify.files.parquet.copying.source import READ_BYTES, RowGroupSource
+from lithify.files.parquet.structs import (
     Struct,
     Value,
     binary,
@@ -40,7 +40,7 @@ from lithify.tables.files.parquet.structs import (
     struct,
     structs,
 )
-from lithify.tables.files.parquet.thrift import Thrift
+from lithify.files.parquet.thrift import Thrift
 from support.comparing.bloom_filters import filters_of
 from support.data_files import write
 from support.manifests import schema as table_schema

@@ -30,9 +30,7 @@ from infrastructure.paimon_versions.archive import VERSIONS, unpack
 from infrastructure.paimon_versions.reading_damage import real_files
 from lithify.clock import SystemClock
 from lithify.errors import LithifyError
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.files.avro.container import (
+from lithify.files.avro.container import (
     MAGIC,
     as_long,
     block,
@@ -41,13 +39,15 @@ from lithify.tables.files.avro.container import (
     new_header,
     read_header,
 )
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.compaction.planning import BucketPlanner
-from lithify.tables.paimon.metadata.entry_columns import decode_entries
-from lithify.tables.paimon.metadata.manifest_lists import read_list
-from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
-from lithify.tables.paimon.primary_key.compacting import CompactedTable
-from lithify.tables.paimon.primary_key.planning import plan_run
+from lithify.formats.paimon.compaction.planning import BucketPlanner
+from lithify.formats.paimon.manifests.entry_columns import decode_entries
+from lithify.formats.paimon.manifests.manifest_lists import read_list
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.primary_key.compacting import CompactedTable
+from lithify.formats.paimon.primary_key.planning import plan_run
+from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
 from support.damage import damaged_avro, damaged_hint, damaged_json
 from support.properties import examples
 

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 import pytest
 
 from lithify.errors import CorruptTable
-from lithify.tables.files import isolated_reading
-from lithify.tables.files.isolated_reading import IsolatedReading
-from lithify.tables.files.model import InputFile, Wanted
-from lithify.tables.files.orc.reader import OrcReader
+from lithify.files import isolated_reading
+from lithify.files.isolated_reading import IsolatedReading
+from lithify.files.model import InputFile, Wanted
+from lithify.files.orc.reader import OrcReader
 from support.damage import damaged_bytes
 from support.data_files import local_storage
 from support.orc_files import CODECS, OrcSample, java_sample, owners, sample

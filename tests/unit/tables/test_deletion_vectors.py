@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from pypaimon.filesystem.local_file_io import LocalFileIO
 from pyroaring import BitMap
 
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.functions import Deduplicate
+from lithify.engine.rewrite.passes import merge_section
+from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
+from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import CorruptTable, MissingFile
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.functions import Deduplicate
-from lithify.rewriting.passes import merge_section
-from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
-from lithify.rewriting.spec import MergeSpec
-from lithify.tables.files.model import InputFile
-from lithify.tables.paimon.catalog.file_access import storage_of
-from lithify.tables.paimon.data_files.row_positions import (
+from lithify.files.model import InputFile
+from lithify.formats.paimon.access.file_access import storage_of
+from lithify.formats.paimon.data_files.row_positions import (
     PLACE_FIELD,
     ROW_PLACE,
     Positions,
@@ -33,7 +33,7 @@ from lithify.tables.paimon.data_files.row_positions import (
     places,
     split_places,
 )
-from lithify.tables.paimon.deletion_vectors.bitmaps import (
+from lithify.formats.paimon.deletion_vectors.bitmaps import (
     DeletionVector,
     decode,
     deserialize,
@@ -41,7 +41,7 @@ from lithify.tables.paimon.deletion_vectors.bitmaps import (
     serialize,
     stored_length,
 )
-from lithify.tables.paimon.deletion_vectors.index_files import (
+from lithify.formats.paimon.deletion_vectors.index_files import (
     VectorIndex,
     VectorRange,
     located,
@@ -49,11 +49,11 @@ from lithify.tables.paimon.deletion_vectors.index_files import (
     read_vectors,
     write_vectors,
 )
-from lithify.tables.paimon.deletion_vectors.maintaining import maintain
-from lithify.tables.paimon.deletion_vectors.sharing import SharedVectorChange, rolled, without_files
-from lithify.tables.paimon.metadata.entry_selection import EVERYTHING
-from lithify.tables.paimon.metadata.index_manifests import decode_indexes, index_names, replaced
-from lithify.tables.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
+from lithify.formats.paimon.deletion_vectors.maintaining import maintain
+from lithify.formats.paimon.deletion_vectors.sharing import SharedVectorChange, rolled, without_files
+from lithify.formats.paimon.manifests.entry_selection import EVERYTHING
+from lithify.formats.paimon.manifests.index_manifests import decode_indexes, index_names, replaced
+from lithify.formats.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
 from support.cases import case
 from support.properties import examples
 from support.rewriting.model import FanIn, ListRun, Row, SchemaRows

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.tables.files.types import parse_type
-from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.metadata.earliest_times import EarliestTimes
-from lithify.tables.paimon.schema.schema import Column, Schema
+from lithify.files.types import parse_type
+from lithify.formats.paimon.manifests.earliest_times import EarliestTimes
+from lithify.formats.paimon.rows.binary_row import encode_row
+from lithify.formats.paimon.schema.schema import Column, Schema
 from support.cases import case
 
 STATS = pa.schema(

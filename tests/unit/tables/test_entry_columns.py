@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
-from lithify.tables.files.avro.container import block, new_header
-from lithify.tables.paimon.metadata.entries import (
+from lithify.files.avro.container import block, new_header
+from lithify.formats.paimon.manifests.entries import (
     ADD,
     DELETE,
     FileMeta,
@@ -22,10 +22,10 @@ from lithify.tables.paimon.metadata.entries import (
     Stats,
     record_of_entry,
 )
-from lithify.tables.paimon.metadata.entry_columns import NARROW, decode_entries
-from lithify.tables.paimon.metadata.entry_objects import entries_of
-from lithify.tables.paimon.metadata.entry_selection import Matching
-from lithify.tables.paimon.metadata.live_entries import chosen, live_of
+from lithify.formats.paimon.manifests.entry_columns import NARROW, decode_entries
+from lithify.formats.paimon.manifests.entry_objects import entries_of
+from lithify.formats.paimon.manifests.entry_selection import Matching
+from lithify.formats.paimon.manifests.live_entries import chosen, live_of
 from support.properties import examples
 
 PARTITIONS = [b"\x00\x00\x00\x01" + bytes(8) + bytes([number]) + bytes(7) for number in range(3)]

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from lithify.tables.paimon.schema.evolution import (
+from lithify.formats.paimon.schema.schema import Schema
+from lithify.formats.paimon.support.evolution import (
     file_problems,
     format_problems,
     old_format_problems,
     schema_conflict,
     type_changes,
 )
-from lithify.tables.paimon.schema.schema import Schema
 from support.manifests import entry, schema
 
 COLUMNS = [("id", "INT NOT NULL"), ("name", "STRING"), ("price", "DECIMAL(10, 2)")]

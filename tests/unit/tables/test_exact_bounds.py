@@ -14,10 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.tables.files.parquet.copying.bounds import ExactBounds, exact_bounds
-from lithify.tables.files.parquet.copying.footers import CREATED_BY, METADATA, ROW_GROUPS, STATISTICS
-from lithify.tables.files.parquet.copying.source import RowGroupSource
-from lithify.tables.files.parquet.structs import (
+from lithify.files.parquet.copying.bounds import ExactBounds, exact_bounds
+from lithify.files.parquet.copying.footers import (
+    CREATED_BY,
+    METADATA,
+    ROW_GROUPS,
+    STATISTICS,
+)
+from lithify.files.parquet.copying.source import RowGroupSource
+from lithify.files.parquet.structs import (
     Struct,
     Value,
     binary,
@@ -26,7 +31,7 @@ from lithify.tables.files.parquet.structs import (
     struct,
     structs,
 )
-from lithify.tables.files.parquet.thrift import Thrift
+from lithify.files.parquet.thrift import Thrift
 from support.properties import examples
 
 _TRUE, _FALSE = Value(1, b""), Value(2, b"")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.paimon.layout.external_paths import ExternalPaths, entropy, murmur3_32
+from lithify.formats.paimon.layout.external_paths import ExternalPaths, entropy, murmur3_32
 
 FOLDERS = ("file:/a/bucket-0", "file:/b/bucket-0", "file:/c/bucket-0")
 

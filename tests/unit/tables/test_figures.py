@@ -9,19 +9,20 @@ from datetime import UTC, datetime, timedelta, timezone
 import pyarrow as pa
 import pytest
 
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.universal.policy import EarlyFull, OffPeak
-from lithify.tables.address import Selection
-from lithify.tables.model import Bucket, BucketId, DataFile, fingerprint_of
-from lithify.tables.paimon.observing.judging import Judge
-from lithify.tables.paimon.observing.table_statistics import (
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
+from lithify.formats.paimon.observing.judging import Judge
+from lithify.formats.paimon.observing.table_statistics import (
     DueWork,
     blocked_buckets,
     delete_percent,
     size_amplification_percent,
     work_in,
 )
-from lithify.tables.watching import Filter
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.model import fingerprint_of
+from lithify.formats.protocol.observing import Filter
 from support.cases import case
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
 from unit.tables.live_files import live_files

@@ -15,16 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
-from lithify.rewriting.order import EPOCH_DAY
-from lithify.tables.files.types import arrow_type, parse_type
-from lithify.tables.paimon.file_indexes.bit_slices import BitSliceIndex
-from lithify.tables.paimon.file_indexes.bitmap import BitmapIndex
-from lithify.tables.paimon.file_indexes.bloom_filter import BloomFilter, bits_of
-from lithify.tables.paimon.file_indexes.building import FileIndexes
-from lithify.tables.paimon.file_indexes.container import encode
-from lithify.tables.paimon.file_indexes.java_hashing import hash_map_order, text_hash
-from lithify.tables.paimon.file_indexes.map_values import values_of_key
-from lithify.tables.paimon.file_indexes.model import (
+from lithify.columns.order import EPOCH_DAY
+from lithify.files.types import arrow_type, parse_type
+from lithify.formats.paimon.file_indexes.bit_slices import BitSliceIndex
+from lithify.formats.paimon.file_indexes.bitmap import BitmapIndex
+from lithify.formats.paimon.file_indexes.bloom_filter import BloomFilter, bits_of
+from lithify.formats.paimon.file_indexes.building import FileIndexes
+from lithify.formats.paimon.file_indexes.container import encode
+from lithify.formats.paimon.file_indexes.java_hashing import hash_map_order, text_hash
+from lithify.formats.paimon.file_indexes.map_values import values_of_key
+from lithify.formats.paimon.file_indexes.model import (
     ColumnIndex,
     FileIndexOptions,
     IndexedColumn,
@@ -32,9 +32,9 @@ from lithify.tables.paimon.file_indexes.model import (
     IndexSettings,
     Unindexable,
 )
-from lithify.tables.paimon.file_indexes.range_bitmap import RangeBitmap
-from lithify.tables.paimon.file_indexes.roaring import bitmaps
-from lithify.tables.paimon.file_indexes.stored_values import cuts
+from lithify.formats.paimon.file_indexes.range_bitmap import RangeBitmap
+from lithify.formats.paimon.file_indexes.roaring import bitmaps
+from lithify.formats.paimon.file_indexes.stored_values import cuts
 from support.comparing.file_indexes import Reader, bitmap_index, indexes_in, width_of
 from support.manifests import schema
 from support.properties import examples

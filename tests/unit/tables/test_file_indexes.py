@@ -10,18 +10,18 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.errors import InvalidOption, UnsupportedTable
-from lithify.tables.paimon.data_files.copied_groups import CopiedGroup
-from lithify.tables.paimon.data_files.new_files import NewFiles
-from lithify.tables.paimon.data_files.writer import FileTarget, OpenDataFile
-from lithify.tables.paimon.file_indexes.checks import index_problems
-from lithify.tables.paimon.file_indexes.model import (
+from lithify.formats.paimon.data_files.copied_groups import CopiedGroup
+from lithify.formats.paimon.data_files.new_files import NewFiles
+from lithify.formats.paimon.data_files.writer import FileTarget, OpenDataFile
+from lithify.formats.paimon.file_indexes.checks import index_problems
+from lithify.formats.paimon.file_indexes.model import (
     NO_INDEXES,
     FileIndexOptions,
     IndexedColumn,
     IndexKind,
     IndexSettings,
 )
-from lithify.tables.paimon.options.table_options import read_options
+from lithify.formats.paimon.options.table_options import read_options
 from support.cases import case
 from support.comparing.file_indexes import indexes_in
 from support.data_files import CREATED, local_storage, open_file, table_of, target

@@ -9,14 +9,14 @@ import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import UnsupportedTable
-from lithify.tables.files.types import Raw, parse_type
-from lithify.tables.model import BucketId
-from lithify.tables.paimon.catalog.file_access import storage_of
-from lithify.tables.paimon.layout.external_paths import ExternalPaths
-from lithify.tables.paimon.layout.file_locations import FileLocations
-from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.options.location_options import LocationOptions
-from lithify.tables.paimon.options.table_options import read_options
+from lithify.files.types import Raw, parse_type
+from lithify.formats.paimon.access.file_access import storage_of
+from lithify.formats.paimon.layout.external_paths import ExternalPaths
+from lithify.formats.paimon.layout.file_locations import FileLocations
+from lithify.formats.paimon.model import BucketId
+from lithify.formats.paimon.options.location_options import LocationOptions
+from lithify.formats.paimon.options.table_options import read_options
+from lithify.formats.paimon.rows.binary_row import encode_row
 from support.manifests import entry, schema
 
 PLAIN = read_options({}).locations

@@ -13,21 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.paimon.commit.journal import sign_of, writer_id
-from lithify.tables.paimon.data_files.writer import FileTarget
-from lithify.tables.paimon.layout.file_names import (
-    check_file_name,
-    is_data_file_of,
-    is_file_name,
-    is_manifest_of,
-    is_plain_path,
-    is_prefix,
-    is_temporary,
-)
-from lithify.tables.paimon.metadata.entries import check_record, record_of_entry
-from lithify.tables.paimon.metadata.entry_columns import _check_names
-from lithify.tables.paimon.metadata.snapshot_files import parse_snapshot
-from lithify.tables.paimon.options.table_options import read_options
+from lithify.engine.attempts.names import is_prefix, is_temporary, sign_of, writer_id
+from lithify.formats.paimon.data_files.writer import FileTarget
+from lithify.formats.paimon.manifests.entries import check_record, record_of_entry
+from lithify.formats.paimon.manifests.entry_columns import _check_names
+from lithify.formats.paimon.names.file_names import is_data_file_of, is_manifest_of
+from lithify.formats.paimon.options.table_options import read_options
+from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
+from lithify.io.file_names import check_file_name, is_file_name, is_plain_path
 from support.manifests import entry, schema
 
 PREFIX = "1538160e-e428-452a-8174-"

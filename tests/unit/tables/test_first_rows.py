@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.passes import merge_section
+from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
+from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import UnsupportedTable
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.passes import merge_section
-from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
-from lithify.rewriting.spec import MergeSpec
-from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
+from lithify.formats.paimon.primary_key.merge_functions.first_row import FirstRow
 from support.properties import examples
 from support.rewriting.model import FanIn, ListRun, Row, SchemaRows
 

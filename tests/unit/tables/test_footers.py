@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable, MissingFile, StorageError
-from lithify.tables.files.parquet.footers import FETCH_BYTES, Footers
-from lithify.tables.files.reading import reading
+from lithify.files.parquet.footers import FETCH_BYTES, Footers
+from lithify.files.reading import reading
 from support.data_files import local_storage
 from support.properties import examples
 

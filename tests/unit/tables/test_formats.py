@@ -21,18 +21,18 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable, MissingFile
-from lithify.tables.files.avro.container import blocks, read_header
-from lithify.tables.files.model import InputFile
-from lithify.tables.files.orc.footers import OrcFooters
-from lithify.tables.files.orc.time_zones import ahead_in_1970, provide
-from lithify.tables.files.orc.timestamps import as_java_counts, unwrapped
-from lithify.tables.files.orc.values import as_java_reads
-from lithify.tables.files.registry import Readers
-from lithify.tables.files.types import Raw, parse_type
-from lithify.tables.paimon.data_files.reader import FileRun
-from lithify.tables.paimon.data_files.writer import OpenDataFile
-from lithify.tables.paimon.layout.external_paths import ExternalPaths
-from lithify.tables.paimon.primary_key.deletes import hold_deletes
+from lithify.files.avro.container import blocks, read_header
+from lithify.files.model import InputFile
+from lithify.files.orc.footers import OrcFooters
+from lithify.files.orc.time_zones import ahead_in_1970, provide
+from lithify.files.orc.timestamps import as_java_counts, unwrapped
+from lithify.files.orc.values import as_java_reads
+from lithify.files.registry import Readers
+from lithify.files.types import Raw, parse_type
+from lithify.formats.paimon.data_files.reader import FileRun
+from lithify.formats.paimon.data_files.writer import OpenDataFile
+from lithify.formats.paimon.layout.external_paths import ExternalPaths
+from lithify.formats.paimon.primary_key.deletes import hold_deletes
 from support.data_files import input_file, local_storage, open_file, read, reading, table_of, target, write
 from support.manifests import schema
 from support.properties import examples

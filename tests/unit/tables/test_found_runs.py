@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.commit.found_runs import newest_of_run
-from lithify.tables.paimon.metadata.snapshots import Snapshots
+from lithify.formats.paimon.commit.found_runs import past_run
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.snapshots.snapshots import Snapshots
 from support.small_tables import SmallTable
 
 AT_ONCE = 8
@@ -33,4 +33,4 @@ def test_a_new_run_asks_for_several_snapshots_at_a_time(
 
     monkeypatch.setattr(Snapshots, "get", get)
 
-    assert newest_of_run(opened, "run-a") is None
+    assert past_run(opened, "run-a") is None

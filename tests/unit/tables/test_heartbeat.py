@@ -10,12 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
+from lithify.engine.attempts.heartbeat import Heartbeat
+from lithify.engine.attempts.journal import COMMIT_AGE, RENEWED_EVERY, SAFE_AGE, Journal
 from lithify.errors import AttemptFenced, CorruptTable, StorageError
-from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.catalog.file_access import storage_of
-from lithify.tables.paimon.commit.heartbeat import Heartbeat
-from lithify.tables.paimon.commit.journal import COMMIT_AGE, RENEWED_EVERY, SAFE_AGE, Journal
-from lithify.tables.paimon.commit.journal_files import Attempt
+from lithify.formats.paimon.access.file_access import storage_of
+from lithify.formats.paimon.snapshots.attempt_scope import (
+    AttemptScope,
+    AttemptScopes,
+    PaimonAttempt,
+    PaimonJournal,
+)
+from lithify.io.storage import Storage
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 MOMENT = timedelta(microseconds=1)
@@ -40,22 +45,22 @@ def clock() -> SetClock:
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(str(tmp_path), storage_of(LocalFileIO(), (str(tmp_path),)))
+def journal(tmp_path: Path) -> PaimonJournal:
+    return Journal(str(tmp_path), storage_of(LocalFileIO(), (str(tmp_path),)), AttemptScopes())
 
 
 @pytest.fixture
-def attempt(journal: Journal) -> Attempt:
-    return journal.begin("run", (7, 1000), [], NOW)
+def attempt(journal: PaimonJournal) -> PaimonAttempt:
+    return journal.begin("run", AttemptScope(7, 1000, ()), NOW)
 
 
-def signs(journal: Journal, attempt: Attempt) -> list[str]:
+def signs(journal: PaimonJournal, attempt: PaimonAttempt) -> list[str]:
     folder = Path(journal.path(attempt)).parent
     return [path.read_text() for path in folder.iterdir() if "alive" in path.name]
 
 
 def test_an_attempt_that_is_heard_of_may_commit_after_days(
-    journal: Journal, attempt: Attempt, clock: SetClock
+    journal: PaimonJournal, attempt: PaimonAttempt, clock: SetClock
 ) -> None:
     heartbeat = Heartbeat(journal, attempt, clock)
     for _ in range(100):
@@ -70,7 +75,7 @@ def test_an_attempt_that_is_heard_of_may_commit_after_days(
 
 
 def test_signs_are_given_now_and_then_however_often_it_beats(
-    journal: Journal, attempt: Attempt, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+    journal: PaimonJournal, attempt: PaimonAttempt, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     renewed: list[datetime] = []
     monkeypatch.setattr(Journal, "renew", lambda *given: renewed.append(given[-1]))
@@ -82,14 +87,14 @@ def test_signs_are_given_now_and_then_however_often_it_beats(
     assert renewed == [NOW + RENEWED_EVERY * number for number in range(1, 14)]
 
 
-def test_a_young_attempt_gives_none(journal: Journal, attempt: Attempt, clock: SetClock) -> None:
+def test_a_young_attempt_gives_none(journal: PaimonJournal, attempt: PaimonAttempt, clock: SetClock) -> None:
     clock.moment += RENEWED_EVERY - MOMENT
     Heartbeat(journal, attempt, clock).beat()
     assert signs(journal, attempt) == []
 
 
 def test_one_that_was_silent_for_too_long_cannot_come_back(
-    journal: Journal, attempt: Attempt, clock: SetClock
+    journal: PaimonJournal, attempt: PaimonAttempt, clock: SetClock
 ) -> None:
     """A cleaner may already have decided by the last sign."""
     clock.moment += COMMIT_AGE + MOMENT
@@ -98,9 +103,11 @@ def test_one_that_was_silent_for_too_long_cannot_come_back(
     assert signs(journal, attempt) == []
 
 
-def test_a_sign_does_not_undo_a_condemnation(journal: Journal, attempt: Attempt, clock: SetClock) -> None:
+def test_a_sign_does_not_undo_a_condemnation(
+    journal: PaimonJournal, attempt: PaimonAttempt, clock: SetClock
+) -> None:
     """Whichever is written last."""
-    recorded: list[Attempt | None] = []
+    recorded: list[PaimonAttempt | None] = []
     write = Storage.write_text
 
     def condemned_first(self: Storage, path: str, text: str) -> None:
@@ -119,7 +126,7 @@ def test_a_sign_does_not_undo_a_condemnation(journal: Journal, attempt: Attempt,
 
 
 def test_a_condemned_attempt_learns_it_from_its_own_heart(
-    journal: Journal, attempt: Attempt, clock: SetClock
+    journal: PaimonJournal, attempt: PaimonAttempt, clock: SetClock
 ) -> None:
     journal.condemn(attempt, clock.now())
     clock.moment += RENEWED_EVERY
@@ -128,7 +135,7 @@ def test_a_condemned_attempt_learns_it_from_its_own_heart(
 
 
 def test_a_sign_that_cannot_be_given_ends_nothing(
-    journal: Journal, attempt: Attempt, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+    journal: PaimonJournal, attempt: PaimonAttempt, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise StorageError("path", "Input/output error")
@@ -145,18 +152,18 @@ def test_a_sign_that_cannot_be_given_ends_nothing(
 
 
 def test_the_sign_of_another_attempt_of_that_number_is_not_its_own(
-    journal: Journal, attempt: Attempt, clock: SetClock
+    journal: PaimonJournal, attempt: PaimonAttempt, clock: SetClock
 ) -> None:
     clock.moment += RENEWED_EVERY
     journal.renew(attempt, clock.now())
     journal.close(attempt)
-    other = journal.begin("run", (7, 1000), [], NOW)
+    other = journal.begin("run", AttemptScope(7, 1000, ()), NOW)
     assert journal.path(other) == journal.path(attempt)
 
     assert journal.silence(other, NOW + SAFE_AGE) == SAFE_AGE
 
 
-def test_a_sign_that_is_none_is_named(journal: Journal, attempt: Attempt) -> None:
+def test_a_sign_that_is_none_is_named(journal: PaimonJournal, attempt: PaimonAttempt) -> None:
     journal.renew(attempt, NOW)
     sign = next(path for path in Path(journal.path(attempt)).parent.iterdir() if "alive" in path.name)
     sign.write_text(f"{attempt.prefix} yesterday")
@@ -172,8 +179,8 @@ def test_nobody_commits_whose_files_others_may_delete(
     """A cleaner goes by the last sign; however the attempt sleeps, it commits before that is too old."""
     clock = SetClock()
     folder = str(tmp_path_factory.mktemp("journal"))
-    journal = Journal(folder, storage_of(LocalFileIO(), (folder,)))
-    attempt = journal.begin("run", (7, 1000), [], NOW)
+    journal = Journal(folder, storage_of(LocalFileIO(), (folder,)), AttemptScopes())
+    attempt = journal.begin("run", AttemptScope(7, 1000, ()), NOW)
     heartbeat = Heartbeat(journal, attempt, clock)
     last = NOW
     for pause in pauses:

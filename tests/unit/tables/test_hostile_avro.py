@@ -21,10 +21,15 @@ import cramjam
 import pytest
 
 from lithify.errors import CorruptTable
-from lithify.tables.files.avro.container import MAGIC, as_long, block, new_header
-from lithify.tables.files.avro.reader import AvroReader
-from lithify.tables.files.model import FileColumn, InputFile, Wanted
-from lithify.tables.files.types import parse_type
+from lithify.files.avro.container import (
+    MAGIC,
+    as_long,
+    block,
+    new_header,
+)
+from lithify.files.avro.reader import AvroReader
+from lithify.files.model import FileColumn, InputFile, Wanted
+from lithify.files.types import parse_type
 from support.data_files import local_storage
 from support.properties import examples
 

@@ -11,9 +11,16 @@ import cramjam
 import pytest
 
 from lithify.errors import CorruptTable
-from lithify.tables.files.orc.chunks import LZ4, MOST_FOOTER, NONE, SNAPPY, ZLIB, ZSTD
-from lithify.tables.files.orc.footers import OrcFooters
-from lithify.tables.files.orc.time_zones import ahead_in_1970
+from lithify.files.orc.chunks import (
+    LZ4,
+    MOST_FOOTER,
+    NONE,
+    SNAPPY,
+    ZLIB,
+    ZSTD,
+)
+from lithify.files.orc.footers import OrcFooters
+from lithify.files.orc.time_zones import ahead_in_1970
 from support.data_files import local_storage
 from support.orc_files import encoded
 

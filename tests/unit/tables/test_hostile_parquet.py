@@ -19,18 +19,18 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.tables.files.parquet.copying import footers as copied_footers
-from lithify.tables.files.parquet.copying import source as copied_source
-from lithify.tables.files.parquet.copying.footers import (
+from lithify.files.parquet.copying import footers as copied_footers
+from lithify.files.parquet.copying import source as copied_source
+from lithify.files.parquet.copying.footers import (
     GROUP_BYTES,
     GROUP_COMPRESSED,
     METADATA,
     ROW_GROUPS,
     STATISTICS,
 )
-from lithify.tables.files.parquet.copying.pages import PageWalk
-from lithify.tables.files.parquet.footers import Footers
-from lithify.tables.files.parquet.structs import (
+from lithify.files.parquet.copying.pages import PageWalk
+from lithify.files.parquet.footers import Footers
+from lithify.files.parquet.structs import (
     Malformed,
     Struct,
     Value,
@@ -43,11 +43,11 @@ from lithify.tables.files.parquet.structs import (
     struct,
     structs,
 )
-from lithify.tables.files.parquet.thrift import Thrift
-from lithify.tables.paimon.append.pack_task import PackTask
-from lithify.tables.paimon.metadata.binary_row import decode_row
-from lithify.tables.paimon.schema.schema import Schema
-from lithify.tables.results import TaskResult
+from lithify.files.parquet.thrift import Thrift
+from lithify.formats.paimon.append.pack_task import PackTask
+from lithify.formats.paimon.rows.binary_row import decode_row
+from lithify.formats.paimon.schema.schema import Schema
+from lithify.formats.protocol.results import TaskResult
 from support.copying import copying_from
 from support.data_files import Rows, local_storage
 from support.joining import joining_from

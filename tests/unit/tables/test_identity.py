@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import MissingFile
-from lithify.tables.address import TableAddress
-from lithify.tables.paimon.catalog.opening import open_table
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import TableAddress
 from support.orders_table import copy_of, make_orders, run
 
 

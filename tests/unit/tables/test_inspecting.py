@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.universal.policy import EarlyFull
-from lithify.tables.inspection import GroupInspection, LevelSummary
-from lithify.tables.model import Bucket, BucketId, DataFile
-from lithify.tables.paimon.buckets.statistics import level_statistics
-from lithify.tables.paimon.primary_key.inspecting import inspector
+from lithify.formats.paimon.buckets.statistics import level_statistics
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
+from lithify.formats.paimon.planning.merge_tree.levels import build_levels
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.universal.policy import EarlyFull
+from lithify.formats.paimon.primary_key.inspecting import inspector
+from lithify.formats.protocol.inspection import GroupInspection, LevelSummary
 from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, random_files, repeatable, stack
 from unit.tables.live_files import files_of_one, live_files
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lithify.rewriting.order import (
+from lithify.columns.order import (
     DAY_NANOS,
     INSTANT,
     instants,
@@ -21,11 +21,11 @@ from lithify.rewriting.order import (
     parts_of_column,
     timestamps_as_instants,
 )
-from lithify.tables.files.parquet.int96 import has_int96, with_fixed_bytes, with_int96
-from lithify.tables.files.parquet.physical import stored_as
-from lithify.tables.files.parquet.thrift import with_footer
-from lithify.tables.files.types import order_parts, parse_type
-from lithify.tables.paimon.metadata.binary_row import decode_row, encode_row
+from lithify.files.parquet.int96 import has_int96, with_fixed_bytes, with_int96
+from lithify.files.parquet.physical import stored_as
+from lithify.files.parquet.thrift import with_footer
+from lithify.files.types import order_parts, parse_type
+from lithify.formats.paimon.rows.binary_row import decode_row, encode_row
 from support.data_files import input_file, read, write
 from support.manifests import schema
 from support.properties import examples

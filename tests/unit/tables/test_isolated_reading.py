@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lithify.errors import CorruptTable
-from lithify.tables.files import isolated_reading
-from lithify.tables.files.isolated_reading import IsolatedReading
+from lithify.files import isolated_reading
+from lithify.files.isolated_reading import IsolatedReading
 
 TESTS = Path(__file__).resolve().parents[2]
 

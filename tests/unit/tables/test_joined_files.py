@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.clock import SystemClock
-from lithify.rewriting.budget import Budget
-from lithify.tables.paimon.append.pack_task import PackTask
-from lithify.tables.paimon.options.table_options import read_options
+from lithify.engine.rewrite.budget import Budget
+from lithify.formats.paimon.append.pack_task import PackTask
+from lithify.formats.paimon.options.table_options import read_options
 from support.comparing.bloom_filters import filters_of
 from support.data_files import Rows, target
 from support.joining import joining_from

@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.tables.files.parquet.copying.bounds import ExactBounds, exact_bounds
-from lithify.tables.files.parquet.copying.copier import RowGroupCopier
-from lithify.tables.files.parquet.copying.footers import METADATA, ROW_GROUPS
-from lithify.tables.files.parquet.copying.paged_chunks import PagedColumn, paged_columns
-from lithify.tables.files.parquet.joining_writer import JoiningWriter
-from lithify.tables.files.parquet.small_files import SmallFile, joined_columns, joined_group
-from lithify.tables.files.parquet.structs import (
+from lithify.files.parquet.copying.bounds import ExactBounds, exact_bounds
+from lithify.files.parquet.copying.copier import RowGroupCopier
+from lithify.files.parquet.copying.footers import METADATA, ROW_GROUPS
+from lithify.files.parquet.copying.paged_chunks import PagedColumn, paged_columns
+from lithify.files.parquet.joining_writer import JoiningWriter
+from lithify.files.parquet.small_files import SmallFile, joined_columns, joined_group
+from lithify.files.parquet.structs import (
     Struct,
     Value,
     encode_struct,
@@ -34,7 +34,7 @@ from lithify.tables.files.parquet.structs import (
     struct,
     structs,
 )
-from lithify.tables.files.parquet.thrift import Thrift
+from lithify.files.parquet.thrift import Thrift
 from support.data_files import target
 from support.joining import joining_from
 from support.manifests import schema as table_schema

@@ -17,19 +17,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.clock import epoch_millis
+from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable
-from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.plan import Unit, plan_bucket
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.universal.policy import EarlyFull, OffPeak
-from lithify.planning.universal.triggers import last_full_compaction, level0_fires
-from lithify.planning.work import Strategy
-from lithify.tables.files.types import ColumnType, parse_type
-from lithify.tables.model import Bucket, DataFile, OrderKey, fingerprint_of
-from lithify.tables.paimon.metadata.binary_row import encode_row, order_key
-from lithify.tables.paimon.metadata.key_columns import order_keys
-from lithify.tables.paimon.observing.expiring import by_the_hour
-from lithify.tables.paimon.observing.judging import Judge
+from lithify.files.types import ColumnType, parse_type
+from lithify.formats.paimon.model import Bucket, DataFile
+from lithify.formats.paimon.observing.expiring import by_the_hour
+from lithify.formats.paimon.observing.judging import Judge
+from lithify.formats.paimon.planning.merge_tree.levels import build_levels
+from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak
+from lithify.formats.paimon.planning.universal.triggers import last_full_compaction, level0_fires
+from lithify.formats.paimon.rows.binary_row import encode_row, order_key
+from lithify.formats.paimon.rows.key_columns import order_keys
+from lithify.formats.protocol.model import fingerprint_of
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.merge_trees import (
     HOUR_MILLIS,

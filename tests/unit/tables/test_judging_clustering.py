@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.planning.clustering.plan import HISTORY, ClusteredUnit, plan_bucket
-from lithify.planning.clustering.policy import ClusteringOptions, HistoryOptions
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.universal.policy import UniversalOptions
-from lithify.planning.work import Strategy
-from lithify.tables.model import Bucket
-from lithify.tables.paimon.append.clustering.inspecting import inspector
-from lithify.tables.paimon.observing.judging_clustering import ClusteringJudge
+from lithify.formats.paimon.append.clustering.inspecting import inspector
+from lithify.formats.paimon.model import Bucket
+from lithify.formats.paimon.observing.judging_clustering import ClusteringJudge
+from lithify.formats.paimon.planning.clustering.plan import HISTORY, ClusteredUnit, plan_bucket
+from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions, HistoryOptions
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.universal.policy import UniversalOptions
+from lithify.formats.protocol.strategy import Strategy
 from support.clustered import COLUMNS, leveled, random_files, random_options
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, repeatable
 from unit.tables.live_files import live_files, path_of

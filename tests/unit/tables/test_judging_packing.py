@@ -15,16 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.clock import epoch_millis
-from lithify.planning.bin_packing.packing import pack, pack_fully
-from lithify.planning.bin_packing.plan import PackedUnit, plan_bucket
-from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.work import Strategy
-from lithify.tables.model import Bucket, DataFile
-from lithify.tables.paimon.append.packable import packable
-from lithify.tables.paimon.metadata.snapshot_files import LATEST_MILLIS
-from lithify.tables.paimon.observing.judging_packing import PackingJudge
-from lithify.tables.paimon.options.table_options import read_options
+from lithify.formats.paimon.append.packable import packable
+from lithify.formats.paimon.model import LATEST_MILLIS, Bucket, DataFile
+from lithify.formats.paimon.observing.judging_packing import PackingJudge
+from lithify.formats.paimon.options.table_options import read_options
+from lithify.formats.paimon.planning.bin_packing.packing import pack, pack_fully
+from lithify.formats.paimon.planning.bin_packing.plan import PackedUnit, plan_bucket
+from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, repeatable
 from support.small_files import (

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.tables.files.types import ColumnType, parse_type
-from lithify.tables.paimon.metadata.binary_row import encode_row, order_key
-from lithify.tables.paimon.metadata.key_columns import order_keys
+from lithify.files.types import ColumnType, parse_type
+from lithify.formats.paimon.rows.binary_row import encode_row, order_key
+from lithify.formats.paimon.rows.key_columns import order_keys
 from support.properties import examples
 from unit.tables.atomic import ATOMICS, Atomic
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from lithify.tables.paimon.commit.lineage import Surroundings
+from lithify.formats.paimon.snapshots.lineage import Surroundings
 from support.cases import case
 
 OURS = 5

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.paimon.metadata.entries import ADD, DELETE
-from lithify.tables.paimon.metadata.entry_columns import NARROW
-from lithify.tables.paimon.metadata.live_entries import live_of
-from lithify.tables.paimon.metadata.vector_columns import NOTHING_MARKED, with_vectors
-from lithify.tables.paimon.observing.history import removed_bytes
-from lithify.tables.paimon.observing.live_files import Misfit, applied
-from lithify.tables.paimon.observing.observation_cache import FILES
+from lithify.formats.paimon.manifests.entries import ADD, DELETE
+from lithify.formats.paimon.manifests.entry_columns import NARROW
+from lithify.formats.paimon.manifests.live_entries import live_of
+from lithify.formats.paimon.manifests.vector_columns import NOTHING_MARKED, with_vectors
+from lithify.formats.paimon.observing.history import removed_bytes
+from lithify.formats.paimon.observing.live_files import Misfit, applied
+from lithify.formats.paimon.observing.observation_cache import FILES
 from support.cases import case
 from support.merge_trees import repeatable
 from unit.tables.live_files import rows_of

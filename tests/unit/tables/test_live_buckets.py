@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pypaimon.snapshot.snapshot import Snapshot
 
-from lithify.tables.model import BucketId
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.metadata.manifests import Manifests
-from lithify.tables.paimon.table import PaimonTable
+from lithify.formats.paimon.manifests.manifests import Manifests
+from lithify.formats.paimon.model import BucketId
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.table import PaimonTable
 from support.small_tables import SmallTable
 
 

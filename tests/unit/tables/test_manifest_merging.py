@@ -13,10 +13,15 @@ import pytest
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from lithify.errors import CorruptTable, MissingFile
-from lithify.tables.paimon.metadata.entries import ADD, DELETE, ManifestEntry, record_of_entry
-from lithify.tables.paimon.metadata.entry_objects import entries_of
-from lithify.tables.paimon.metadata.manifest_merging import MergedManifests
-from lithify.tables.paimon.options.snapshot_options import ManifestOptions
+from lithify.formats.paimon.manifests.entries import (
+    ADD,
+    DELETE,
+    ManifestEntry,
+    record_of_entry,
+)
+from lithify.formats.paimon.manifests.entry_objects import entries_of
+from lithify.formats.paimon.manifests.manifest_merging import MergedManifests
+from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from support.manifest_lists import Folder, random_history, random_options, random_partition
 from support.manifests import file_meta
 

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.files.types import parse_type
-from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.metadata.entries import Stats
-from lithify.tables.paimon.metadata.manifest_plan import (
+from lithify.files.types import parse_type
+from lithify.formats.paimon.manifests.entries import Stats
+from lithify.formats.paimon.manifests.manifest_plan import (
     as_stats,
     full_is_due,
     may_hold,
     minor_groups,
     partition_ranges,
 )
-from lithify.tables.paimon.options.snapshot_options import ManifestOptions
+from lithify.formats.paimon.options.snapshot_options import ManifestOptions
+from lithify.formats.paimon.rows.binary_row import encode_row
 from support.cases import case
 from support.manifest_lists import TYPES, random_partition
 from support.merge_trees import repeatable

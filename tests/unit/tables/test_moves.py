@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pytest
 
-from lithify.tables.model import BucketId
-from lithify.tables.paimon.commit.admitting import admitted
-from lithify.tables.paimon.commit.changes import BucketChange
-from lithify.tables.paimon.commit.moves import MovedRows
-from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
-from lithify.tables.paimon.metadata.entries import ADD, DELETE, ManifestEntry
-from lithify.tables.paimon.metadata.partition_layouts import NO_FILES, PartitionLayout, partition_layouts
-from lithify.tables.results import TaskOutputs
+from lithify.formats.paimon.commit.admitting import admitted
+from lithify.formats.paimon.commit.changes import BucketChange
+from lithify.formats.paimon.commit.moves import MovedRows
+from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
+from lithify.formats.paimon.manifests.entries import ADD, DELETE, ManifestEntry
+from lithify.formats.paimon.manifests.partition_layouts import NO_FILES, PartitionLayout, partition_layouts
+from lithify.formats.paimon.model import BucketId
+from lithify.formats.protocol.results import TaskOutputs
 from support.manifests import entry, file_meta
 from unit.tables.test_changes import KEY
 

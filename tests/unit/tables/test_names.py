@@ -7,8 +7,8 @@ import re
 import pytest
 
 from lithify.errors import InvalidOption
+from lithify.formats.paimon.catalog.connecting import parse_name
 from lithify.resources.table import IDENTIFIER
-from lithify.tables.paimon.catalog.connecting import parse_name
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lithify.tables.files.nesting import declared_struct
+from lithify.files.nesting import declared_struct
 
 KINDS = [
     pa.time32("ms"),

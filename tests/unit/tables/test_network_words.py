@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 import requests
 
-from lithify.tables.io.network_words import network_words, words_of
+from lithify.io.network_words import network_words, words_of
 
 
 @pytest.mark.parametrize(

@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 
 from lithify.clock import SystemClock
 from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound, in_fields
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection
-from lithify.tables.model import fingerprint_of
-from lithify.tables.observation import Observation
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.metadata.entry_objects import entries_of
-from lithify.tables.paimon.observing import live_files as live
-from lithify.tables.paimon.observing.looking import PaimonWatch
-from lithify.tables.paimon.observing.observation_caches import ObservationCaches
-from lithify.tables.watching import Filter, ObservationRequest
+from lithify.formats.paimon.manifests.entry_objects import entries_of
+from lithify.formats.paimon.observing import live_files as live
+from lithify.formats.paimon.observing.looking import PaimonWatch
+from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.model import fingerprint_of
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import Filter, ObservationRequest
+from lithify.formats.protocol.strategy import Strategy
 from support.asked import recorded
 from support.cases import case
 from support.observations import levels_of

@@ -16,8 +16,13 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from lithify.tables.paimon.metadata.column_groups import PLACE, ColumnGroups, taken, with_columns
-from lithify.tables.paimon.observing.observation_cache import (
+from lithify.columns.column_groups import (
+    PLACE,
+    ColumnGroups,
+    taken,
+    with_columns,
+)
+from lithify.formats.paimon.observing.observation_cache import (
     FILES,
     Damaged,
     SnapshotHistory,
@@ -26,7 +31,7 @@ from lithify.tables.paimon.observing.observation_cache import (
     pack,
     unpack,
 )
-from lithify.tables.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.observing.observation_caches import ObservationCaches
 from support.cases import case
 from unit.tables.live_files import frame, rows_of
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
+from lithify.engine.rewrite.records import SequenceField
 from lithify.errors import InvalidOption
-from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
-from lithify.planning.universal.policy import EarlyFull, OffPeak, PickingRule
-from lithify.rewriting.records import SequenceField
-from lithify.tables.files.options import FileOptions
-from lithify.tables.files.statistics import StatsModes
-from lithify.tables.paimon.options.changelog_options import ChangelogOptions, ChangelogProducer
-from lithify.tables.paimon.options.location_options import LocationOptions
-from lithify.tables.paimon.options.snapshot_options import CommitOptions, ManifestOptions
-from lithify.tables.paimon.options.table_options import TableOptions, read_options
+from lithify.files.options import FileOptions
+from lithify.files.statistics import StatsModes
+from lithify.formats.paimon.options.changelog_options import ChangelogOptions, ChangelogProducer
+from lithify.formats.paimon.options.location_options import LocationOptions
+from lithify.formats.paimon.options.snapshot_options import CommitOptions, ManifestOptions
+from lithify.formats.paimon.options.table_options import TableOptions, read_options
+from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
+from lithify.formats.paimon.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
+from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak, PickingRule
 from support.cases import case
 
 MIB = 1 << 20
@@ -331,8 +331,8 @@ def test_options_together(options: dict[str, str], field: str, expected: Any) ->
 
 
 @pytest.mark.parametrize("rule", list(PickingRule))
-def test_the_rule_is_the_callers(rule: PickingRule) -> None:
-    assert read_options({}, rule).policy.rule is rule
+def test_the_picking_rule_is_a_version_of_paimon(rule: PickingRule) -> None:
+    assert read_options({"lithify.picking-rule": rule.value}).policy.rule is rule
 
 
 NUMBERS = ["", "x", "1.5", "0x10", "5 mb"]
@@ -342,6 +342,7 @@ BOOLEANS = ["", "yes", "1", "t"]
 RATIOS = ["", "half", "nan", "inf", "-0.1", "70 %"]
 
 WRONG = [
+    ("lithify.picking-rule", "0.9"),
     *(("num-levels", value) for value in NUMBERS),
     *(("num-sorted-run.compaction-trigger", value) for value in NUMBERS),
     ("compaction.max-size-amplification-percent", "x"),

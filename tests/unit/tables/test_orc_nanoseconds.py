@@ -12,10 +12,10 @@ import pyarrow.orc as orc
 import pytest
 
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.tables.files.model import InputFile
-from lithify.tables.files.orc.footers import OrcFooters
-from lithify.tables.files.orc.protobuf import Message, number, parse
-from lithify.tables.paimon.schema.schema import Schema
+from lithify.files.model import InputFile
+from lithify.files.orc.footers import OrcFooters
+from lithify.files.orc.protobuf import Message, number, parse
+from lithify.formats.paimon.schema.schema import Schema
 from support.data_files import input_file, local_storage, open_file, read, table_of
 from support.manifests import schema
 from unit.tables.atomic import instant

@@ -8,21 +8,21 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.errors import UnsupportedTable
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection
-from lithify.tables.model import BucketId
-from lithify.tables.paimon.buckets.postponed import postponed_verdict
-from lithify.tables.paimon.catalog.opening import open_table
-from lithify.tables.paimon.compaction.outputs import Outputs
-from lithify.tables.paimon.compaction.plan import BucketPlan
-from lithify.tables.paimon.compaction.planning import BucketPlanner
-from lithify.tables.paimon.deletion_vectors.bitmaps import bitmap_of, serialize
-from lithify.tables.paimon.primary_key.merge_task import SupersededRows
-from lithify.tables.paimon.primary_key.moving import MovingOutputs
-from lithify.tables.paimon.primary_key.planning import RunPlan, plan_run
-from lithify.tables.paimon.primary_key.postponed import PostponedUnit
-from lithify.tables.paimon.table import PaimonTable
-from lithify.tables.results import TaskOutputs, TaskResult
+from lithify.formats.paimon.buckets.postponed import postponed_verdict
+from lithify.formats.paimon.compaction.outputs import Outputs
+from lithify.formats.paimon.compaction.plan import BucketPlan
+from lithify.formats.paimon.compaction.planning import BucketPlanner
+from lithify.formats.paimon.deletion_vectors.bitmaps import bitmap_of, serialize
+from lithify.formats.paimon.model import BucketId
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.primary_key.merge_task import SupersededRows
+from lithify.formats.paimon.primary_key.moving import MovingOutputs
+from lithify.formats.paimon.primary_key.planning import RunPlan, plan_run
+from lithify.formats.paimon.primary_key.postponed import PostponedUnit
+from lithify.formats.paimon.table import PaimonTable
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.results import TaskOutputs, TaskResult
+from lithify.formats.protocol.strategy import Strategy
 from support.manifests import file_meta
 from support.small_tables import SmallTable
 

@@ -12,22 +12,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.functions import MergeFunction
+from lithify.engine.rewrite.passes import merge_section
+from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
+from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import UnsupportedTable
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.functions import MergeFunction
-from lithify.rewriting.passes import merge_section
-from lithify.rewriting.records import RecordLayout, RowKinds, SequenceField
-from lithify.rewriting.spec import MergeSpec
-from lithify.tables.files.types import parse_type
-from lithify.tables.paimon.primary_key.merge_functions.accumulating import (
+from lithify.files.types import parse_type
+from lithify.formats.paimon.primary_key.merge_functions.accumulating import (
     Accumulation,
     LastNonNull,
     LateValues,
 )
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
-from lithify.tables.paimon.primary_key.merge_functions.partial_update import PartialUpdate, Retractions
-from lithify.tables.paimon.primary_key.merge_functions.sequence_groups import SequenceGroup
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
+from lithify.formats.paimon.primary_key.merge_functions.partial_update import PartialUpdate, Retractions
+from lithify.formats.paimon.primary_key.merge_functions.sequence_groups import SequenceGroup
 from support.properties import examples
 from support.rewriting.model import FanIn, ListRun, SchemaRows
 from unit.tables.partial_updates import (

@@ -9,9 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.files.types import Raw, parse_type
-from lithify.tables.paimon.layout.partition_names import escape, partition_path, partition_texts, same_float
-from lithify.tables.paimon.metadata.binary_row import encode_row
+from lithify.files.types import Raw, parse_type
+from lithify.formats.paimon.names.partition_names import (
+    escape,
+    partition_path,
+    partition_texts,
+    same_float,
+)
+from lithify.formats.paimon.rows.binary_row import encode_row
 
 DAY = 86_400_000
 NOON_ISH = 10 * 3_600_000 + 11 * 60_000 + 12_000

@@ -10,11 +10,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable, Failure, InvalidOption, OutOfReach
+from lithify.formats.paimon.catalog.connecting import load_table
+from lithify.io.reach import (
+    DRIVER,
+    NOWHERE,
+    UNBOUNDED,
+    Reach,
+    read_own_identity,
+)
+from lithify.io.s3.files import S3Files
+from lithify.io.s3.settings import S3Settings
 from lithify.settings import WAREHOUSE
-from lithify.tables.io.reach import DRIVER, NOWHERE, UNBOUNDED, Reach, read_own_identity
-from lithify.tables.io.s3.files import S3Files
-from lithify.tables.io.s3.settings import S3Settings
-from lithify.tables.paimon.catalog.connecting import load_table
 from support.cases import case
 
 KEYLESS = S3Settings(region="eu-west-1")

@@ -16,17 +16,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lithify.columns.key_range import EVERYTHING, Key, KeyRange
+from lithify.columns.order import fold_float
 from lithify.errors import CorruptTable, MissingFile, StorageError
-from lithify.rewriting.order import fold_float
-from lithify.rewriting.runs import EVERYTHING, Key, KeyRange
-from lithify.tables.files.model import FirstKeys, InputFile
-from lithify.tables.files.parquet.reader import ParquetReader
-from lithify.tables.files.types import ColumnType, Raw, order_parts
-from lithify.tables.paimon.data_files.reader import FileRun, Reading
-from lithify.tables.paimon.data_files.writer import OpenDataFile
-from lithify.tables.paimon.metadata.binary_row import decode_row
-from lithify.tables.paimon.metadata.entries import COMPACT_SOURCE, Stats
-from lithify.tables.paimon.schema.schema import Schema
+from lithify.files.model import FirstKeys, InputFile
+from lithify.files.parquet.reader import ParquetReader
+from lithify.files.types import ColumnType, Raw, order_parts
+from lithify.formats.paimon.data_files.reader import FileRun, Reading
+from lithify.formats.paimon.data_files.writer import OpenDataFile
+from lithify.formats.paimon.manifests.entries import COMPACT_SOURCE, Stats
+from lithify.formats.paimon.rows.binary_row import decode_row
+from lithify.formats.paimon.schema.schema import Schema
 from support.data_files import (
     CREATED,
     LEVEL,

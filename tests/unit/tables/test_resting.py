@@ -11,14 +11,15 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from lithify.planning.merge_tree.levels import build_levels
-from lithify.planning.merge_tree.plan import LEFT_TO_WRITERS, plan_bucket
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.universal.policy import EarlyFull
-from lithify.planning.work import Rest, Strategy
-from lithify.tables.model import Bucket, BucketId, DataFile
-from lithify.tables.paimon.buckets.resting import resting_reasons
-from lithify.tables.paimon.buckets.statistics import bucket_statistics
+from lithify.formats.paimon.buckets.resting import resting_reasons
+from lithify.formats.paimon.buckets.statistics import bucket_statistics
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
+from lithify.formats.paimon.planning.merge_tree.levels import build_levels
+from lithify.formats.paimon.planning.merge_tree.plan import LEFT_TO_WRITERS, plan_bucket
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.universal.policy import EarlyFull
+from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.merge_trees import (
     HOUR_MILLIS,

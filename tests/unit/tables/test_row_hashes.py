@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.files.types import ColumnType, parse_type
-from lithify.tables.paimon.metadata.binary_row import encode_row
-from lithify.tables.paimon.metadata.row_hashes import row_hashes
+from lithify.files.types import ColumnType, parse_type
+from lithify.formats.paimon.rows.binary_row import encode_row
+from lithify.formats.paimon.rows.row_hashes import row_hashes
 
 MASK = 0xFFFF_FFFF
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.bin_packing.runs import chunks
-from lithify.tables.model import DataFile
-from lithify.tables.paimon.append.row_numbers import RowNumbers, ordered, unordered
+from lithify.formats.paimon.append.row_numbers import RowNumbers, ordered, unordered
+from lithify.formats.paimon.model import DataFile
+from lithify.formats.paimon.planning.bin_packing.runs import chunks
 from support.cases import case
 from support.merge_trees import names, repeatable
 from support.small_files import file

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
+from lithify.columns.json_texts import parse_object
 from lithify.errors import CorruptTable, InvalidOption
-from lithify.tables.paimon.catalog.file_access import storage_of
-from lithify.tables.paimon.metadata.json_texts import parse_object
-from lithify.tables.paimon.options.table_options import read_options
+from lithify.formats.paimon.access.file_access import storage_of
+from lithify.formats.paimon.options.table_options import read_options
 from support.cases import case
 
 

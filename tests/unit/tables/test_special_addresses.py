@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.tables.io.addresses import read_policy
-from lithify.tables.io.special_addresses import SPECIAL, chart_copy, exceptions, is_special
+from lithify.io.addresses import read_policy
+from lithify.io.special_addresses import (
+    SPECIAL,
+    chart_copy,
+    exceptions,
+    is_special,
+)
 from support.cases import case
 
 CHART = Path(__file__).resolve().parents[3] / "charts" / "lithify"

@@ -9,7 +9,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from lithify.tables.paimon.observing.spilling import Spill
+from lithify.formats.paimon.observing.spilling import Spill
 from support.cases import case
 from unit.tables.live_files import frame, rows_of
 

@@ -12,11 +12,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lithify.tables.files.parquet.statistics import footer_stats
-from lithify.tables.files.statistics import ColumnStats, FloatStats, StatsModes, reduced
-from lithify.tables.files.types import ColumnType, arrow_type, parse_type
-from lithify.tables.paimon.data_files.statistics import key_stats, value_stats
-from lithify.tables.paimon.metadata.binary_row import decode_row
+from lithify.files.parquet.statistics import footer_stats
+from lithify.files.statistics import (
+    ColumnStats,
+    FloatStats,
+    StatsModes,
+    reduced,
+)
+from lithify.files.types import ColumnType, arrow_type, parse_type
+from lithify.formats.paimon.data_files.statistics import key_stats, value_stats
+from lithify.formats.paimon.rows.binary_row import decode_row
 from support.properties import examples
 from unit.tables.atomic import exact_decimal
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import CorruptTable, LithifyError
-from lithify.tables.io.s3.settings import read_settings
-from lithify.tables.io.storage import Storage
-from lithify.tables.paimon.catalog.file_access import storage_of
-from lithify.tables.paimon.catalog.s3_file_io import S3FileIO
+from lithify.formats.paimon.access.file_access import storage_of
+from lithify.formats.paimon.access.s3_file_io import S3FileIO
+from lithify.io.s3.settings import read_settings
+from lithify.io.storage import Storage
 
 KEYS = {"s3.endpoint": "http://127.0.0.1:1", "s3.access-key": "a", "s3.secret-key": "b", "s3.region": "r"}
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from lithify.formats.paimon.support.checks import (
+    ColumnUse,
+    check_layout,
+    check_options,
+    check_types,
+)
+from lithify.formats.paimon.support.rules import Role
 from lithify.redaction import REDACTED
-from lithify.tables.paimon.support.checks import ColumnUse, check_layout, check_options, check_types
-from lithify.tables.paimon.support.rules import Role
 from support.cases import case
 
 ACCEPTED = [

@@ -15,8 +15,8 @@ from pypaimon.common.options.config_option import ConfigOption
 from pypaimon.schema.data_types import Keyword
 
 from infrastructure.oracle.client import Oracle
-from lithify.tables.paimon.support.checks import check_options
-from lithify.tables.paimon.support.loading import load
+from lithify.formats.paimon.support.checks import check_options
+from lithify.formats.paimon.support.loading import load
 
 
 def unclassified(names: set[str]) -> list[str]:

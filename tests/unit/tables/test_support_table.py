@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lithify.tables.paimon.support.loading import load, parse
-from lithify.tables.paimon.support.page import render
+from lithify.formats.paimon.support.loading import load, parse
+from lithify.formats.paimon.support.page import render
 from support.cases import case
 
 REPOSITORY = Path(__file__).parents[3]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lithify.columns.order import key_at, part_kinds, parts_of_column
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.rewriting.order import key_at, part_kinds, parts_of_column
-from lithify.tables.files.types import (
+from lithify.files.types import (
     ColumnType,
     arrow_type,
     order_kinds,

@@ -18,19 +18,24 @@ from hypothesis import strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
 from lithify.errors import CorruptTable
-from lithify.tables.files.types import ColumnType, Field, arrow_type, parse_type
-from lithify.tables.files.variants.binary import spans_of
-from lithify.tables.files.variants.columns import in_form, merged_form
-from lithify.tables.files.variants.encoding import Malformed, kinds_of
-from lithify.tables.files.variants.inference import InferenceOptions, inferred
-from lithify.tables.files.variants.joining import joined
-from lithify.tables.files.variants.options import VariantOptions
-from lithify.tables.files.variants.scalars import as_column, as_variants
-from lithify.tables.files.variants.shape import simple_types, stored_type
-from lithify.tables.files.variants.shredding import shredded
-from lithify.tables.paimon.data_files.reader import FileRun
-from lithify.tables.paimon.options.option_reader import OptionReader
-from lithify.tables.paimon.options.variant_options import read_variant_options
+from lithify.files.types import (
+    ColumnType,
+    Field,
+    arrow_type,
+    parse_type,
+)
+from lithify.files.variants.binary import spans_of
+from lithify.files.variants.columns import in_form, merged_form
+from lithify.files.variants.encoding import Malformed, kinds_of
+from lithify.files.variants.inference import InferenceOptions, inferred
+from lithify.files.variants.joining import joined
+from lithify.files.variants.options import VariantOptions
+from lithify.files.variants.scalars import as_column, as_variants
+from lithify.files.variants.shape import simple_types, stored_type
+from lithify.files.variants.shredding import shredded
+from lithify.formats.paimon.data_files.reader import FileRun
+from lithify.formats.paimon.options.option_reader import OptionReader
+from lithify.formats.paimon.options.variant_options import read_variant_options
 from support.data_files import input_file, open_file, read, reading, table_of, write
 from support.manifests import schema
 from support.properties import examples

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 
 import pytest
 
-from lithify.tables.model import Bucket, BucketId, DataFile
-from lithify.tables.paimon.buckets.statistics import bucket_statistics
-from lithify.tables.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
-from lithify.tables.paimon.metadata.entry_objects import data_files
-from lithify.tables.paimon.metadata.entry_selection import Place
-from lithify.tables.paimon.metadata.vector_columns import (
+from lithify.formats.paimon.buckets.statistics import bucket_statistics
+from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
+from lithify.formats.paimon.manifests.entry_objects import data_files
+from lithify.formats.paimon.manifests.entry_selection import Place
+from lithify.formats.paimon.manifests.vector_columns import (
     NOTHING_MARKED,
     has_vectors,
     marked_files,
     with_vectors,
 )
+from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from support.cases import case
 from support.small_files import file, marked
 from unit.tables.live_files import live_files

@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lithify.columns.order_key import OrderKey
 from lithify.errors import UnsupportedTable
-from lithify.tables.model import BucketId, OrderKey, fingerprint_of
-from lithify.tables.paimon.metadata.entries import ADD, ManifestEntry
-from lithify.tables.paimon.metadata.entry_columns import decode_entries
-from lithify.tables.paimon.metadata.index_manifests import NO_INDEXES
-from lithify.tables.paimon.metadata.view import View, by_bucket
-from lithify.tables.paimon.schema.evolution import file_problems
+from lithify.formats.paimon.manifests.entries import ADD, ManifestEntry
+from lithify.formats.paimon.manifests.entry_columns import decode_entries
+from lithify.formats.paimon.manifests.index_manifests import NO_INDEXES
+from lithify.formats.paimon.manifests.view import View, by_bucket
+from lithify.formats.paimon.model import BucketId
+from lithify.formats.paimon.support.evolution import file_problems
+from lithify.formats.protocol.model import fingerprint_of
 from support.properties import examples
 from unit.tables.test_entry_columns import entries, manifest, one
 

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.planning.bin_packing.policy import PackingOptions
-from lithify.planning.clustering.policy import ClusteringOptions, HistoryOptions
-from lithify.planning.merge_tree.policy import MergeTreeOptions
-from lithify.planning.universal.policy import EarlyFull
-from lithify.tables.address import Selection
-from lithify.tables.model import Bucket, DataFile
-from lithify.tables.paimon.observing.judging import Judge
-from lithify.tables.paimon.observing.judging_clustering import ClusteringJudge
-from lithify.tables.paimon.observing.judging_packing import PackingJudge
-from lithify.tables.paimon.observing.table_statistics import selected_buckets, work_in
-from lithify.tables.paimon.observing.waiting import Rules, full_wait, minor_waits
-from lithify.tables.watching import Filter
+from lithify.formats.paimon.model import Bucket, DataFile
+from lithify.formats.paimon.observing.judging import Judge
+from lithify.formats.paimon.observing.judging_clustering import ClusteringJudge
+from lithify.formats.paimon.observing.judging_packing import PackingJudge
+from lithify.formats.paimon.observing.table_statistics import selected_buckets, work_in
+from lithify.formats.paimon.observing.waiting import Rules, full_wait, minor_waits
+from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
+from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions, HistoryOptions
+from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
+from lithify.formats.paimon.planning.universal.policy import EarlyFull
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.observing import Filter
 from support.cases import case
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, repeatable, stack
 from support.small_files import file, marked

@@ -20,9 +20,9 @@ pytestmark = pytest.mark.thorough
 @pytest.mark.parametrize(
     "module",
     [
-        "lithify.tables.paimon.primary_key.merge_task",
-        "lithify.cli.drive, lithify.tables.paimon.adapter",
-        "lithify.tables.paimon.observing.looking",
+        "lithify.formats.paimon.primary_key.merge_task",
+        "lithify.cli.drive, lithify.formats.paimon.adapter",
+        "lithify.formats.paimon.observing.looking",
     ],
 )
 def test_pandas_is_left_out(module: str) -> None:
@@ -32,7 +32,7 @@ def test_pandas_is_left_out(module: str) -> None:
 
 def test_what_needs_pandas_says_so() -> None:
     asked = (
-        "import lithify.tables.paimon.primary_key.merge_task, pyarrow as pa\n"
+        "import lithify.formats.paimon.primary_key.merge_task, pyarrow as pa\n"
         "try:\n    pa.array([1]).to_pandas()\n"
         "except ImportError as error:\n    print('pandas' in str(error))"
     )
@@ -41,7 +41,7 @@ def test_what_needs_pandas_says_so() -> None:
 
 def test_pandas_that_is_loaded_already_stays() -> None:
     asked = (
-        "import pandas, lithify.tables.paimon.primary_key.merge_task, pyarrow as pa; "
+        "import pandas, lithify.formats.paimon.primary_key.merge_task, pyarrow as pa; "
         "print(pa.array([1]).to_pandas().sum())"
     )
     assert _answer(asked) == "1"
@@ -75,7 +75,7 @@ def test_tables_are_looked_at_without_polars(tmp_path: Path) -> None:
     table.append()
     asked = (
         f"{_NO_POLARS}\n"
-        "from lithify.tables.paimon.catalog.opening import TableAddress, open_table\n"
+        "from lithify.formats.paimon.opening import TableAddress, open_table\n"
         f"table = open_table(TableAddress({str(table.warehouse)!r}, 'db.t'))\n"
         "print(len(table.on_newest(table.manifests.live)), len(sys.modules['polars'].__dict__) < 20)"
     )

@@ -13,6 +13,8 @@ from dataclasses import replace
 
 from lithify.amounts import count_of
 from lithify.controller.deciding.setting import ConditionSetter
+from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.observation import Observation
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import Compaction
 from lithify.resources.objects import shortened
@@ -23,8 +25,6 @@ from lithify.resources.table import (
     BucketBlock,
     LakeTableStatus,
 )
-from lithify.tables.model import BlockedBucket
-from lithify.tables.observation import Observation
 
 BUCKETS_BLOCKED = "BucketsBlocked"
 NONE_BLOCKED = "NoneBlocked"

@@ -17,6 +17,13 @@ from lithify.controller.deciding.holds import policy_hold
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.setting import ConditionSetter
 from lithify.controller.deciding.situation import Decision, Situation
+from lithify.formats.protocol.observation import (
+    AppendObservation,
+    Finding,
+    KeptSnapshots,
+    MergeTreeObservation,
+    Observation,
+)
 from lithify.resources.objects import (
     READY,
     RECONCILING,
@@ -36,13 +43,6 @@ from lithify.resources.table import (
     MergeTreeSummary,
     ObservationSummary,
     SnapshotSummary,
-)
-from lithify.tables.observation import (
-    AppendObservation,
-    Finding,
-    KeptSnapshots,
-    MergeTreeObservation,
-    Observation,
 )
 
 COMPACTION_NEEDED = "CompactionNeeded"

@@ -14,11 +14,11 @@ from lithify.amounts import count_of, moment_text, seconds_text
 from lithify.controller.deciding.schedule import FullTime, full_time
 from lithify.controller.deciding.situation import Due, Situation
 from lithify.controller.deciding.wording import finding_text
+from lithify.formats.protocol.observation import CommitCount, Observation
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
-from lithify.tables.observation import CommitCount, Observation
 
 MOST_PARTITIONS = 256
 """Number of partitions that a Compaction may name; the others follow with the next one."""

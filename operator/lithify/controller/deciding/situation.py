@@ -12,10 +12,10 @@ from enum import StrEnum
 
 from lithify.controller.deciding.failing import AttemptFailure
 from lithify.controller.deciding.problems import TableProblem
+from lithify.formats.protocol.observation import Observation
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
-from lithify.tables.observation import Observation
 
 
 class Hold(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lithify.tables.observation import Finding
+from lithify.formats.protocol.observation import Finding
 
 
 def names_text(names: Iterable[str], most: int = 3) -> str:

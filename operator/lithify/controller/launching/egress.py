@@ -11,7 +11,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from lithify.controller.launching.ownership import mapping_in, mappings_in, text_in, texts_in
-from lithify.tables.io.special_addresses import exceptions
+from lithify.io.special_addresses import exceptions
 
 Plain = dict[str, Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 from lithify.contract.executors import ExecutorSizing
 from lithify.contract.order import Instructions, MemberInstructions
 from lithify.controller.driver import DriverOrder
+from lithify.io.reach import DRIVER, Reach
 from lithify.resources.quantities import quantity_bytes
-from lithify.tables.io.reach import DRIVER, Reach
 
 
 def instructions_of(

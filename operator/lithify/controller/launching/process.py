@@ -48,9 +48,9 @@ from lithify.controller.launching.ordering import instructions_of
 from lithify.controller.launching.shared_processes import SharedProcesses, is_shared
 from lithify.controller.launching.spark_conf import conf_problem, local_conf, local_master
 from lithify.errors import ClusterRefused, ClusterUnavailable, NotFound
+from lithify.io.reach import NOWHERE, Reach
 from lithify.resources.catalog import SecretReference
 from lithify.resources.names import ObjectKey
-from lithify.tables.io.reach import NOWHERE, Reach
 
 ReadSecret = Callable[[str, SecretReference], Awaitable[Mapping[str, str]]]
 """Returns the catalog options that a reference takes from a Secret of a namespace. Raises NotFound."""

@@ -17,8 +17,8 @@ from lithify.controller.observing.request import NO_TABLES, PlanRequest
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import CorruptTable, LithifyError, in_fields
-from lithify.tables.registry import FORMATS, open_watch
-from lithify.tables.watching import ObservationRequest, TableWatch
+from lithify.formats.protocol.observing import ObservationRequest, TableWatch
+from lithify.formats.registry import FORMATS, open_watch
 
 _NO_THREAD = "can't start new thread"
 """Python's message if a new thread's stack does not fit into memory."""

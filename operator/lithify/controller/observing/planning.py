@@ -1,7 +1,7 @@
 """Plans a run inside a worker, as a driver would.
 
 Imported by `answering` for the first plan. It is the only module of the controller that imports
-`lithify.job`; it must import nothing that starts Spark.
+`lithify.engine.run`; it must import nothing that starts Spark.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo
 
 from lithify.clock import Clock
 from lithify.controller.observing.request import PlanRequest
-from lithify.job.dry_run import plan_only
-from lithify.tables.format import Sizing
-from lithify.tables.observation import PlanFound
-from lithify.tables.registry import open_table
+from lithify.engine.run.dry_run import plan_only
+from lithify.formats.protocol.observation import PlanFound
+from lithify.formats.protocol.tasks import Sizing
+from lithify.formats.registry import open_table
 
 
 @dataclass(frozen=True, slots=True)

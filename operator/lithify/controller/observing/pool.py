@@ -37,9 +37,9 @@ from lithify.errors import (
     StorageUnavailable,
     TimedOut,
 )
-from lithify.tables.address import TableAddress
-from lithify.tables.observation import Observation, PlanFound, RunFound
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observation import Observation, PlanFound, RunFound
+from lithify.formats.protocol.observing import ObservationRequest
 
 _MOMENT = 0.01
 _CLOSING = 5.0

@@ -19,8 +19,8 @@ from lithify import errors
 from lithify.controller.observing.request import TableList
 from lithify.controller.observing.wire import MOST_REPLY, MOST_TEXT, Reply
 from lithify.errors import LithifyError
-from lithify.tables.model import is_snapshot_id
-from lithify.tables.observation import Observation, PlanFound, RunFound
+from lithify.formats.protocol.model import is_snapshot_id
+from lithify.formats.protocol.observation import Observation, PlanFound, RunFound
 
 _MOST_INTEGER = 1 << 63
 _SHAPES: dict[str, type[Any]] = {

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.observation import Observation, PlanFound, RunFound
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.observation import Observation, PlanFound, RunFound
+from lithify.formats.protocol.observing import ObservationRequest
 
 
 @dataclass(frozen=True, slots=True)

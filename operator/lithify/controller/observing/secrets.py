@@ -6,9 +6,9 @@ from typing import Any
 
 from lithify.controller.observing.wire import MOST_TEXT
 from lithify.errors import LithifyError
+from lithify.formats.protocol.address import TableAddress
 from lithify.plain_text import cut
 from lithify.redaction import Redactor, credentials_in, names_of
-from lithify.tables.address import TableAddress
 
 _MOST_ENTRIES = 1000
 

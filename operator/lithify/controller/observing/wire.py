@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 
 from lithify.controller.observing.request import ALL_TABLES, PlanRequest, TableFilter
 from lithify.errors import LithifyError
-from lithify.tables.address import TableAddress
-from lithify.tables.io.addresses import AddressPolicy
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observing import ObservationRequest
+from lithify.io.addresses import AddressPolicy
 
 HEADER = 8
 """Bytes of the length prefix of a message."""

@@ -29,7 +29,7 @@ from lithify.controller.observing.wire import (
     WorkerSettings,
     receive,
 )
-from lithify.tables.io.guard import guard
+from lithify.io.guard import guard
 
 _MEMORY_CHECKED = 0.2
 """Seconds between two checks of the worker's own memory."""

@@ -19,10 +19,10 @@ from lithify.controller.reconciling.sharing import Sharing
 from lithify.controller.running.facts import Act, RunFacts
 from lithify.controller.running.failures import memory_factor
 from lithify.errors import AccountMissing, ClusterRefused, ClusterUnavailable, NameTaken
+from lithify.io.reach import NOWHERE
 from lithify.resources.catalog import catalog_options
 from lithify.resources.compaction import Compaction, RunStrategy
 from lithify.resources.names import COMPACTION, ObjectKey
-from lithify.tables.io.reach import NOWHERE
 
 
 @dataclass(frozen=True, slots=True)

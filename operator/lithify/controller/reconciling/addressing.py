@@ -12,16 +12,16 @@ from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.reconciling.observation_scheduler import PollIntervals
-from lithify.planning.work import Strategy
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import Filter, ObservationRequest
+from lithify.formats.protocol.strategy import Strategy
+from lithify.io.reach import Reach
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import Compaction
 from lithify.resources.names import ANNOTATION_REQUESTED
 from lithify.resources.policy import CHECK_SECONDS, CompactionPolicySpec
 from lithify.resources.table import LakeTable
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.io.reach import Reach
-from lithify.tables.observation import Observation
-from lithify.tables.watching import Filter, ObservationRequest
 
 _RETRIES = 4
 """Check intervals between retries after a failed observation: people take longer to fix the cause."""

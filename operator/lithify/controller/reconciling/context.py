@@ -20,9 +20,9 @@ from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
 from lithify.controller.telemetry.metrics import Metrics
+from lithify.io.reach import OwnIdentity, Reach
 from lithify.resources.names import ObjectKey
 from lithify.resources.policy import CompactionPolicySpec
-from lithify.tables.io.reach import OwnIdentity, Reach
 
 
 @dataclass(frozen=True, slots=True)

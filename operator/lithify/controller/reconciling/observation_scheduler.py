@@ -22,9 +22,9 @@ from zlib import crc32
 
 from lithify.controller.observing.request import TableObserver
 from lithify.errors import CatalogSilent, Failure, LithifyError, TimedOut
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import ObservationRequest
 from lithify.resources.names import ObjectKey
-from lithify.tables.observation import Observation
-from lithify.tables.watching import ObservationRequest
 
 _log = logging.getLogger(__name__)
 JITTER = 0.1

@@ -18,11 +18,11 @@ from lithify.controller.reconciling.pacing import Backoff
 from lithify.controller.reconciling.queue import Item
 from lithify.controller.running.facts import UNKNOWN, Unknown
 from lithify.errors import LithifyError, NotAllowed, NotFound
+from lithify.formats.protocol.observation import RunFound
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction
 from lithify.resources.names import COMPACTION
 from lithify.resources.table import LakeTable
-from lithify.tables.observation import RunFound
 
 Begin = Callable[[Coroutine[Any, Any, None]], asyncio.Future[None]]
 """Starts a background task."""

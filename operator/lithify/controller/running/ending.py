@@ -43,6 +43,8 @@ from lithify.controller.running.summary import (
     result_text,
 )
 from lithify.errors import Failure
+from lithify.formats.protocol.model import is_snapshot_id
+from lithify.formats.protocol.observation import RunFound
 from lithify.resources.compaction import (
     MOST_BLOCKED_OF_A_RUN,
     DriverStatus,
@@ -53,8 +55,6 @@ from lithify.resources.compaction import (
 )
 from lithify.resources.objects import ConditionStatus, shortened
 from lithify.resources.policy import Approval
-from lithify.tables.model import is_snapshot_id
-from lithify.tables.observation import RunFound
 
 CANCELLED = "Cancelled by spec.cancel."
 OUT_OF_TIME = "The run exceeded its spec.activeDeadlineSeconds."

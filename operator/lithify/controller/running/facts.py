@@ -12,9 +12,9 @@ from enum import Enum, auto
 
 from lithify.contract.outcome import Outcome
 from lithify.controller.driver import DriverState
+from lithify.formats.protocol.observation import RunFound
 from lithify.resources.compaction import CompactionStatus, Reason, SharedRun
 from lithify.resources.policy import CompactionPolicySpec
-from lithify.tables.observation import RunFound
 
 
 class Lock(Enum):

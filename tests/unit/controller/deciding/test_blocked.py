@@ -13,11 +13,11 @@ from lithify.controller.deciding.blocked import after_look, after_run, held_by
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.situation import Situation
+from lithify.formats.protocol.model import BlockedBucket
 from lithify.resources.compaction import Compaction, CompactionStatus
 from lithify.resources.modelling import read
 from lithify.resources.objects import condition_of
 from lithify.resources.table import MOST_BLOCKED, BucketBlock, LakeTableStatus
-from lithify.tables.model import BlockedBucket
 from support.cases import case
 from support.deciding.situations import BRIEFLY, NOON, QUIET, situation
 

@@ -9,10 +9,10 @@ import pytest
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.reconciling.addressing import poll_intervals
+from lithify.formats.protocol.observation import CommitCount, Observation
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.modelling import read
-from lithify.tables.observation import CommitCount, Observation
 from support.cases import case
 from support.deciding.situations import BUSY, NOON, QUIET, policy, situation, table
 

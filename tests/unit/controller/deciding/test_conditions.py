@@ -14,12 +14,12 @@ from lithify.controller.deciding.conditions import summary_of, table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.situation import Situation
+from lithify.formats.protocol.observation import AppendObservation, KeptSnapshots, Observation
 from lithify.resources.crd import definition_of
 from lithify.resources.modelling import plain, read
 from lithify.resources.names import LAKE_TABLE
 from lithify.resources.objects import Condition, condition_of
 from lithify.resources.table import AppendSummary, LakeTableStatus, RunSummary, TableHealth
-from lithify.tables.observation import AppendObservation, KeptSnapshots, Observation
 from support.cases import case
 from support.deciding.situations import (
     BRIEFLY,

@@ -15,11 +15,11 @@ from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.dues import MOST_PARTITIONS, handled_request
 from lithify.controller.deciding.holds import held_until
 from lithify.controller.deciding.situation import Decision, Hold, Situation
+from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.observation import AppendObservation, Finding, Observation
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTableStatus, RunSummary
-from lithify.tables.model import BlockedBucket
-from lithify.tables.observation import AppendObservation, Finding, Observation
 from support.cases import case
 from support.deciding.situations import (
     BRIEFLY,

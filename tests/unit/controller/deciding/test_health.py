@@ -12,10 +12,10 @@ from lithify.controller.deciding.health import catalog_health, health_of, proble
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.references import catalog_problem
 from lithify.controller.deciding.situation import Situation
+from lithify.formats.protocol.model import BlockedBucket
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import ConditionStatus, condition_of
 from lithify.resources.table import LakeTableStatus, RunSummary, TableHealth
-from lithify.tables.model import BlockedBucket
 from support.cases import case
 from support.deciding.situations import BUSY, DROPPED, NOON, QUIET, REFUSED, policy, situation, table
 

@@ -9,12 +9,12 @@ import pytest
 
 from lithify.contract.order import read_instructions, write_instructions
 from lithify.controller.launching.ordering import instructions_of, shared_instructions
+from lithify.engine.application.request import request_of
 from lithify.errors import InvalidOption
-from lithify.job.attempt.request import request_of
+from lithify.io.reach import DRIVER, Reach
 from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
 from lithify.resources.quantities import quantity_bytes
 from lithify.resources.spark_template import SparkTemplate
-from lithify.tables.io.reach import DRIVER, Reach
 from support.launching.orders import ORDER, order
 
 SECRET = SecretReference(name="keys", options={"s3.secret-key": "secret", "token": "token"})

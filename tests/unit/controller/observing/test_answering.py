@@ -18,13 +18,13 @@ from lithify.controller.observing.replies import read_reply, write_reply
 from lithify.controller.observing.request import PlanRequest, TableList
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
-from lithify.planning.work import Strategy
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.io.reach import UNBOUNDED
-from lithify.tables.model import SnapshotId
-from lithify.tables.observation import Observation, PlanFound
-from lithify.tables.paimon.observing.looking import PaimonWatch
-from lithify.tables.watching import Filter, ObservationRequest
+from lithify.formats.paimon.observing.looking import PaimonWatch
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.model import SnapshotId
+from lithify.formats.protocol.observation import Observation, PlanFound
+from lithify.formats.protocol.observing import Filter, ObservationRequest
+from lithify.formats.protocol.strategy import Strategy
+from lithify.io.reach import UNBOUNDED
 from support.cases import case
 from support.small_tables import SmallTable
 
@@ -110,14 +110,15 @@ class TestPlans:
     def test_needs_neither_spark_nor_more_than_a_look_until_it_is_asked_for(self) -> None:
         script = (
             "import sys, lithify.controller.observing.answering as a\n"
-            "print(sorted(name for name in sys.modules if name.startswith(('lithify.job', 'pyspark'))))\n"
+            "heavy = ('lithify.engine.run', 'pyspark')\n"
+            "print(sorted(name for name in sys.modules if name.startswith(heavy)))\n"
             "import lithify.controller.observing.planning\n"
-            "print('lithify.job.dry_run' in sys.modules, 'pyspark' in sys.modules, 'py4j' in sys.modules)\n"
+            "print([name in sys.modules for name in ('lithify.engine.run.dry_run', 'pyspark', 'py4j')])\n"
         )
         ended = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
         )
-        assert ended.stdout.split("\n")[:2] == ["[]", "True False False"]
+        assert ended.stdout.split("\n")[:2] == ["[]", "[True, False, False]"]
 
 
 class TestErrors:

@@ -18,8 +18,8 @@ from lithify.controller.observing.request import PlanRequest
 from lithify.controller.observing.turns import FIRST_PAUSE
 from lithify.controller.observing.wire import HEADER, Reply, WorkerSettings
 from lithify.errors import CatalogSilent, Failure, LithifyError, NotFound, ProcessLost, TimedOut
-from lithify.tables.address import TableAddress
-from lithify.tables.watching import ObservationRequest
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observing import ObservationRequest
 
 pytestmark = pytest.mark.asyncio
 

@@ -17,8 +17,8 @@ from lithify.controller.observing.replies import check_value, read_reply, write_
 from lithify.controller.observing.request import TableList
 from lithify.controller.observing.wire import MOST_REPLY, MOST_TEXT, Reply
 from lithify.errors import CorruptTable, Failure, LithifyError, NotAllowed, NotFound, UnsupportedTable
-from lithify.tables.model import BlockedBucket, SnapshotId
-from lithify.tables.observation import Finding, RunFound
+from lithify.formats.protocol.model import BlockedBucket, SnapshotId
+from lithify.formats.protocol.observation import Finding, RunFound
 from support.cases import case
 from support.observations import observation, with_levels
 

@@ -7,8 +7,8 @@ import pytest
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import MOST_TEXT
 from lithify.errors import CatalogUnavailable, LithifyError, NotAllowed, UnsupportedTable
+from lithify.formats.protocol.address import TableAddress
 from lithify.redaction import REDACTED
-from lithify.tables.address import TableAddress
 from support.cases import case
 
 HARMLESS = {

@@ -39,6 +39,9 @@ from lithify.errors import (
     ClusterExists,
     ClusterUnavailable,
 )
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.model import SnapshotId
+from lithify.formats.protocol.observation import PlanFound, RunFound
 from lithify.resources.compaction import CompactionStatus
 from lithify.resources.modelling import plain, read
 from lithify.resources.names import (
@@ -51,9 +54,6 @@ from lithify.resources.names import (
     ObjectKey,
     ResourceKind,
 )
-from lithify.tables.address import TableAddress
-from lithify.tables.model import SnapshotId
-from lithify.tables.observation import PlanFound, RunFound
 from support.running.runs import FOUND
 from support.running.runs import POLICY as RULES
 from support.running.world import World

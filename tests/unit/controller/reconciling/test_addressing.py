@@ -12,7 +12,9 @@ from lithify.controller.driver import DriverOrder
 from lithify.controller.launching.ordering import instructions_of
 from lithify.controller.observing.request import PlanRequest
 from lithify.controller.reconciling.addressing import address_of, request_of, selection_of
-from lithify.planning.work import Strategy
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
+from lithify.io.reach import NOWHERE
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import (
     AutomaticRun,
@@ -25,8 +27,6 @@ from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
 from lithify.resources.objects import Metadata, Reference
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import BucketBlock, LakeTable, LakeTableSpec, LakeTableStatus
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.io.reach import NOWHERE
 from support.cases import case
 from support.launching.orders import order
 

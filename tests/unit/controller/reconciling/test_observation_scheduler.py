@@ -18,11 +18,11 @@ from lithify.controller.reconciling.observation_scheduler import (
     TableState,
 )
 from lithify.errors import CatalogSilent, CatalogUnavailable, LithifyError, TimedOut
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.model import SnapshotId
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import Filter, ObservationRequest
 from lithify.resources.names import ObjectKey
-from lithify.tables.address import Selection, TableAddress
-from lithify.tables.model import SnapshotId
-from lithify.tables.observation import Observation
-from lithify.tables.watching import Filter, ObservationRequest
 from support.observations import observation
 
 KEY = ObjectKey("team", "orders")

@@ -23,14 +23,14 @@ from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.tables import Tables
 from lithify.controller.telemetry.credentials import CatalogCredentials
 from lithify.controller.telemetry.metrics import Metrics, new_registry
+from lithify.formats.protocol.observation import Observation
+from lithify.formats.protocol.observing import ObservationRequest
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.modelling import plain
 from lithify.resources.names import COMPACTION, ObjectKey, ResourceKind
 from lithify.resources.objects import Condition, Metadata
 from lithify.resources.policy import CompactionPolicy, CompactionPolicySpec
-from lithify.tables.observation import Observation
-from lithify.tables.watching import ObservationRequest
 from support.deciding.situations import BUSY, NOON, QUIET, table
 from support.running.runs import run_of
 

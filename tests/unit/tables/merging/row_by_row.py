@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from lithify.tables.files.types import ColumnType
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
+from lithify.files.types import ColumnType
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
 
 Step = Callable[[Any, Any], Any]
 NUMPY = {"TINYINT": np.int8, "SMALLINT": np.int16, "INT": np.int32, "BIGINT": np.int64}

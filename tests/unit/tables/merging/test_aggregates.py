@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption, UnsupportedTable
-from lithify.tables.files.types import arrow_type, parse_type
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import (
+from lithify.files.types import arrow_type, parse_type
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
     AggregatesRows,
     FieldOptions,
     field_options,

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.functions import merge_groups
+from lithify.engine.rewrite.groups import Groups
+from lithify.engine.rewrite.passes import merge_section
 from lithify.errors import InvalidOption, UnsupportedTable
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.functions import merge_groups
-from lithify.rewriting.groups import Groups
-from lithify.rewriting.passes import merge_section
-from lithify.tables.files.types import parse_type
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
-from lithify.tables.paimon.primary_key.merge_functions.aggregation import Aggregation
-from lithify.tables.paimon.primary_key.merge_functions.choosing import merge_function
-from lithify.tables.paimon.schema.schema import Column, Schema, merge_spec
+from lithify.files.types import parse_type
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
+from lithify.formats.paimon.primary_key.merge_functions.aggregation import Aggregation
+from lithify.formats.paimon.primary_key.merge_functions.choosing import merge_function
+from lithify.formats.paimon.schema.schema import Column, Schema, merge_spec
 from support.properties import examples
 from support.rewriting.model import ListRun, SchemaRows
 from unit.tables.merging.row_by_row import fold, function_of

@@ -14,14 +14,14 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lithify.rewriting.budget import Budget
-from lithify.rewriting.changelog import ChangelogSpec
-from lithify.rewriting.functions import Deduplicate
-from lithify.rewriting.passes import merge_section
-from lithify.rewriting.spec import MergeSpec
-from lithify.tables.paimon.primary_key.merge_functions.first_row import FirstRow
-from lithify.tables.paimon.primary_key.merge_functions.lookup import Lookup
-from lithify.tables.paimon.primary_key.previous_records import (
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.changelog import ChangelogSpec
+from lithify.engine.rewrite.functions import Deduplicate
+from lithify.engine.rewrite.passes import merge_section
+from lithify.engine.rewrite.spec import MergeSpec
+from lithify.formats.paimon.primary_key.merge_functions.first_row import FirstRow
+from lithify.formats.paimon.primary_key.merge_functions.lookup import Lookup
+from lithify.formats.paimon.primary_key.previous_records import (
     KINDS,
     FirstRecords,
     LookedUpRecords,

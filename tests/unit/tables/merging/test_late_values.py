@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import UnsupportedTable
-from lithify.tables.files.types import arrow_type, parse_type
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldOptions, TakesLateValues
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.swapping import aggregate_swapping
+from lithify.files.types import arrow_type, parse_type
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldOptions, TakesLateValues
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.swapping import aggregate_swapping
 from support.properties import examples
 from unit.tables.merging.row_by_row import CannotRetract, function_of
 from unit.tables.merging.test_aggregates import CASES, known

@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from lithify.errors import UnsupportedTable
-from lithify.tables.files.types import parse_type
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.long_bitmaps import LongBitmap
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.roaring import join, split
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
+from lithify.files.types import parse_type
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.long_bitmaps import LongBitmap
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.roaring import join, split
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
 from support.properties import examples
 
 TESTS = Path(__file__).resolve().parents[3]

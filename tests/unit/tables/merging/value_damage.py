@@ -18,14 +18,14 @@ from time import monotonic
 
 from pyroaring import BitMap
 
-from lithify.tables.paimon.deletion_vectors.bitmaps import (
+from lithify.formats.paimon.deletion_vectors.bitmaps import (
     DeletionVector,
     bitmap_of,
     decode,
     encode,
     positions_between,
 )
-from lithify.tables.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
 from unit.tables.merging.test_unions import SOME, hll, theta_in_bits
 
 _NUMBERS = (0, 1, 255, 4096, 65535, 65536, 1 << 31, (1 << 32) - 1)

@@ -6,7 +6,7 @@ import pytest
 from obstore.exceptions import AlreadyExistsError, GenericError, PermissionDeniedError, UnauthenticatedError
 
 from lithify.errors import NotAllowed, StorageError, StorageUnavailable
-from lithify.tables.io.s3.answers import OutOfRange, Taken, answering
+from lithify.io.s3.answers import OutOfRange, Taken, answering
 from support.cases import case
 
 URL = "http://store:9000/lake/key"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lithify.controller.deciding.limits import OperatorLimits
+from lithify.io.s3 import bucket
+from lithify.io.s3.settings import S3Settings, read_settings
 from lithify.resources.catalog import CatalogSpec
-from lithify.tables.io.s3 import bucket
-from lithify.tables.io.s3.settings import S3Settings, read_settings
 
 
 def test_the_default_time_out_of_a_look_is_above_what_s3_takes_to_fail() -> None:

@@ -9,8 +9,13 @@ from datetime import UTC, datetime
 import pytest
 
 from lithify.errors import InvalidOption
-from lithify.tables.io.locations import is_s3
-from lithify.tables.io.s3.settings import PATIENCE, S3Keys, S3Settings, read_settings
+from lithify.io.locations import is_s3
+from lithify.io.s3.settings import (
+    PATIENCE,
+    S3Keys,
+    S3Settings,
+    read_settings,
+)
 from support.cases import case
 
 PATH_STYLE = {"s3.path.style.access": "true"}

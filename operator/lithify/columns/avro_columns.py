@@ -1,0 +1,228 @@
+"""Decodes Avro rows to columns, without an object for each row or a loop over rows.
+
+Called by `entry_columns`. The start of an Avro row is only known once the previous row was read, so starts
+are guessed: decoding begins at every offset that looks like a start, all in parallel (`row_lanes`), and those
+reachable from the first row, each row ending where the next starts, are the rows. These are exactly the rows
+that sequential reading finds; otherwise `Unsure` is raised: the rows are not as in Paimon's manifests, or
+damaged, and have to be read one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.columns.row_lanes import ByteBlock, Lanes, Numbers
+
+_MOST_ITEMS = 256
+"""Maximum length of lists whose items are read one after the other, for all rows in parallel."""
+_SIZES = {"boolean": 1, "float": 4, "double": 8}
+
+
+class Unsure(Exception):
+    """The starts of rows are not known, or their content is not as usual."""
+
+
+def rows_as_columns(
+    schema: Any, blocks: Sequence[tuple[int, bytes]], wanted: pa.StructType, head: bytes
+) -> pa.StructArray:
+    """Decodes the rows of some blocks.
+
+    Args:
+        schema: a plain record, or a union of null and one.
+        blocks: number of rows and bytes of each block.
+        wanted: the fields to return; fields that rows do not have are null.
+        head: the first bytes of a record in all rows. A number, which is 0 or 1, and a BinaryRow follow.
+
+    Raises:
+        Unsure: the rows have to be read one by one.
+        ArrowInvalid: the same, or a value does not fit its requested type.
+    """
+    is_union = isinstance(schema, list)
+    record = schema[1] if is_union else schema
+    block = ByteBlock(b"".join(data for _, data in blocks))
+    bounds = np.cumsum([0, *(len(data) for _, data in blocks)])
+    counts = np.array([rows for rows, _ in blocks])
+    starts = _candidates(block, b"\x02" + head if is_union else head)
+    if len(starts) != counts.sum():
+        starts = _rows_among(starts, _read(schema, Lanes(block, starts), None), block.size)
+    _check_blocks(starts, bounds, counts)
+    lanes = Lanes(block, starts)
+    if is_union and not lanes.branches().all():
+        raise Unsure
+    rows: pa.StructArray = _record(record, lanes, wanted)
+    if not np.array_equal(lanes.at, np.append(starts[1:], block.size)):
+        raise Unsure
+    return rows
+
+
+def _candidates(block: ByteBlock, head: bytes) -> Numbers:
+    """All offsets where a row may start: version, kind and partition look like those of the first row."""
+    octets, width = block.octets, len(head)
+    if not block.size or bytes(octets[:width]) != head:
+        raise Unsure
+    places = np.flatnonzero(octets[: block.size] == head[0])
+    for number in range(1, width):
+        places = places[octets[places + number] == head[number]]
+    places = places[(octets[places + width] & 0xFD) == 0]
+    rows = places + width + 2 + (octets[places + width + 1] >> 7)
+    rows = np.minimum(rows, block.size)
+    arities = block.words[rows] & np.uint64(0xFFFF_FFFF)
+    if not len(arities):
+        raise Unsure
+    return cast(Numbers, places[arities == arities[0]])
+
+
+def _rows_among(starts: Numbers, ends: Numbers, size: int) -> Numbers:
+    """The starts that are reached by going from the end of a row to the next, from the first one on."""
+    last, nowhere = len(starts), len(starts) + 1
+    step = np.searchsorted(starts, ends)
+    is_start = starts[np.minimum(step, last - 1)] == ends
+    step = np.where(ends == size, last, np.where(is_start, step, nowhere))
+    step = np.concatenate([step, [last, nowhere]])
+    met = np.zeros(len(step), dtype=bool)
+    met[0] = True
+    for _ in range(last.bit_length()):  # each pass doubles the number of steps
+        met[step[met]] = True
+        step = step[step]
+    if met[nowhere] or not met[last]:
+        raise Unsure
+    return starts[met[:last]]
+
+
+def _check_blocks(starts: Numbers, bounds: Numbers, counts: Numbers) -> None:
+    """Checks that each block starts with a row and has its declared number of rows."""
+    firsts = np.searchsorted(starts, bounds)
+    begun = firsts[:-1][counts > 0]
+    if not np.array_equal(np.diff(firsts), counts) or (starts[begun] != bounds[:-1][counts > 0]).any():
+        raise Unsure
+
+
+def _read(schema: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
+    """Reads a field of all rows: a column of the requested type; if None, only the end offsets."""
+    if isinstance(schema, list):
+        return _nullable(schema[1], lanes, wanted)
+    kind = schema if isinstance(schema, str) else schema["type"]
+    if kind == "record":
+        return _record(schema, lanes, wanted)
+    if kind == "array":
+        return _array(schema["items"], lanes, wanted)
+    if kind in ("int", "long"):
+        values = lanes.longs()
+        return lanes.at if wanted is None else pa.array(values).cast(wanted)
+    if kind in ("bytes", "string"):
+        starts, ends = lanes.bytes()
+        return lanes.at if wanted is None else _texts(lanes.block, starts, ends).cast(wanted)
+    if wanted is not None:
+        raise Unsure
+    lanes.move(lanes.at + _SIZES[kind])
+    return lanes.at
+
+
+def _record(schema: Mapping[str, Any], lanes: Lanes, wanted: pa.DataType | None) -> Any:
+    """Reads a record: a struct of the requested fields; missing ones are null."""
+    types = {} if wanted is None else {field.name: field.type for field in wanted}
+    found = {}
+    for field in schema["fields"]:
+        found[field["name"]] = _read(field["type"], lanes, types.get(field["name"]))
+    if wanted is None:
+        return lanes.at
+    rows = len(lanes.at)
+    columns = [found[name] if name in found else pa.nulls(rows, kind) for name, kind in types.items()]
+    return pa.StructArray.from_arrays(columns, fields=list(wanted))
+
+
+def _nullable(schema: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
+    """Reads a union of null and a type."""
+    is_there = lanes.branches()
+    if is_there.all():
+        return _read(schema, lanes, wanted)
+    if not is_there.any():
+        return lanes.at if wanted is None else pa.nulls(len(is_there), wanted)
+    rows = np.flatnonzero(is_there)
+    some = lanes.some(rows)
+    values = _read(schema, some, wanted)
+    lanes.rejoin(rows, some)
+    if wanted is None:
+        return lanes.at
+    places = np.cumsum(is_there) - 1
+    return values.take(pa.array(places, mask=~is_there))
+
+
+def _array(items: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
+    """Reads an array with a single block of items, as all libraries write it."""
+    counts = lanes.longs()
+    lanes.move(lanes.at, where=(counts >= 0) & (counts <= lanes.block.size - lanes.at))
+    counts = np.where(lanes.at == lanes.nowhere, 0, counts)
+    rows = np.flatnonzero(counts)
+    values: Any = None
+    if len(rows):
+        some = lanes.some(rows)
+        values = _items(items, some, counts[rows], None if wanted is None else wanted.value_type)
+        is_end = some.longs() == 0
+        some.move(some.at, where=is_end)
+        lanes.rejoin(rows, some)
+    if wanted is None:
+        return lanes.at
+    offsets = np.cumsum([0, *counts], dtype=np.int32)
+    values = pa.nulls(0, wanted.value_type) if values is None else values
+    return pa.ListArray.from_arrays(pa.array(offsets), values, type=wanted)
+
+
+def _items(schema: Any, lanes: Lanes, counts: Numbers, wanted: pa.DataType | None) -> Any:
+    """Reads `counts` items in each row, at least one; returns the items in row order."""
+    is_union = isinstance(schema, list)
+    if (schema[1] if is_union else schema) in ("int", "long"):
+        places = _places_of_numbers(lanes, counts, is_union=is_union)
+        if places is not None:
+            return None if wanted is None else pa.array(Lanes(lanes.block, places).longs()).cast(wanted)
+    lanes.move(lanes.at, where=counts <= _MOST_ITEMS)
+    parts, order = [], []
+    for number in range(int(counts[counts <= _MOST_ITEMS].max(initial=0))):
+        rows = np.flatnonzero((counts > number) & (lanes.at != lanes.nowhere))
+        some = lanes.some(rows)
+        parts.append(_read(schema, some, wanted))
+        order.append(rows)
+        lanes.rejoin(rows, some)
+    if wanted is None:
+        return None
+    by_row = np.argsort(np.concatenate(order), kind="stable") if order else np.empty(0, dtype=np.int64)
+    if len(by_row) != counts.sum():
+        raise Unsure
+    return pa.concat_arrays(parts).take(pa.array(by_row))
+
+
+def _places_of_numbers(lanes: Lanes, counts: Numbers, *, is_union: bool) -> Numbers | None:
+    """The offsets of `counts` numbers in each row, and moves past them; None if one of them is null.
+
+    Every number ends with the first byte below 128, so counting such bytes finds the end of the last.
+    """
+    ends, each = lanes.block.ends, 2 if is_union else 1
+    total = int(counts.sum())
+    firsts = np.searchsorted(ends, lanes.at.astype(np.int32))
+    lasts = firsts + each * counts
+    if total > lanes.block.size or (lasts > len(ends)).any() or (firsts == 0).any():
+        return None
+    items = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    items = np.repeat(firsts, counts) + each * items
+    if is_union:
+        branches = ends[items]
+        if (lanes.block.octets[branches] != 2).any() or (branches - ends[items - 1] != 1).any():
+            return None
+    lanes.move(ends[lasts - 1].astype(np.int64) + 1)
+    return ends[items + each - 2].astype(np.int64) + 1
+
+
+def _texts(block: ByteBlock, starts: Numbers, ends: Numbers) -> pa.Array:
+    """Byte ranges of the block as a column: ranges and gaps form one column, from which gaps are dropped."""
+    bounds = np.empty(2 * len(starts), dtype=np.int32)
+    bounds[::2], bounds[1::2] = starts, ends
+    if len(bounds) == 0:
+        return pa.array([], pa.binary())
+    if (np.diff(bounds) < 0).any() or bounds[-1] > block.size:
+        raise Unsure
+    parts = pa.Array.from_buffers(pa.binary(), len(bounds) - 1, [None, pa.py_buffer(bounds), block.buffer])
+    return parts.take(pa.array(np.arange(0, len(parts), 2)))

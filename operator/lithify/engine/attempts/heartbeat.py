@@ -1,0 +1,39 @@
+"""Renews the heartbeat of an attempt while its driver works on it.
+
+Called by the job's driver whenever its tasks report, and by `commit_loop` in every try. It writes at most
+once in `RENEWED_EVERY`, so it may be called often.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from typing import Generic
+
+from lithify.clock import Clock
+from lithify.engine.attempts.attempt import Attempt, Scope
+from lithify.engine.attempts.journal import RENEWED_EVERY, Journal
+from lithify.errors import CorruptTable, StorageError
+
+
+class Heartbeat(Generic[Scope]):
+    """The heartbeat of one attempt."""
+
+    def __init__(self, journal: Journal[Scope], attempt: Attempt[Scope], clock: Clock) -> None:
+        self._journal = journal
+        self._attempt = attempt
+        self._clock = clock
+        self._last = datetime.fromisoformat(attempt.started)
+
+    def beat(self) -> None:
+        """Renews the heartbeat if due; after a failure the next call is early enough.
+
+        Raises:
+            AttemptFenced: the attempt may not commit any more.
+        """
+        now = self._clock.now()
+        if now - self._last < RENEWED_EVERY:
+            return
+        self._last = now
+        with suppress(StorageError, CorruptTable):
+            self._journal.renew(self._attempt, now)

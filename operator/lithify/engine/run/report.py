@@ -1,0 +1,106 @@
+"""What a run did, in numbers: for people, for `--json`, and later for a Compaction's status.
+
+Filled by `driver`; everything in it is plain data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lithify.formats.protocol.model import BlockedBucket, SnapshotId
+from lithify.formats.protocol.results import GroupReport, Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One run.
+
+    Attributes:
+        table: `database.table`.
+        run: id of the run.
+        status: `Compacted`, `NothingToDo` or `AlreadyCommitted`.
+        strategy: `minor` or `full`.
+        snapshot_before: the snapshot that the first round was planned on.
+        snapshot_after: the last snapshot that the run committed.
+        rounds: how often it planned; more than one means conflicts.
+        commits: how many snapshots it committed, one a step.
+        commit_tries: how often a commit was built.
+        to_come: groups of its plan that it had not begun when it committed last.
+        groups: what was compacted.
+        skipped: groups given up on because others changed them, with the reason.
+        blocked: groups that cannot be compacted while their files stay as they are.
+        held: groups that were not tried because they were blocked before, and have the same files.
+        resting: how many groups had nothing to do, by reason.
+        tasks: tasks run.
+        task_retries: tries beyond the first.
+        task_seconds: processor time of the tasks.
+        core_seconds: processor time of executors and driver, their JVMs included; that of the tasks until the
+            run has ended.
+        slot_seconds: wall time of the tasks, as if one had followed the other.
+        peak_task_bytes: largest resident size of a process that ran a task.
+        seconds: wall time by stage.
+        orphans_deleted: files of dead attempts that were removed first.
+        uncleaned: why unreferenced files could not be removed; later runs try again.
+    """
+
+    table: str
+    run: str
+    status: str
+    strategy: str
+    snapshot_before: SnapshotId | None = None
+    snapshot_after: SnapshotId | None = None
+    rounds: int = 0
+    commits: int = 0
+    commit_tries: int = 0
+    to_come: int = 0
+    groups: tuple[GroupReport, ...] = ()
+    skipped: dict[str, str] = field(default_factory=dict)
+    blocked: tuple[BlockedBucket, ...] = ()
+    held: tuple[str, ...] = ()
+    resting: dict[str, int] = field(default_factory=dict)
+    tasks: int = 0
+    task_retries: int = 0
+    task_seconds: float = 0.0
+    core_seconds: float = 0.0
+    slot_seconds: float = 0.0
+    peak_task_bytes: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+    orphans_deleted: int = 0
+    uncleaned: tuple[str, ...] = ()
+
+    @property
+    def before(self) -> Totals:
+        """All files that were rewritten."""
+        return sum((group.before for group in self.groups), Totals())
+
+    @property
+    def after(self) -> Totals:
+        """The files that the rewritten ones became."""
+        return sum((group.after for group in self.groups), Totals())
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes of the rewritten files that were copied without decoding them; the rest was decoded."""
+        return sum(group.copied_bytes for group in self.groups)
+
+    @property
+    def upgraded(self) -> int:
+        """Files that only changed level."""
+        return sum(group.upgraded for group in self.groups)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data, for JSON; there a group is a bucket, as users say."""
+        groups = [_renamed(asdict(group), "group", "bucket") for group in self.groups]
+        totals = {
+            "before": asdict(self.before),
+            "after": asdict(self.after),
+            "upgraded": self.upgraded,
+            "copied_bytes": self.copied_bytes,
+        }
+        return {**_renamed(asdict(self) | {"groups": groups}, "groups", "buckets"), **totals}
+
+
+def _renamed(fields: dict[str, Any], name: str, other: str) -> dict[str, Any]:
+    """The same fields in the same order, one of them with another name."""
+    return {other if each == name else each: value for each, value in fields.items()}

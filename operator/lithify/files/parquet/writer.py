@@ -1,0 +1,280 @@
+"""Writes Parquet files that Java Paimon's readers of all versions understand.
+
+Opened by `registry`; a `FormatWriter`. Every write is a row group, followed by its bloom filters. Footer
+entries that PyArrow cannot write are added at the end: offsets of filters, and which 12-byte columns are
+INT96.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lithify.columns.order import INSTANT
+from lithify.files.options import FileOptions, ParquetOptions
+from lithify.files.parquet.bloom_filters import Place, filters_of, with_places
+from lithify.files.parquet.int96 import with_fixed_bytes, with_int96
+from lithify.files.parquet.physical import Leaf, leaves_of_rows
+from lithify.files.parquet.sound_statistics import flat_columns
+from lithify.files.parquet.statistics import footer_stats
+from lithify.files.parquet.thrift import with_footer
+from lithify.files.statistics import ColumnStats
+from lithify.files.types import ColumnType
+from lithify.files.variants.columns import VariantColumns
+
+_CODECS = {"none": "none", "uncompressed": "none", "lz4_raw": "lz4"}
+"""Paimon's names of codecs that have other names in PyArrow."""
+
+_PAGE_BYTES = 256 << 10
+"""Approximate size of 20,000 rows of a narrow column, parquet-mr's limit; readers hold a page of each column.
+"""
+
+_DICTIONARY_BYTES = 1 << 20
+_MAX_ROWS_PER_CHECK = 32_768
+_SAMPLE_ROWS = 16_384
+_TELLING_SHARE = 0.625
+"""Share of the first rows that tells of most columns that too few of their values are repeated."""
+
+_REPETITIONS = 4
+"""A column gets a dictionary if each value occurs this often on average in the first rows."""
+
+
+class ParquetWriter:
+    """Writes one Parquet file.
+
+    Args:
+        sink: output stream.
+        options: file options.
+        types: the types of the columns.
+    """
+
+    def __init__(self, sink: pa.NativeFile, options: FileOptions, types: Mapping[str, ColumnType]) -> None:
+        self._sink = self._out = sink
+        self._options = options
+        self._variants = VariantColumns(types, options.parquet.variants)
+        self._footers: list[pq.FileMetaData] = []
+        self._writer: pq.ParquetWriter | None = None
+        self._end: HeldEnd | None = None
+        self._filters: list[dict[int, Place]] = []
+        self._nulls: Counter[str] = Counter()
+        self.rows = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return int(self._sink.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        """Adds one row group."""
+        rows = _with_whole_dictionaries(self._variants.in_file(rows))
+        is_looked_at = self._writer is None or self._options.parquet.filters.is_wanted
+        leaves = list(leaves_of_rows(rows)) if is_looked_at else []
+        if self._writer is None:
+            self._writer = self._begun(rows, leaves)
+        self._writer.write_table(rows, row_group_size=max(1, rows.num_rows))
+        self._filters.append(dict(self._write_filters(leaves)))
+        self._nulls.update({name: rows.column(name).null_count for name in rows.column_names})
+        self.rows += rows.num_rows
+
+    def finish(self) -> int:
+        """Writes the footer; returns the size of the file."""
+        if self._writer is not None:
+            if self._end is not None:
+                self._end.hold()
+            self._writer.close()
+        if self._end is not None:
+            self._end.release(self._changed)
+        return self.size
+
+    def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
+        """The statistics that Java takes from the footer (not for floats); none for nested columns."""
+        if column.is_nested:
+            return ColumnStats()
+        if column.is_nanos:
+            return ColumnStats(nulls=self._nulls[name])
+        (footer,) = self._footers
+        return footer_stats(footer, self._indexes[name], column)
+
+    @cached_property
+    def _indexes(self) -> Mapping[str, int]:
+        """The index of each column in the footer, by its name; not of nested columns."""
+        (footer,) = self._footers
+        return flat_columns(footer)
+
+    def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
+        """Iterates over the row groups."""
+        footer = with_fixed_bytes(pq.read_metadata(source))
+        for rows in read_row_groups(source, footer, rows_schema):
+            columns = [
+                self._variants.read_back(field.name, rows.column(field.name), field.type)
+                for field in rows_schema
+            ]
+            yield pa.table(columns, rows_schema.names).cast(rows_schema)
+
+    def abort(self) -> None:
+        """Keeps PyArrow from finishing the file, or warning, when the writer is garbage-collected."""
+        if self._writer is not None:
+            self._writer.is_open = False
+
+    def _begun(self, rows: pa.Table, leaves: Sequence[Leaf]) -> pq.ParquetWriter:
+        has_int96 = any(leaf.values.type.equals(INSTANT) for leaf in leaves)
+        if has_int96 or self._options.parquet.filters.is_wanted:
+            self._end = HeldEnd(self._sink)
+            self._out = pa.PythonFile(self._end, "w")
+        return _opened(self._out, rows, leaves, self._options, self._footers)
+
+    def _write_filters(self, leaves: Sequence[Leaf]) -> Iterator[tuple[int, Place]]:
+        """Writes the filters of the last row group after it and records their offsets."""
+        for number, data in filters_of(leaves, self._options.parquet.filters):
+            place = Place(self.size, len(data))
+            self._out.write(data)
+            yield number, place
+
+    def _changed(self, footer: bytes) -> bytes:
+        return with_int96(with_places(footer, self._filters))
+
+
+class HeldEnd:
+    """A sink that passes bytes on until it is told to hold back the rest, which ends with the footer."""
+
+    closed = False
+
+    def __init__(self, sink: pa.NativeFile) -> None:
+        self._sink = sink
+        self._is_holding = False
+        self._held = b""
+
+    def hold(self) -> None:
+        """Holds back all bytes from now on."""
+        self._is_holding = True
+
+    def write(self, data: bytes) -> int:
+        """Writes bytes."""
+        if self._is_holding:
+            self._held += data
+        else:
+            self._sink.write(data)
+        return len(data)
+
+    def tell(self) -> int:
+        """The position of the next byte."""
+        return int(self._sink.tell()) + len(self._held)
+
+    def flush(self) -> None:
+        """Does nothing: only held-back bytes are buffered."""
+
+    def release(self, change: Callable[[bytes], bytes]) -> None:
+        """Writes the held-back bytes, with the footer changed."""
+        self._sink.write(with_footer(self._held, change))
+
+
+def read_row_groups(
+    source: pa.NativeFile, footer: pq.FileMetaData, rows_schema: pa.Schema
+) -> Iterator[pa.Table]:
+    """Iterates over the row groups of a file, as they are stored but for dictionaries."""
+    dictionaries = [field.name for field in rows_schema if pa.types.is_dictionary(field.type)]
+    parquet = pq.ParquetFile(
+        source,
+        metadata=footer,
+        read_dictionary=dictionaries,
+        pre_buffer=False,
+        page_checksum_verification=True,
+    )
+    for number in range(parquet.num_row_groups):
+        yield parquet.read_row_group(number, columns=rows_schema.names, use_threads=False)
+
+
+def _opened(
+    sink: pa.NativeFile,
+    first: pa.Table,
+    leaves: Sequence[Leaf],
+    options: FileOptions,
+    footers: list[pq.FileMetaData],
+) -> pq.ParquetWriter:
+    """A writer whose encodings suit the first rows.
+
+    Only columns with repeated values get dictionaries: for others they cost time and, once they overflow,
+    space. Wide decimals never get one: Java Paimon looks for the shortest bytes of a number among the padded
+    ones of a dictionary, so that `=` and `in` would find nothing. Other encodings are smaller, but Java
+    Paimon cannot read them before 1.1. Floats get no statistics, for the reason given at `FloatStats`.
+    """
+    codec = _CODECS.get(options.compression, options.compression)
+    allowed = [leaf for leaf in leaves if _may_have_dictionary(leaf.path, options.parquet)]
+    dictionary = [leaf.path for leaf in allowed if _gets_dictionary(leaf.values)]
+    with_statistics = [leaf.path for leaf in leaves if _gets_statistics(leaf.values.type)]
+    page = options.parquet.page or _PAGE_BYTES
+    return pq.ParquetWriter(
+        sink,
+        first.schema,
+        compression=codec,
+        compression_level=options.zstd_level if codec == "zstd" else None,
+        use_dictionary=dictionary,
+        data_page_size=page,
+        write_batch_size=_values_per_check(leaves, page),
+        dictionary_pagesize_limit=options.parquet.dictionary or _DICTIONARY_BYTES,
+        store_schema=False,
+        store_decimal_as_integer=True,
+        write_statistics=with_statistics,
+        write_page_index=True,
+        write_page_checksum=True,
+        metadata_collector=footers,
+    )
+
+
+def _gets_dictionary(values: pa.ChunkedArray) -> bool:
+    if pa.types.is_dictionary(values.type):
+        return True
+    if pa.types.is_decimal(values.type) and values.type.precision > 18:
+        return False
+    sample = values.slice(0, _SAMPLE_ROWS)
+    most = len(sample) // _REPETITIONS
+    enough = int(len(sample) * _TELLING_SHARE)  # counting takes long with very many columns
+    return _count_distinct(sample.slice(0, enough)) <= most and _count_distinct(sample) <= most
+
+
+def _count_distinct(values: pa.ChunkedArray) -> int:
+    return int(pc.count_distinct(values, mode="all").as_py())
+
+
+def _may_have_dictionary(column: str, options: ParquetOptions) -> bool:
+    return options.by_column.get(column, options.dictionaries)
+
+
+def _gets_statistics(kind: pa.DataType) -> bool:
+    return not (pa.types.is_floating(kind) or kind.equals(INSTANT))
+
+
+def _values_per_check(leaves: Sequence[Leaf], page: int) -> int:
+    """Values after which PyArrow checks the size of a page: rarely, but often enough for wide values."""
+    widest = max(leaf.values.nbytes / max(1, len(leaf.values)) for leaf in leaves)
+    return max(1, min(_MAX_ROWS_PER_CHECK, int(page / max(1.0, widest))))
+
+
+def _with_whole_dictionaries(rows: pa.Table) -> pa.Table:
+    """Makes one chunk of each column with a dictionary, of which no bounds are taken that no value has.
+
+    For the bounds of each chunk, Arrow looks for the entries that its rows refer to, which takes a third of
+    the time of encoding; in one chunk it takes less. It counts null as one of them, and if that makes as many
+    as there are, it takes bounds from all of them.
+    """
+    for number, column in enumerate(rows.columns):
+        if pa.types.is_dictionary(column.type) and (column.null_count or column.num_chunks > 1):
+            values = column.combine_chunks()
+            if values.null_count and _has_one_unused(values):
+                values = _reencoded(values)
+            rows = rows.set_column(number, rows.field(number), values)
+    return rows
+
+
+def _has_one_unused(values: pa.DictionaryArray) -> bool:
+    used = len(pc.unique(values.indices.drop_null()))
+    return bool(values.null_count) and used + 1 == len(values.dictionary)
+
+
+def _reencoded(values: pa.DictionaryArray) -> pa.DictionaryArray:
+    return values.dictionary_decode().dictionary_encode()

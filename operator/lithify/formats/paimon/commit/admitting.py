@@ -1,0 +1,69 @@
+"""Decides which changes of a run a snapshot admits, and completes these with what it has of their inputs.
+
+Called by `commit_loop` in every try. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from lithify.columns.order_key import OrderKey
+from lithify.formats.paimon.commit.changes import BucketChange, conflict_of
+from lithify.formats.paimon.commit.moves import Live, MovedRows
+from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex
+from lithify.formats.paimon.manifests.entries import ManifestEntry
+from lithify.formats.paimon.manifests.entry_selection import Place
+from lithify.formats.paimon.model import BucketId
+
+Change = BucketChange | MovedRows
+
+
+def admitted(
+    changes: Sequence[Change],
+    live: Mapping[Place, Sequence[ManifestEntry]],
+    key: Callable[[bytes], OrderKey],
+    vectors: Mapping[Place, Sequence[VectorIndex]],
+) -> tuple[list[Change], dict[BucketId, str]]:
+    """The changes that can be applied, and the groups of the others with the reason.
+
+    Args:
+        changes: one per group.
+        live: live entries of the changes' buckets in the snapshot; with a postponed bucket, those of all
+            buckets of its partition.
+        key: converts a key bound to an order key.
+        vectors: the deletion vectors of the changes' buckets in the snapshot.
+    """
+    moving = {change.bucket.partition for change in changes if isinstance(change, MovedRows)}
+    partitions: dict[bytes, dict[int, Sequence[ManifestEntry]]] = {partition: {} for partition in moving}
+    for (partition, bucket), entries in live.items():
+        if partition in moving:
+            partitions[partition][bucket] = entries
+    ready: list[Change] = []
+    conflicts = {}
+    for change in changes:
+        place = (change.bucket.partition, change.bucket.bucket)
+        found = (
+            _moved(change, partitions[change.bucket.partition])
+            if isinstance(change, MovedRows)
+            else _changed(change, live.get(place, ()), key, vectors.get(place, ()))
+        )
+        if isinstance(found, str):
+            conflicts[change.bucket] = found
+        else:
+            ready.append(found)
+    return ready, conflicts
+
+
+def _moved(change: MovedRows, live: Live) -> MovedRows | str:
+    reason = change.conflict_in(live)
+    return change.found_in(live) if reason is None else reason
+
+
+def _changed(
+    change: BucketChange,
+    live: Sequence[ManifestEntry],
+    key: Callable[[bytes], OrderKey],
+    vectors: Sequence[VectorIndex],
+) -> BucketChange | str:
+    reason = conflict_of(change, live, key, vectors)
+    return change.found_in(live) if reason is None else reason

@@ -1,0 +1,89 @@
+"""The move of postponed rows to their real buckets, and whether the newest snapshot still admits it.
+
+Called by `commit_loop` in every try. Pure. All files of the postponed bucket that were read must still be
+live, and the partition must have the number of buckets for which the rows were distributed. Rows that another
+writer has put into one of these buckets would have the same sequence numbers as the moved ones, so that
+neither of them was clearly the newer; Paimon accepts that, here it is a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from lithify.formats.paimon.manifests.entries import (
+    ADD,
+    DELETE,
+    FileMeta,
+    ManifestEntry,
+)
+from lithify.formats.paimon.model import BucketId
+
+Live = Mapping[int, Sequence[ManifestEntry]]
+"""The live files of a partition, by bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedRows:
+    """The outcome of a unit of postponed rows.
+
+    Attributes:
+        bucket: the postponed bucket.
+        removed: entries of its files that were read; statistics may be missing (see `found_in`).
+        moved: the new files, each with its bucket.
+        count: number of real buckets of the partition.
+        highest: the highest sequence number in each real bucket that had files when the unit was planned.
+    """
+
+    bucket: BucketId
+    removed: tuple[ManifestEntry, ...]
+    moved: tuple[tuple[BucketId, FileMeta], ...]
+    count: int
+    highest: Mapping[int, int]
+
+    @property
+    def inputs(self) -> tuple[ManifestEntry, ...]:
+        """Every file that must still be live."""
+        return self.removed
+
+    @property
+    def placed(self) -> tuple[tuple[BucketId, FileMeta], ...]:
+        """The new files, each with its bucket."""
+        return self.moved
+
+    def found_in(self, live: Live) -> MovedRows:
+        """The same change with its inputs as they are in a snapshot, statistics included.
+
+        Raises:
+            KeyError: an input is not among the live files; see `conflict_in`.
+        """
+        found = {entry.identity: entry for entry in live[self.bucket.bucket]}
+        return replace(self, removed=tuple(found[entry.identity] for entry in self.removed))
+
+    def entries(self) -> list[ManifestEntry]:
+        """The manifest entries, deletions first."""
+        place = self.removed[0]
+        return [
+            *(replace(entry, kind=DELETE) for entry in self.removed),
+            *(
+                replace(place, kind=ADD, bucket=bucket.bucket, total_buckets=self.count, file=file)
+                for bucket, file in self.moved
+            ),
+        ]
+
+    def conflict_in(self, live: Live) -> str | None:
+        """Why the change cannot be applied to a partition with these live files; None if it can."""
+        postponed = {entry.identity for entry in live.get(self.bucket.bucket, ())}
+        for entry in self.removed:
+            if entry.identity not in postponed:
+                return f"{entry.file.name} is no longer postponed"
+        targets = {bucket.bucket for bucket, _ in self.moved}
+        for number, entries in live.items():
+            if number == self.bucket.bucket:
+                continue
+            if any(entry.total_buckets != self.count for entry in entries):
+                return f"the partition no longer has {self.count} buckets"
+            newest = max((entry.file.max_sequence for entry in entries), default=-1)
+            if number in targets and newest > self.highest.get(number, -1):
+                return f"others have written to bucket {number} of the partition"
+        return None

@@ -1,0 +1,112 @@
+"""Writes a snapshot to its place and finds out the result, retrying while the storage may still answer.
+
+Used by `commit_loop`. Knows nothing about the content of a snapshot.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from pypaimon.snapshot.snapshot import Snapshot
+from pypaimon.snapshot.snapshot_commit import PartitionStatistics
+
+from lithify.clock import Clock
+from lithify.errors import CommitUnknown, LithifyError, StorageError
+from lithify.formats.paimon.options.snapshot_options import CommitOptions
+from lithify.formats.paimon.snapshots.lineage import Lineage
+from lithify.formats.paimon.snapshots.snapshot_properties import is_same
+from lithify.formats.paimon.snapshots.snapshots import Snapshots, Written
+
+
+class SnapshotSender:
+    """Sends the snapshots of one attempt.
+
+    Args:
+        snapshots: snapshots of the table.
+        lineage: checks whether a snapshot in its place is part of the history.
+        options: number and timing of retries.
+        clock: for waiting.
+        check_fence: raises `AttemptFenced` if the attempt may not commit any more.
+    """
+
+    def __init__(
+        self,
+        snapshots: Snapshots,
+        lineage: Lineage,
+        options: CommitOptions,
+        clock: Clock,
+        check_fence: Callable[[], None],
+    ) -> None:
+        self._snapshots = snapshots
+        self._lineage = lineage
+        self._options = options
+        self._clock = clock
+        self._check_fence = check_fence
+
+    def send(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
+        """Writes the snapshot that follows `base`; returns what is in its place.
+
+        Raises:
+            LithifyError: it certainly was not written.
+            CommitUnknown: it is unknown whether it was written.
+        """
+        written = self._write(snapshot, base, statistics)
+        return self._confirmed(snapshot) if written is Written.OURS else written
+
+    def _write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
+        try:
+            return self._snapshots.write(snapshot, base, statistics)
+        except CommitUnknown as unknown:
+            if not self._snapshots.can_write_again(unknown):
+                raise
+            return self._send_again(snapshot, base, statistics, unknown)
+        except LithifyError:
+            raise
+        except BaseException as error:
+            raise CommitUnknown(self._snapshots.path(snapshot.id), f"interrupted by {error!r}") from error
+
+    def _confirmed(self, snapshot: Snapshot) -> Written:
+        """Checks again whether the table continues from the base; takes the snapshot back if it does not."""
+        try:
+            return self._lineage.confirm(snapshot)
+        except BaseException as error:
+            problem = f"it was written, and whether the table goes on from it is unknown ({error!r})"
+            raise CommitUnknown(self._snapshots.path(snapshot.id), problem) from error
+
+    def wait(self, tries: int) -> None:
+        """Backs off exponentially with jitter, between the table's bounds."""
+        ceiling = min(self._options.max_wait, self._options.min_wait * 2**tries)
+        wait = random.uniform(self._options.min_wait, max(ceiling, self._options.min_wait))  # noqa: S311  # jitter
+        self._clock.sleep(wait)
+
+    def _send_again(
+        self,
+        snapshot: Snapshot,
+        base: Snapshot,
+        statistics: list[PartitionStatistics],
+        unknown: CommitUnknown,
+    ) -> Written:
+        """Checks the result for a snapshot, and sends it again while its base is the newest.
+
+        However many of them arrive: they are identical, and at most one is accepted.
+        """
+        for number in range(self._options.max_retries):
+            try:
+                self.wait(number)
+                written = self._snapshots.read_back(snapshot)
+                if written is Written.MISSING and self._is_newest(base):
+                    self._check_fence()
+                    written = self._snapshots.write(snapshot, base, statistics)
+            except StorageError as error:
+                unknown = CommitUnknown(unknown.path, error.problem)
+            except BaseException as error:
+                raise CommitUnknown(unknown.path, f"{unknown.problem}, and then {error!r}") from error
+            else:
+                if written is not Written.MISSING:
+                    return self._snapshots.for_good(written)
+        raise unknown
+
+    def _is_newest(self, snapshot: Snapshot) -> bool:
+        newest = self._snapshots.latest()
+        return newest is not None and is_same(newest, snapshot)

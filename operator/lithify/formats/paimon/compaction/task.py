@@ -1,0 +1,122 @@
+"""What tasks of every kind of table have in common.
+
+Tasks are made by the planners, numbered by `step`, shipped to executors by a runner, and run there. Their
+results hold no rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from lithify.clock import Clock
+from lithify.engine.attempts.names import writer_id
+from lithify.engine.rewrite.budget import Budget
+from lithify.files.model import InputFile
+from lithify.formats.paimon.compaction.task_running import carry_out
+from lithify.formats.paimon.data_files.new_files import NewFiles
+from lithify.formats.paimon.data_files.reader import Reading
+from lithify.formats.paimon.data_files.writer import FileTarget
+from lithify.formats.paimon.schema.schema import Schema
+from lithify.formats.protocol.results import TaskOutputs, TaskResult
+from lithify.io.storage import Storage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactionTask(ABC):
+    """Everything that an executor needs to run a task; a `Task` of `formats.protocol.tasks`.
+
+    Attributes:
+        index: number of the task in its attempt; 0 until `numbered`.
+        prefix: the attempt's prefix of file names; empty until `numbered`.
+        schemas: the schemas of the input files, by id.
+        storage: access to the files.
+        budget: memory budget.
+    """
+
+    index: int = 0
+    prefix: str = ""
+    schemas: Mapping[int, Schema]
+    storage: Storage
+    budget: Budget
+
+    @property
+    @abstractmethod
+    def read_files(self) -> Sequence[InputFile]:
+        """All files that are read."""
+
+    @property
+    @abstractmethod
+    def folder(self) -> str:
+        """Where new files are, for messages."""
+
+    @abstractmethod
+    def write(self, files: NewFiles) -> TaskOutputs:
+        """Reads, and writes new files; returns their metadata. The caller deletes them if it raises."""
+
+    @property
+    def input_sizes(self) -> dict[str, int]:
+        """Bytes of the files to read, by path."""
+        return {file.path: file.size for file in self.read_files}
+
+    def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
+        """Reads, writes, and deletes the new files if that fails; see `task_running.carry_out`.
+
+        Args:
+            clock: source of creation times.
+            attempt: number of the try, from 0.
+            attempt_id: unique among all tries of all tasks of the attempt; part of the file names.
+        """
+        files = NewFiles(writer_id(self.prefix, self.index, attempt_id), self.storage, clock)
+        return carry_out(self.write, files, self.index, self.folder, attempt)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteTask(CompactionTask):
+    """Reads all rows of some files and writes them into new files of one bucket.
+
+    Attributes:
+        files: the input files, in the order of their rows.
+        target: where and how to write.
+    """
+
+    files: tuple[InputFile, ...]
+    target: FileTarget
+
+    @property
+    def read_files(self) -> tuple[InputFile, ...]:
+        """The input files."""
+        return self.files
+
+    @property
+    def folder(self) -> str:
+        """The bucket's directory."""
+        return self.target.folder
+
+    def reading(self, files: Sequence[InputFile], plain: Sequence[str] = ()) -> Reading:
+        """How files are read, with half of the memory for reading.
+
+        Args:
+            files: text columns that all of these have as dictionaries are read as such.
+            plain: columns that are not read as dictionaries.
+        """
+        return Reading(
+            files,
+            self.schemas,
+            self.target.schema,
+            plain,
+            self.storage,
+            share=self.budget.reading // 2,
+            options=self.target.options.parquet.variants,
+        )
+
+
+AnyWork = TypeVar("AnyWork")
+AnyTask = TypeVar("AnyTask", bound=CompactionTask)
+
+
+def numbered(work: Iterable[tuple[AnyWork, AnyTask]], prefix: str) -> list[tuple[AnyWork, AnyTask]]:
+    """Numbers the tasks of units and assigns them to an attempt, whose prefix starts their file names."""
+    return [(unit, replace(task, index=index, prefix=prefix)) for index, (unit, task) in enumerate(work)]

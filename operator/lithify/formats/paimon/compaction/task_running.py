@@ -1,0 +1,56 @@
+"""Runs the work of one task on an executor, and turns its outcome into a result.
+
+Called by `task`. A permanent failure (a missing or corrupt file, a full disk) is returned as a
+`TaskFailure`, not raised, so that Spark does not retry; anything else is raised and retried. Either way the
+files that the attempt has written are deleted.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+
+from lithify.errors import CorruptTable, NotAllowed, OutOfMemory, StorageError, UnsupportedTable
+from lithify.faults import reach
+from lithify.formats.paimon.data_files.new_files import NewFiles
+from lithify.formats.protocol.results import TaskFailure, TaskOutputs, TaskResult
+
+
+def carry_out(
+    write: Callable[[NewFiles], TaskOutputs], files: NewFiles, index: int, folder: str, attempt: int
+) -> TaskResult:
+    """Does the work, and deletes the new files if that fails.
+
+    Args:
+        write: does the work; returns the metadata of the new files.
+        files: the files that it opens.
+        index: number of the task.
+        folder: where it writes, for messages.
+        attempt: number of the try, from 0.
+    """
+    started, began = time.process_time(), time.monotonic()
+    outputs = TaskOutputs()
+    failure = None
+    try:
+        outputs = write(files)
+        reach("file-written", attempt)
+    except (CorruptTable, StorageError, OutOfMemory) as error:
+        files.delete()
+        failure = TaskFailure(type(error).__name__, error.path, error.problem)
+    except UnsupportedTable as error:
+        files.delete()
+        failure = TaskFailure(type(error).__name__, error.table, "; ".join(error.reasons))
+    except NotAllowed as error:
+        files.delete()
+        failure = TaskFailure(type(error).__name__, error.catalog, error.problem)
+    except MemoryError as error:
+        files.delete()
+        problem = f"merging takes more memory than there is ({error})"
+        failure = TaskFailure(OutOfMemory.__name__, folder, problem)
+    except BaseException:
+        files.delete()
+        raise
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    seconds, elapsed = time.process_time() - started, time.monotonic() - began
+    return TaskResult(index, outputs, seconds, peak, attempt, failure, elapsed)

@@ -1,0 +1,143 @@
+"""Deletion vectors as bytes, in the two forms of Paimon: 32-bit and 64-bit.
+
+Used by `index_files`, and by merges, which collect positions. Pure. A vector is a Roaring bitmap of row
+positions in its data file. The form decides how it is framed: both have a length, a magic number, the bitmap
+and a checksum, with different byte orders (Paimon's `BitmapDeletionVector`, `Bitmap64DeletionVector`).
+Positions of 2^32 and more are not supported in either form: no data file has as many rows.
+
+Of the modules for vectors, only this one imports pyroaring, and only where a bitmap is made: the operator's
+image does not have it.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lithify.columns.order import IntPart
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap
+
+_MAGIC = 1581511376
+_MAGIC_64 = 1681511377
+_FRAME = 8
+"""Bytes of the length before and the checksum after the framed part."""
+_HEAD_64 = struct.Struct("<iq")
+"""Magic number and number of bitmaps of the 64-bit form; a key precedes each bitmap."""
+_KEY = struct.Struct("<i")
+MOST_BYTES = (1 << 29) + (1 << 20)
+"""Upper bound of a vector's bytes: a bit for each of 2^32 rows, and its framing."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionVector:
+    """The deleted rows of one data file.
+
+    Attributes:
+        positions: row positions in the file, from 0. Never changed.
+        is_wide: whether it is stored in the 64-bit form.
+    """
+
+    positions: BitMap
+    is_wide: bool
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def with_positions(self, positions: BitMap) -> DeletionVector:
+        """The vector with more positions."""
+        return DeletionVector(self.positions | positions, self.is_wide)
+
+
+def bitmap_of(positions: Iterable[int] = ()) -> BitMap:
+    """A bitmap of some positions."""
+    from pyroaring import BitMap
+
+    return BitMap(positions)
+
+
+def positions_between(bitmap: BitMap, first: int, last: int) -> IntPart:
+    """The positions of a bitmap from `first` to `last`, ascending."""
+    return np.asarray((bitmap & bitmap_of(range(first, last + 1))).to_array(), dtype=np.int64)
+
+
+def encode(vector: DeletionVector) -> tuple[bytes, int]:
+    """A vector as it is stored, and the length that the manifest gives for it.
+
+    The length of the 32-bit form omits the bytes of the length itself and of the checksum.
+    """
+    content = serialize(vector.positions)
+    if vector.is_wide:
+        bitmaps = _KEY.pack(0) + content if vector.positions else b""
+        data = _HEAD_64.pack(_MAGIC_64, 1 if vector.positions else 0) + bitmaps
+        return _framed(data), len(data) + _FRAME
+    data = struct.pack(">i", _MAGIC) + content
+    return _framed(data), len(data)
+
+
+def serialize(positions: BitMap) -> bytes:
+    """A bitmap in Roaring's portable format, with runs where they are smaller, as Java writes it."""
+    optimized = positions.copy()
+    optimized.run_optimize()
+    return bytes(optimized.serialize())
+
+
+def stored_length(length: int, *, is_wide: bool) -> int:
+    """Bytes of a stored vector, from the length in the manifest."""
+    return length if is_wide else length + _FRAME
+
+
+def decode(stored: bytes, length: int) -> DeletionVector:
+    """Reads a vector.
+
+    Args:
+        stored: the bytes from its offset on, at least `length` + 8 of them unless the file ends before.
+        length: its length in the manifest.
+
+    Raises:
+        ValueError: it is damaged, or has positions of 2^32 and more.
+    """
+    if len(stored) < _FRAME + _KEY.size:
+        raise ValueError("the file ends in a vector")
+    size, magic = struct.unpack_from(">ii", stored)
+    is_wide = magic != _MAGIC
+    if is_wide and _KEY.unpack_from(stored, 4)[0] != _MAGIC_64:
+        raise ValueError(f"a vector begins with the unknown number {magic}")
+    if stored_length(length, is_wide=is_wide) != size + _FRAME or len(stored) < size + _FRAME or size < 4:
+        raise ValueError(f"a vector of length {size} has length {length} in the manifest")
+    data = stored[4 : 4 + size]
+    if zlib.crc32(data) != struct.unpack_from(">I", stored, 4 + size)[0]:
+        raise ValueError("the checksum of a vector is wrong")
+    return DeletionVector(_wide(data) if is_wide else deserialize(data[4:]), is_wide)
+
+
+def deserialize(content: bytes) -> BitMap:
+    """Reads what `serialize` wrote.
+
+    Raises:
+        ValueError: it is no bitmap.
+    """
+    if not content:
+        raise ValueError("it is empty")
+    return type(bitmap_of()).deserialize(content)
+
+
+def _framed(data: bytes) -> bytes:
+    return struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))
+
+
+def _wide(data: bytes) -> BitMap:
+    if len(data) < _HEAD_64.size:
+        raise ValueError("the file ends in a vector")
+    _, count = _HEAD_64.unpack_from(data)
+    if count == 0:
+        return bitmap_of()
+    if count != 1 or data[_HEAD_64.size : _HEAD_64.size + _KEY.size] != _KEY.pack(0):
+        raise ValueError("a vector has positions of 2^32 and more")
+    return deserialize(data[_HEAD_64.size + _KEY.size :])

@@ -1,0 +1,209 @@
+"""The summary of a table: figures of its files, its snapshots, and what blocks a run.
+
+Called by `looking`. Sends the table no requests and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columns.column_groups import (
+    PLACE,
+    ColumnGroups,
+    flagged,
+    integers,
+    is_one_of,
+    listed,
+    places_in,
+    taken,
+)
+from lithify.formats.paimon.buckets.statistics import in_order_of_places
+from lithify.formats.paimon.layout.file_locations import bucket_folder
+from lithify.formats.paimon.model import POSTPONED
+from lithify.formats.paimon.names.snapshot_ids import snapshot_id
+from lithify.formats.paimon.observing.observation_cache import ObservationCache, TableState
+from lithify.formats.paimon.observing.table_statistics import (
+    blocked_buckets,
+    delete_percent,
+    selected_buckets,
+    size_amplification_percent,
+    work_in,
+)
+from lithify.formats.paimon.observing.waiting import Rules, full_wait, minor_waits
+from lithify.formats.paimon.options.picking_options import is_write_only
+from lithify.formats.paimon.options.table_options import DELTA_COMMITS
+from lithify.formats.paimon.primary_key.merge_functions.choosing import has_order_of_its_own
+from lithify.formats.paimon.table import PaimonTable
+from lithify.formats.protocol.model import fingerprint_of
+from lithify.formats.protocol.observation import (
+    AppendObservation,
+    CommitCount,
+    KeptSnapshots,
+    MergeTreeObservation,
+    Observation,
+)
+from lithify.formats.protocol.observing import Filter
+
+
+def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: datetime) -> Observation:
+    """Summarises a table's files. `now` is an aware time in the table's time zone.
+
+    Raises:
+        InvalidOption: the filter names a column that is not a partition column.
+        Damaged: the cache cannot be read.
+    """
+    table.check_columns(wanted.selection)
+    policy, packing, state = table.options.policy, table.options.packing, found.state
+    has_levels = packing is None or table.options.clustering is not None
+    figures = found.figures.sort_by("path")
+    held = _still_held(found, wanted.selection.held)
+    aside = _set_aside(table, figures, held)
+    wanted = replace(wanted, selection=replace(wanted.selection, held=aside))
+    work = work_in(figures, table.locations.spec, wanted, policy, now)
+    index_problem = table.index_problem(state.index_types)
+    # Writers that postpone rows neither compact nor expire, whatever the options say.
+    write_only = is_write_only(table.stored_options) or table.options.postponed is not None
+    return Observation(
+        table_uuid=state.uuid,
+        snapshot=snapshot_id(state.newest.id) if state.newest else None,
+        snapshot_time=_time(state.newest.millis) if state.newest else None,
+        schema_id=state.schema_id,
+        refusals=(*table.refusals, *([index_problem] if index_problem else [])),
+        write_only=write_only,
+        partitions=pc.count_distinct(figures["partition_path"]).as_py(),
+        files=_sum(figures, "files"),
+        bytes=_sum(figures, "bytes"),
+        small_files=_sum(figures, "small_files"),
+        delete_percent=delete_percent(figures),
+        findings=work.findings,
+        full_bytes=work.full_bytes,
+        snapshots=_kept_snapshots(state, writers_expire=not write_only),
+        partitions_due=work.partitions_due,
+        full_partitions=work.full_partitions,
+        next_trigger=work.next_trigger,
+        blocked=blocked_buckets(figures, held),
+        commits=_commits(table, state) if write_only else None,
+        check_seconds=_check_seconds(table),
+        waits=() if work.findings else _waits(table, figures, wanted, now, write_only=write_only),
+        full_wait=full_wait(work, wanted),
+        merge_tree=_merge_tree(figures, policy.run_trigger) if has_levels else None,
+        append=None if has_levels or packing is None else _append(figures, packing.min_files),
+    )
+
+
+def _waits(
+    table: PaimonTable, figures: pa.Table, wanted: Filter, now: datetime, *, write_only: bool
+) -> tuple[str, ...]:
+    sorting = table.options.clustering
+    rules = Rules(
+        table.options.policy,
+        table.options.packing,
+        clustering=None if sorting is None else sorting.planning,
+        writers_count=table.options.delta_commits is not None and not write_only,
+    )
+    selected = selected_buckets(figures, table.locations.spec, wanted.selection)
+    return minor_waits(figures, selected, wanted, rules, now)
+
+
+def _set_aside(table: PaimonTable, figures: pa.Table, held: Mapping[str, str]) -> Mapping[str, str]:
+    """The held buckets, and those that a run leaves alone until postponed rows that are held are moved."""
+    if not has_order_of_its_own(table.schema.options):
+        return held
+    paths = (path.rpartition("/") for path in held)
+    partitions = [partition for partition, _, name in paths if name == bucket_folder(POSTPONED)]
+    waiting = flagged(figures, is_one_of(figures["partition_path"], partitions))
+    return {**dict.fromkeys(listed(waiting["path"]), ""), **held}
+
+
+def _commits(table: PaimonTable, state: TableState) -> CommitCount | None:
+    """The commits since the last full compaction; writers that compact count their commits themselves."""
+    wanted = table.options.delta_commits
+    return None if wanted is None else CommitCount(len(state.appended), wanted, DELTA_COMMITS)
+
+
+def _check_seconds(table: PaimonTable) -> int | None:
+    millis = table.options.check_millis
+    return None if millis is None else max(1, millis // 1000)
+
+
+def _merge_tree(figures: pa.Table, run_trigger: int) -> MergeTreeObservation:
+    """Level figures over all merge trees; among equal buckets the first by path is named."""
+    figures = flagged(figures, integers(figures["bucket"]) != POSTPONED)
+    most_runs, runs_bucket = _most(figures, "sorted_runs")
+    most_level0, level0_bucket = _most(figures, "level0_files")
+    return MergeTreeObservation(
+        buckets=len(figures),
+        level0_files=_sum(figures, "level0_files"),
+        max_level0_files=most_level0,
+        max_level0_bucket=level0_bucket if most_level0 else None,
+        sorted_runs=most_runs,
+        sorted_runs_bucket=runs_bucket,
+        run_trigger=run_trigger,
+        size_amplification_percent=size_amplification_percent(figures),
+    )
+
+
+def _append(figures: pa.Table, file_trigger: int) -> AppendObservation:
+    """Figures of small files over all buckets; among equal buckets the first by path is named."""
+    most, bucket = _most(figures, "small_files")
+    return AppendObservation(
+        buckets=len(figures),
+        max_small_files=most,
+        max_small_files_bucket=bucket if most else None,
+        file_trigger=file_trigger,
+        deleted_rows=None if figures["deleted_rows"].null_count else _sum(figures, "deleted_rows"),
+    )
+
+
+def _still_held(found: ObservationCache, held: Mapping[str, str]) -> dict[str, str]:
+    """The held buckets that still have the files on which a run failed."""
+    there = flagged(found.figures, is_one_of(found.figures["path"], held))
+    files = in_order_of_places(found.files_in(there))
+    groups = ColumnGroups(files, PLACE)
+    paths = taken(there.select(["path"]), places_in(taken(files.select(PLACE), groups.firsts), there, PLACE))
+    prints = {
+        path: _fingerprint(files.slice(start, size))
+        for path, start, size in zip(
+            listed(paths["path"]), groups.starts.tolist(), groups.sizes.tolist(), strict=True
+        )
+    }
+    return {path: print_ for path, print_ in prints.items() if held[path] == print_}
+
+
+def _fingerprint(files: pa.Table) -> str:
+    return fingerprint_of(zip(listed(files["name"]), listed(files["level"]), strict=True))
+
+
+def _sum(figures: pa.Table, name: str) -> int:
+    return int(integers(figures[name]).sum())
+
+
+def _most(figures: pa.Table, name: str) -> tuple[int, str | None]:
+    """The maximum of a column, and the first bucket by path that has it."""
+    numbers = integers(figures[name])
+    if not len(numbers):
+        return 0, None
+    row = int(np.argmax(numbers))
+    return int(numbers[row]), figures["path"][row].as_py()
+
+
+def _kept_snapshots(state: TableState, *, writers_expire: bool) -> KeptSnapshots:
+    newest, history = state.newest, state.history
+    if newest is None or history is None:
+        return KeptSnapshots(0, None, 0, writers_expire)
+    return KeptSnapshots(
+        count=newest.id - history.oldest + 1,
+        oldest=_time(history.oldest_millis),
+        expired_bytes=sum(history.removed.values()),
+        writers_expire=writers_expire,
+    )
+
+
+def _time(millis: int) -> datetime:
+    return datetime.fromtimestamp(millis / 1000, UTC)

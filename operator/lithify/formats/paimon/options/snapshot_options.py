@@ -1,0 +1,101 @@
+"""Table options of snapshots: how they are committed, how manifests are written, how long both are kept.
+
+Called by `table_options`; how long they are kept is asked by observations. Names and defaults are those of
+Paimon's CoreOptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lithify.formats.paimon.options.option_reader import OptionReader
+
+_TIME_RETAINED = 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOptions:
+    """Retries after a lost race for the next snapshot. Times in seconds.
+
+    Attributes:
+        max_retries: number of retries that are always made.
+        min_wait: the shortest wait between two tries.
+        max_wait: the longest wait.
+        timeout: time after which no retries beyond `max_retries` are made.
+    """
+
+    max_retries: int
+    min_wait: float
+    max_wait: float
+    timeout: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestOptions:
+    """How manifests are written and merged. Sizes in bytes.
+
+    Attributes:
+        compression: Avro codec by Paimon's name, lower case.
+        target_size: size at which manifests roll, and up to which adjacent ones are merged.
+        merge_min_count: number of small manifests at the end of the list that are merged whatever their size.
+        full_threshold: total size of small manifests and those with deletions at which all are merged.
+        drop_deleted_statistics: whether entries of removed files have no column statistics.
+    """
+
+    compression: str = "zstd"
+    target_size: int = 8 << 20
+    merge_min_count: int = 30
+    full_threshold: int = 16 << 20
+    drop_deleted_statistics: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRetention:
+    """Minimum retention of snapshots in milliseconds; with more than `count` snapshots it does not apply."""
+
+    millis: int
+    count: int | None
+
+
+def read_commit_options(reader: OptionReader) -> CommitOptions:
+    """Reads how commits are retried.
+
+    Raises:
+        InvalidOption: a value cannot be parsed.
+    """
+    return CommitOptions(
+        max_retries=reader.integer("commit.max-retries", 10, low=0),
+        min_wait=reader.duration("commit.min-retry-wait", 10) / 1000,
+        max_wait=reader.duration("commit.max-retry-wait", 10_000) / 1000,
+        timeout=reader.duration("commit.timeout", 600_000) / 1000,
+    )
+
+
+def read_manifest_options(reader: OptionReader) -> ManifestOptions:
+    """Reads how manifests are written and merged.
+
+    Raises:
+        InvalidOption: a value cannot be parsed.
+    """
+    default = ManifestOptions()
+    return ManifestOptions(
+        compression=reader.text("manifest.compression", default.compression).lower(),
+        target_size=reader.size("manifest.target-file-size", default.target_size),
+        merge_min_count=reader.integer("manifest.merge-min-count", default.merge_min_count),
+        full_threshold=reader.size("manifest.full-compaction-threshold-size", default.full_threshold, low=1),
+        drop_deleted_statistics=reader.boolean("manifest.delete-file-drop-stats", default=False),
+    )
+
+
+def retention(options: Mapping[str, str]) -> SnapshotRetention:
+    """Reads how long a table's writers keep snapshots.
+
+    Raises:
+        InvalidOption: a value cannot be parsed.
+    """
+    reader = OptionReader(options)
+    return SnapshotRetention(
+        millis=reader.duration("snapshot.time-retained", _TIME_RETAINED),
+        count=reader.optional("snapshot.num-retained.max", int),
+    )

@@ -1,0 +1,1 @@
+"""Paimon's binary rows: partitions, key bounds and statistics as bytes, and their hash codes."""

@@ -1,0 +1,79 @@
+"""The address of a table and the selection of a part of it, nested in every order and request.
+
+Made by the command line from flags and by the controller from resources; sent to workers by pickle and to
+drivers as JSON. New fields about how a table is reached or which part is selected belong only here.
+Opens nothing and imports no adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo
+
+from lithify.clock import find_zone
+from lithify.errors import InvalidOption
+from lithify.formats.protocol.strategy import Strategy
+from lithify.io.reach import UNBOUNDED, Reach
+from lithify.settings import TIME_ZONE
+
+
+@dataclass(frozen=True, slots=True)
+class TableAddress:
+    """Identifies a table and says how to reach it.
+
+    Attributes:
+        warehouse: root directory of the catalog (for REST catalogs, the warehouse's name).
+        name: `database.table` or `database.table$branch_name`; empty for requests about the catalog.
+        catalog_options: options that the adapter accepts (`metastore`, `uri`, credentials...); never logged.
+        overrides: table options that replace the stored ones.
+        reach: paths for which this process may use its own permissions.
+        format: name of the table format in `registry`.
+        time_zone: name of the time zone of the table's writers, None for this machine's.
+        uuid: the expected UUID, checked by `registry.open_table`; None accepts any. Observations
+            ignore it and report the UUID that they found.
+        catalog: the table's Catalog resource as `namespace/name`; empty outside the operator.
+    """
+
+    warehouse: str
+    name: str
+    catalog_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    reach: Reach = UNBOUNDED
+    format: str = "paimon"
+    time_zone: str | None = None
+    uuid: str | None = None
+    catalog: str = ""
+
+    def zone(self) -> ZoneInfo | None:
+        """The time zone of the table's writers, None for this machine's.
+
+        Raises:
+            InvalidOption: no time zone has that name.
+        """
+        try:
+            return None if self.time_zone is None else find_zone(self.time_zone)
+        except ValueError as error:
+            raise InvalidOption(TIME_ZONE, str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The part of a table to compact and the strategy; empty selects the whole table.
+
+    Attributes:
+        partitions: sets of column values; a partition is selected if it matches any of them.
+        buckets: bucket numbers.
+        strategy: minor or full.
+        held: fingerprints by path of groups that could not be compacted before. While a group still has
+            these files, it is left out or counted as blocked.
+    """
+
+    partitions: tuple[Mapping[str, str], ...] = ()
+    buckets: frozenset[int] = frozenset()
+    strategy: Strategy = Strategy.MINOR
+    held: Mapping[str, str] = field(default_factory=dict)
+
+    def selects(self, spec: Mapping[str, str]) -> bool:
+        """Whether a partition with these values is selected."""
+        return not self.partitions or any(wanted.items() <= spec.items() for wanted in self.partitions)

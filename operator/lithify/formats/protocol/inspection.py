@@ -1,0 +1,85 @@
+"""What `lithify inspect` shows of a table: plain values, the same for every format.
+
+Made by the format adapters from metadata alone, read by the command line. Figures common to all kinds of
+tables are fields of a group; figures of one kind are a separate block (`merge_tree`), None for other kinds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lithify.formats.protocol.model import BlockedBucket, SnapshotId, TriggerVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class LevelSummary:
+    """One level of a merge tree; sizes are in bytes."""
+
+    level: int
+    runs: int
+    files: int
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTreeShape:
+    """Figures of a group that is a merge tree.
+
+    Attributes:
+        levels: the non-empty levels, from 0.
+        sorted_runs: number of sorted runs.
+    """
+
+    levels: tuple[LevelSummary, ...]
+    sorted_runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupInspection:
+    """One group of files: in Paimon a bucket of a partition.
+
+    Attributes:
+        group: path of the group.
+        files: number of data files.
+        bytes: total size of the data files.
+        rows: rows in the data files, deletes included.
+        small_files: number of files below the small-file size.
+        delete_ratio: fraction of rows that retract their key; None if a writer did not count them.
+        triggers: verdict of each trigger.
+        due: why a minor compaction has work; None if it has none.
+        merge_tree: figures of the levels; None where files have no levels.
+    """
+
+    group: str
+    files: int
+    bytes: int
+    rows: int
+    small_files: int
+    delete_ratio: float | None
+    triggers: tuple[TriggerVerdict, ...]
+    due: str | None
+    merge_tree: MergeTreeShape | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableInspection:
+    """A table.
+
+    Attributes:
+        table: `database.table`.
+        snapshot: id of the inspected snapshot; None if the table has none.
+        primary_key: key columns except partition columns; empty for tables without a primary key.
+        partition_keys: partition columns.
+        unsupported: why this release cannot compact the table.
+        groups: all groups that are not blocked.
+        blocked: groups whose metadata shows that they cannot be compacted.
+    """
+
+    table: str
+    snapshot: SnapshotId | None
+    primary_key: tuple[str, ...]
+    partition_keys: tuple[str, ...]
+    unsupported: tuple[str, ...]
+    groups: tuple[GroupInspection, ...]
+    blocked: tuple[BlockedBucket, ...] = ()

@@ -1,0 +1,222 @@
+"""What the controller knows of a table without reading its data. Plain values, the same for every format.
+
+Made by the format adapters, read by `controller.deciding`. Figures of only some kinds of tables are in
+separate classes such as `MergeTreeObservation`; decisions do not use them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from lithify.formats.protocol.model import BlockedBucket, SnapshotId
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Why a bucket is due; in formats without buckets, a partition.
+
+    Attributes:
+        trigger: name of the trigger that fired, from `planning.triggers`.
+        bucket: path of the bucket for which the trigger fired most clearly.
+        detail: the numbers behind the trigger, as a sentence for people.
+        buckets: number of buckets for which the trigger fired.
+        bytes: bytes that a compaction of these buckets would read.
+        files: number of files in these buckets.
+    """
+
+    trigger: str
+    bucket: str
+    detail: str
+    buckets: int
+    bytes: int
+    files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSnapshots:
+    """The snapshots that the table retains, and who expires them.
+
+    Attributes:
+        count: number of snapshots.
+        oldest: commit time of the oldest snapshot.
+        expired_bytes: lower bound of the bytes of data files in older snapshots but not in the newest.
+        writers_expire: whether the table's writers expire snapshots (those of write-only tables do not).
+    """
+
+    count: int
+    oldest: datetime | None
+    expired_bytes: int
+    writers_expire: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTreeObservation:
+    """Figures of tables whose files are arranged in levels.
+
+    Attributes:
+        buckets: number of buckets with files.
+        level0_files: number of level-0 files.
+        max_level0_files: largest number of level-0 files in a bucket.
+        max_level0_bucket: the bucket with the most level-0 files, None if there are none.
+        sorted_runs: largest number of sorted runs in a bucket.
+        sorted_runs_bucket: the bucket with the most sorted runs, None if there are none.
+        run_trigger: the number of sorted runs from which a bucket is due, None if unknown.
+        size_amplification_percent: ratio of bytes below the top level to bytes in it, over all buckets that
+            have files above level 0; None if no bucket has.
+    """
+
+    buckets: int
+    level0_files: int
+    max_level0_files: int
+    max_level0_bucket: str | None
+    sorted_runs: int
+    sorted_runs_bucket: str | None
+    run_trigger: int | None = None
+    size_amplification_percent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AppendObservation:
+    """Figures of tables whose files have no order among each other, or the order in which rows came.
+
+    Attributes:
+        buckets: number of buckets with files; partitions where tables have no buckets.
+        max_small_files: largest number of small files in a bucket.
+        max_small_files_bucket: the bucket with the most small files, None if there are none.
+        file_trigger: the number of small files from which they are joined.
+        deleted_rows: rows that deletion vectors delete; None if a writer did not count them.
+    """
+
+    buckets: int
+    max_small_files: int
+    max_small_files_bucket: str | None
+    file_trigger: int
+    deleted_rows: int | None = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CommitCount:
+    """Commits since the last full compaction, for tables that ask for one every `wanted` commits.
+
+    Attributes:
+        found: number of commits so far; at most `wanted`.
+        wanted: number of commits after which a full compaction is due.
+        option: the table option that sets `wanted`.
+    """
+
+    found: int
+    wanted: int
+    option: str
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Result of observing a table once.
+
+    Attributes:
+        table_uuid: distinguishes the table from others of the same name.
+        snapshot: id of the newest snapshot, None if there is none.
+        snapshot_time: commit time of the newest snapshot.
+        schema_id: id of the newest schema.
+        refusals: why this release cannot compact the table; empty if it can.
+        write_only: whether writers leave compaction to others.
+        partitions: number of partitions with files.
+        files: number of data files.
+        bytes: total size of the data files.
+        small_files: number of files below the small-file size.
+        delete_percent: deleted rows in per cent of all rows (in merge trees, rows that retract their key);
+            None if a writer did not count them.
+        findings: why a minor compaction is due, strongest first; empty if it is not due.
+        partitions_due: the partitions for a minor compaction, if a filter is set.
+        full_partitions: the partitions for a full compaction, if a filter or idle time is set.
+        full_bytes: bytes that a full compaction would read.
+        snapshots: the snapshots that the table retains.
+        next_trigger: when the observation changes without a commit (an interval ends, off-peak hours begin, a
+            partition becomes idle); None for never.
+        blocked: buckets that cannot be compacted.
+        commits: commits since the last full compaction; None if the table does not count them.
+        check_seconds: observation interval that the table asks for; None if it sets none.
+        waits: what files wait for that no trigger takes yet, and which are left out, as sentences for people.
+        full_wait: what a full compaction leaves out until later, as a sentence; empty if nothing.
+        merge_tree: figures of the levels; None if files have no levels.
+        append: figures of a table without a primary key; None for other tables.
+    """
+
+    table_uuid: str
+    snapshot: SnapshotId | None
+    snapshot_time: datetime | None
+    schema_id: int
+    refusals: tuple[str, ...]
+    write_only: bool
+    partitions: int
+    files: int
+    bytes: int
+    small_files: int
+    delete_percent: int | None
+    findings: tuple[Finding, ...]
+    full_bytes: int
+    snapshots: KeptSnapshots
+    partitions_due: tuple[Mapping[str, str], ...] = ()
+    full_partitions: tuple[Mapping[str, str], ...] = ()
+    next_trigger: datetime | None = None
+    blocked: tuple[BlockedBucket, ...] = ()
+    commits: CommitCount | None = None
+    check_seconds: int | None = None
+    waits: tuple[str, ...] = ()
+    full_wait: str = ""
+    merge_tree: MergeTreeObservation | None = None
+    append: AppendObservation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFound:
+    """What a run has committed, according to its snapshots.
+
+    Attributes:
+        snapshot: the run's last snapshot.
+        base: the snapshot before the run's first.
+        input_files: number of files that the run removed.
+        output_files: number of files that the run added.
+        input_bytes: bytes of the removed files.
+        output_bytes: bytes of the added files.
+        is_complete: whether the run finished; False if it stopped after one of its steps.
+    """
+
+    snapshot: SnapshotId
+    base: SnapshotId
+    input_files: int
+    output_files: int
+    input_bytes: int
+    output_bytes: int
+    is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFound:
+    """Figures of the work that a run would do.
+
+    Attributes:
+        snapshot: the snapshot that was planned on, None if the table has none.
+        buckets: number of buckets to compact.
+        tasks: number of tasks.
+        files: number of files to rewrite.
+        bytes: bytes to read.
+        upgraded_files: number of files that only change level in metadata.
+        unread_files: number of these that a run reads first: those that hold uncounted deletes it rewrites.
+        blocked: the first of the buckets that cannot be compacted.
+        blocked_count: number of all blocked buckets, including those skipped because they were known before.
+        problem: why the run would fail, if only blocked buckets remain.
+    """
+
+    snapshot: SnapshotId | None
+    buckets: int = 0
+    tasks: int = 0
+    files: int = 0
+    bytes: int = 0
+    upgraded_files: int = 0
+    unread_files: int = 0
+    blocked: tuple[BlockedBucket, ...] = ()
+    blocked_count: int = 0
+    problem: str = ""

@@ -1,0 +1,198 @@
+"""What tasks, steps and clean-up come to, in any table format: values that adapters make and runs report.
+
+`format` says who returns which. Picklable: results of tasks travel from executors to the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lithify import errors
+from lithify.errors import LithifyError, MissingFile, UnsupportedTable
+from lithify.formats.protocol.model import BlockedBucket, GroupId, SnapshotId
+from lithify.formats.protocol.observation import RunFound
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Files, bytes and rows."""
+
+    files: int = 0
+    bytes: int = 0
+    rows: int = 0
+
+    def __add__(self, other: Totals) -> Totals:
+        return Totals(self.files + other.files, self.bytes + other.bytes, self.rows + other.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReport:
+    """One group that was compacted.
+
+    Attributes:
+        group: path of the group.
+        trigger: the trigger that fired, for example `SortedRuns`.
+        reason: the numbers behind the trigger.
+        output_level: level of the output; None where files have no levels.
+        upgraded: number of files changed in metadata only.
+        before: totals of the rewritten files.
+        after: totals of the new files.
+        levels_before: number of live files per level before; None where files have no levels.
+        levels_after: number of live files per level after; None where files have no levels.
+        copied_bytes: bytes of the rewritten files that were copied without decoding them.
+    """
+
+    group: str
+    trigger: str
+    reason: str
+    output_level: int | None
+    upgraded: int
+    before: Totals
+    after: Totals
+    levels_before: Mapping[int, int] | None = None
+    levels_after: Mapping[int, int] | None = None
+    copied_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A group that cannot be compacted while its files stay the same.
+
+    Attributes:
+        group: the group.
+        error: the error that blocks it.
+        told: the same as a report, for people and for the decision about the next run.
+    """
+
+    group: GroupId
+    error: LithifyError
+    told: BlockedBucket
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailure:
+    """A permanent failure of a task, in a form that can be sent to the driver."""
+
+    kind: str
+    path: str
+    problem: str
+
+    def as_error(self) -> LithifyError:
+        """The error that this failure describes."""
+        kind: Any = getattr(errors, self.kind)
+        if kind is UnsupportedTable:
+            return UnsupportedTable(self.path, (self.problem,))
+        error: LithifyError = kind(self.path) if kind is MissingFile else kind(self.path, self.problem)
+        return error
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutputs:
+    """The new files of a task or of a group, as handles that only the adapter reads.
+
+    Attributes:
+        data: data files in order.
+        changelog: changelog files of the changes that the data files make visible.
+        index: index files, such as deletion vectors.
+        copied_bytes: bytes of the inputs that were copied without decoding them.
+    """
+
+    data: tuple[Any, ...] = ()
+    changelog: tuple[Any, ...] = ()
+    index: tuple[Any, ...] = ()
+    copied_bytes: int = 0
+
+    @staticmethod
+    def joined(parts: Collection[TaskOutputs]) -> TaskOutputs:
+        """The outputs of several tasks, in the order of the tasks."""
+        return TaskOutputs(
+            data=tuple(file for part in parts for file in part.data),
+            changelog=tuple(file for part in parts for file in part.changelog),
+            index=tuple(file for part in parts for file in part.index),
+            copied_bytes=sum(part.copied_bytes for part in parts),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorTime:
+    """Processor time of an executor since its start.
+
+    Attributes:
+        executor: identifies it.
+        seconds: of its JVM and all Python workers.
+    """
+
+    executor: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """Result of one task.
+
+    Attributes:
+        index: number of the task.
+        outputs: files that the task wrote.
+        seconds: processor time.
+        peak_bytes: peak resident memory of the process.
+        attempt: number of the try, from 0.
+        failure: why there are no outputs.
+        elapsed: wall time in seconds.
+        executor: the processor time of its executor so far; None if that is unknown, or part of the driver.
+    """
+
+    index: int
+    outputs: TaskOutputs
+    seconds: float
+    peak_bytes: int
+    attempt: int = 0
+    failure: TaskFailure | None = None
+    elapsed: float = 0.0
+    executor: ExecutorTime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """Result of cleaning up after earlier attempts.
+
+    Attributes:
+        deleted: files that were deleted.
+        problems: why other files could not be deleted; later runs retry.
+    """
+
+    deleted: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """What a run committed before it was restarted, or before its driver was lost.
+
+    Attributes:
+        found: its figures, last snapshot included.
+        groups: the groups that it has compacted, as far as its snapshots still exist.
+    """
+
+    found: RunFound
+    groups: frozenset[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """Outcome of a step.
+
+    Attributes:
+        snapshot: the committed snapshot; None if nothing was committed.
+        tries: how often the commit was built.
+        reports: the committed groups.
+        conflicts: groups that were not committed, with the reason.
+        filled: other groups to which the commit moved rows, so that they may be due now.
+    """
+
+    snapshot: SnapshotId | None
+    tries: int
+    reports: tuple[GroupReport, ...]
+    conflicts: Mapping[Any, str]
+    filled: Collection[Any] = ()

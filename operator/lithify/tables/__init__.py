@@ -1,1 +1,0 @@
-"""The common model of a table, and one adapter package per table format."""

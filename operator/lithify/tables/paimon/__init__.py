@@ -1,7 +1,0 @@
-"""Apache Paimon: the only package that imports pypaimon (metadata readers and writers, FileIO)."""
-
-from lithify.tables.files.without_pandas import leave_out_pandas
-from lithify.tables.paimon.without_polars import stand_in_for_polars
-
-leave_out_pandas()
-stand_in_for_polars()
