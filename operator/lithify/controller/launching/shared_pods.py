@@ -12,12 +12,12 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from lithify.contract.outcome import Outcome, read_outcome, read_shared_outcome
 from lithify.controller.api import Api, Object
 from lithify.controller.deciding.names import label_value
-from lithify.controller.driver import DriverOrder, Member, SharedDriver
+from lithify.controller.driver import DriverOrder, DriverState, Member, SharedDriver
 from lithify.controller.launching.ownership import mapping_in, metadata_of, owners_of, text_in
 from lithify.controller.launching.pod import (
     DRIVER_LABELS,
@@ -30,6 +30,7 @@ from lithify.controller.launching.pod import (
     shared_pod_key,
 )
 from lithify.errors import (
+    AccountMissing,
     ClusterConflict,
     ClusterExists,
     ClusterRefused,
@@ -46,18 +47,43 @@ from lithify.resources.names import (
     ObjectKey,
 )
 
-if TYPE_CHECKING:
-    from lithify.controller.launching.kubernetes import KubernetesLauncher
-
 _log = logging.getLogger(__name__)
 _TRIES = 5
 _LONGEST_MEMBERS = 32_768
 
 
+class DriverPods(Protocol):
+    """What pods of one run and shared ones have in common."""
+
+    async def isolate(self, pod: Object) -> None:
+        """Creates the NetworkPolicy of a driver's pod."""
+        ...
+
+    def account_missing(self, error: ClusterRefused, order: DriverOrder) -> AccountMissing | None:
+        """The error for a missing service account; None if a pod was refused for another reason."""
+        ...
+
+    def state(self, pod: Object) -> DriverState:
+        """The state of the driver in a pod."""
+        ...
+
+    async def with_executors(self, pod: Object, state: DriverState) -> DriverState:
+        """The state of a driver, with what its executors tell."""
+        ...
+
+    async def let_go(self, pod: Object) -> None:
+        """Removes the finalizer of a pod, after its executors and its NetworkPolicy.
+
+        Raises:
+            ClusterConflict: the pod has changed since it was read.
+        """
+        ...
+
+
 class SharedPods:
     """The `SharedDrivers` of a launcher of pods."""
 
-    def __init__(self, api: Api, settings: PodSettings, launcher: KubernetesLauncher) -> None:
+    def __init__(self, api: Api, settings: PodSettings, launcher: DriverPods) -> None:
         self._api = api
         self._settings = settings
         self._launcher = launcher

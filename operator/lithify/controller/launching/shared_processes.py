@@ -7,18 +7,53 @@ Compaction can have. Beside the usual files it holds outcomes of single runs, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from lithify.contract.order import write_instructions
-from lithify.controller.driver import DriverOrder, Member, SharedDriver
+from lithify.contract.order import Instructions, write_instructions
+from lithify.controller.driver import DriverOrder, DriverState, Member, SharedDriver
 from lithify.controller.launching.folder import DriverFolder, MemberRecord, Record
 from lithify.controller.launching.ordering import shared_instructions
 from lithify.resources.names import ObjectKey
 
-if TYPE_CHECKING:
-    from lithify.controller.launching.process import ProcessLauncher
-
 _SUFFIX = "+shared"
+
+
+class DriverProcesses(Protocol):
+    """What drivers of one run and shared ones have in common: their folders and processes."""
+
+    async def instructions(self, order: DriverOrder) -> Instructions:
+        """The instructions of a driver.
+
+        Raises:
+            ClusterRefused: its settings, or its credentials, are invalid.
+        """
+        ...
+
+    async def begin(
+        self, key: ObjectKey, order: DriverOrder, text: str, members: tuple[MemberRecord, ...] = ()
+    ) -> DriverState:
+        """Starts a process in the folder of a key, unless it has one."""
+        ...
+
+    def folder(self, key: ObjectKey) -> DriverFolder:
+        """The folder of a key."""
+        ...
+
+    def unreleased(self) -> list[tuple[DriverFolder, Record]]:
+        """The folders of drivers that have not been released."""
+        ...
+
+    async def look(self, key: ObjectKey) -> DriverState | None:
+        """The state of the driver in the folder of a key; None if there is none."""
+        ...
+
+    async def stop(self, key: ObjectKey, driver_uid: str) -> None:
+        """Asks a driver to end; after the grace period it is killed."""
+        ...
+
+    async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
+        """Releases a driver whose outcome is recorded."""
+        ...
 
 
 def shared_key(lead: ObjectKey) -> ObjectKey:
@@ -34,7 +69,7 @@ def is_shared(key: ObjectKey) -> bool:
 class SharedProcesses:
     """The `SharedDrivers` of a launcher of processes."""
 
-    def __init__(self, launcher: ProcessLauncher) -> None:
+    def __init__(self, launcher: DriverProcesses) -> None:
         self._launcher = launcher
 
     async def start(self, orders: Sequence[DriverOrder]) -> None:
