@@ -1,7 +1,7 @@
 """Named points at which tests kill a real process, hold it, or make it fail.
 
-Production code calls `reach` where a crash or a concurrent writer is most dangerous. The call does nothing
-unless LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, with these actions:
+Production code calls `failpoint` where a crash or a concurrent writer is most dangerous. The call does
+nothing unless LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, with these actions:
 
     kill          SIGKILL to this process
     raise:ERRNO   an OSError with that number, in the first attempt of a task only
@@ -40,7 +40,7 @@ _VARIABLE = "LITHIFY_FAULTS"
 _POLL_SECONDS = 0.02
 
 
-def reach(point: str, attempt: int = 0) -> None:
+def failpoint(point: str, attempt: int = 0) -> None:
     """Marks a point; `attempt` counts the tries of a task from 0."""
     setting = os.environ.get(_VARIABLE)
     if setting:

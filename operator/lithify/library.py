@@ -62,7 +62,7 @@ def plan(table: TableAddress, selection: Selection = EVERYTHING) -> Plan | None:
     """
     opened = open_table(table)
     opened.check_supported()
-    view = opened.look(selection)
+    view = opened.pin_view(selection)
     return None if view is None else opened.plan(view, selection, SystemClock(table.zone()))
 
 

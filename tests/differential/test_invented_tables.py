@@ -117,7 +117,7 @@ def test_our_plan_has_a_unit_for_each_bucket_that_is_due(table: Table) -> None:
 
     plan = plan_run(BucketPlanner(opened, view, Strategy.MINOR, SystemClock(None)))
 
-    assert (len(plan.units), len(plan.rests)) == (15, 45)
+    assert (len(plan.units), len(plan.idle)) == (15, 45)
 
 
 def test_one_seed_gives_one_table_and_another_seed_another(oracle: Oracle, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from lithify.formats.paimon.planning.merge_tree.sections import partition_sectio
 from lithify.formats.paimon.planning.universal.picks import Pick, pick_level0, pick_universal
 from lithify.formats.paimon.planning.universal.policy import OffPeak
 from lithify.formats.paimon.planning.universal.triggers import Trigger
-from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.paimon.planning.work import Idle
 from lithify.formats.protocol.strategy import Strategy
 from support.merge_trees import (
     HOUR_MILLIS,
@@ -233,8 +233,8 @@ def levels_as_java_says(files: Iterable[DataFile], num_levels: int) -> dict[str,
     }
 
 
-def decision_of(question: Question, plan: Unit | Rest) -> dict[str, Any] | None:
-    if isinstance(plan, Rest):
+def decision_of(question: Question, plan: Unit | Idle) -> dict[str, Any] | None:
+    if isinstance(plan, Idle):
         return None
     return {
         "output_level": plan.output_level,

@@ -24,7 +24,7 @@ from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.committing import CommitStep
 from lithify.formats.protocol.model import SnapshotId, is_snapshot_id
 from lithify.formats.protocol.observation import Observation
-from lithify.formats.protocol.observing import ObservationRequest, TableWatch
+from lithify.formats.protocol.observing import ObservationRequest, TableObserver
 from lithify.formats.protocol.planning import Plan
 from lithify.formats.protocol.results import TaskOutputs, TaskResult
 from lithify.formats.protocol.strategy import Strategy
@@ -78,7 +78,7 @@ def files_of(folder: Path) -> set[Path]:
 def planned(address: TableAddress) -> tuple[OpenTable, Plan]:
     """The plan of a full compaction."""
     opened = open_table(address)
-    view = opened.look(Selection())
+    view = opened.pin_view(Selection())
     assert view is not None
     return opened, opened.plan(view, Selection(strategy=Strategy.FULL), CLOCK)
 
@@ -319,7 +319,7 @@ def test_a_kill_at_any_point_is_harmless(tables: FormatTables, table: Any, point
     assert_cleaned_up(tables, table, rows)
 
 
-def watch_of(address: TableAddress, cache: Path) -> TableWatch:
+def watch_of(address: TableAddress, cache: Path) -> TableObserver:
     return open_watch(address.format, cache, 1 << 20, CLOCK, 8)
 
 

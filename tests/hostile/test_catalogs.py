@@ -35,8 +35,8 @@ from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.snapshots.committing_server import CatalogServer
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observing import ObservationRequest
+from lithify.io.access_policy import NOWHERE, AccessPolicy, OwnIdentity
 from lithify.io.addresses import read_policy
-from lithify.io.reach import NOWHERE, OwnIdentity, Reach
 from lithify.settings import ALLOWED_ADDRESSES
 from support.cases import case
 from support.rest_server import TOKEN, WAREHOUSE, RestServer
@@ -84,7 +84,7 @@ async def local(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Obser
 
 
 async def refused(
-    pool: ObserverPool, warehouse: str, options: Mapping[str, str], reach: Reach = NOWHERE
+    pool: ObserverPool, warehouse: str, options: Mapping[str, str], reach: AccessPolicy = NOWHERE
 ) -> LithifyError:
     target = TableAddress(warehouse, "db.t", options, reach=reach)
     with pytest.raises(LithifyError) as caught:
@@ -99,7 +99,7 @@ class TestAddresses:
     async def test_no_way_leads_to_this_machine(
         self, workers: ObserverPool, listener: Listener, table: SmallTable, way: str
     ) -> None:
-        granted = Reach((str(table.warehouse),), with_endpoint=False)
+        granted = AccessPolicy((str(table.warehouse),), with_endpoint=False)
         for host in ("127.0.0.1", "localhost", "127.1", "0.0.0.0", "[::ffff:127.0.0.1]", "0x7f.1"):
             url = f"http://{host}:{listener.port}"
             warehouse, options = {
@@ -232,7 +232,7 @@ async def test_a_store_that_is_allowed_works(local: ObserverPool, s3: Bucket) ->
 @pytest.mark.asyncio(loop_scope="module")
 class TestOwnRights:
     async def test_need_a_grant(self, workers: ObserverPool, table: SmallTable, tmp_path: Path) -> None:
-        granted = Reach((str(tmp_path / "lake"), "s3://lake/"), with_endpoint=False)
+        granted = AccessPolicy((str(tmp_path / "lake"), "s3://lake/"), with_endpoint=False)
         database = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
         for warehouse, options in (
             (str(table.warehouse), {}),
@@ -251,7 +251,9 @@ class TestOwnRights:
         self, workers: ObserverPool, listener: Listener
     ) -> None:
         options = {"s3.endpoint": f"http://127.0.0.1:{listener.port}", **QUICK}
-        error = await refused(workers, "s3://lake/w", options, Reach(("s3://lake",), with_endpoint=False))
+        error = await refused(
+            workers, "s3://lake/w", options, AccessPolicy(("s3://lake",), with_endpoint=False)
+        )
         assert isinstance(error, InvalidOption)
         assert "s3.endpoint" in error.option
 
@@ -407,7 +409,7 @@ async def test_answers_of_other_types_are_faults_of_the_catalog(
             server.canned["t"] = (200, {**server.canned["t"][1], **change})
         else:
             server.canned[word] = (200, _answer_with(change, table))
-        reach = Reach((str(table.warehouse),), with_endpoint=False)
+        reach = AccessPolicy((str(table.warehouse),), with_endpoint=False)
         pids = local.pids
         error = await refused(local, WAREHOUSE, server.options, reach)
         assert isinstance(error, CorruptTable)

@@ -26,7 +26,7 @@ from lithify.controller.launching.process import ProcessLauncher, ProcessSetting
 from lithify.errors import ClusterRefused, Failure, NotFound
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import TableAddress
-from lithify.io.reach import UNBOUNDED
+from lithify.io.access_policy import UNBOUNDED
 from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.compaction import Reason
 from lithify.resources.spark_template import SparkTemplate

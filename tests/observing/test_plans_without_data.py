@@ -12,7 +12,7 @@ from lithify.controller.observing.request import PlanRequest
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.registry import open_table
-from lithify.io.reach import UNBOUNDED
+from lithify.io.access_policy import UNBOUNDED
 from support.observing.watching import PATIENCE, pool_in, request_for, target_of
 from support.opened_files import opened_files
 from support.small_tables import SmallTable
@@ -48,7 +48,7 @@ async def test_uncounted_deletes_are_left_to_the_driver(hidden: SmallTable, tmp_
     # The driver's plan of the same table looks into all of them.
     table = open_table(target_of(hidden))
     with opened_files(folders) as opened:
-        plan = table.plan(table.look(EVERYTHING), EVERYTHING, SystemClock())
+        plan = table.plan(table.pin_view(EVERYTHING), EVERYTHING, SystemClock())
     assert len([name for name in opened if name.startswith("data-")]) == 4
     assert plan.unread_files == 0
 

@@ -23,7 +23,7 @@ from lithify.controller.observing.wire import WorkerSettings
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import ObservationRequest
-from lithify.io.reach import UNBOUNDED
+from lithify.io.access_policy import UNBOUNDED
 from support.process import peak_bytes
 
 _TESTS = Path(__file__).resolve().parents[1]

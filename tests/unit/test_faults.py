@@ -19,7 +19,7 @@ _SECONDS = 20.0
 @contextmanager
 def at_the_point(held: Held) -> Iterator[subprocess.Popen[bytes]]:
     """A process that comes to the point and ends."""
-    code = "from lithify.faults import reach; print('here', flush=True); reach('planned')"
+    code = "from lithify.faults import failpoint; print('here', flush=True); failpoint('planned')"
     environment = {"LITHIFY_FAULTS": f"planned={held.action}"}
     with subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

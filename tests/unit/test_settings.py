@@ -19,7 +19,7 @@ from lithify.controller.observing.wire import WorkerSettings
 from lithify.errors import InvalidOption, LithifyError, NotAllowed, OutOfMemory, in_fields
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observing import ObservationRequest
-from lithify.io.reach import UNBOUNDED
+from lithify.io.access_policy import UNBOUNDED
 from lithify.resources.crd import DEFINITIONS, schema_of
 from lithify.settings import TASK_MEMORY, WAREHOUSE, Setting, catalog_option
 

@@ -41,8 +41,8 @@ from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.controller.telemetry.server import Pages, serve
 from lithify.errors import InvalidOption
+from lithify.io.access_policy import OwnIdentity, read_own_identity
 from lithify.io.addresses import AddressPolicy, read_policy
-from lithify.io.reach import OwnIdentity, read_own_identity
 from lithify.settings import ALLOWED_ADDRESSES, OWN_IDENTITY
 
 

@@ -37,8 +37,8 @@ def plan_view(table: str, plan: Plan | None) -> RenderableType:
         f"{bytes_text(sum(unit.read_bytes for unit in plan.units))} to read",
     )
     rests = [Text(f"{number(count, 'bucket')}: {reason}", "dim") for reason, count in plan.resting.items()]
-    if plan.left:
-        rests.append(Text(f"{number(plan.left, 'bucket')}: has work, planned when these are done", "dim"))
+    if plan.deferred:
+        rests.append(Text(f"{number(plan.deferred, 'bucket')}: has work, planned when these are done", "dim"))
     if not plan.units and NO_TRIGGER in plan.resting:
         rests.append(Text("lithify inspect shows how far each trigger is from firing", "dim"))
     blocked = blocked_lines([block.told for block in plan.blocks], len(plan.blocks))
@@ -54,7 +54,7 @@ def plan_dict(table: str, plan: Plan | None) -> dict[str, Any]:
         "snapshot": plan.snapshot_id,
         "units": [_unit_dict(unit) for unit in plan.units],
         "resting": dict(plan.resting),
-        "left": plan.left,
+        "left": plan.deferred,
         "blocked": [asdict(block.told) for block in plan.blocks],
     }
 

@@ -26,7 +26,7 @@ from lithify.controller.launching.spark_conf import conf_problem
 from lithify.controller.operator import Edges, Operator, OperatorSettings
 from lithify.controller.telemetry.logs import credentials, set_up_logs
 from lithify.controller.telemetry.metrics import Metrics, new_registry
-from lithify.io.reach import UNBOUNDED, Reach
+from lithify.io.access_policy import UNBOUNDED, AccessPolicy
 from lithify.plain_text import plain_line
 from lithify.resources.validating import validated
 
@@ -83,7 +83,7 @@ async def _watch(folder: Path, options: Mapping[str, Any]) -> int:
             return _verdict(api, operator) if options["once"] and not code else code
 
 
-def _reach(_: str) -> Reach:
+def _reach(_: str) -> AccessPolicy:
     """Allows all locations: this user wrote the files in the folder, so they get the rights of this user."""
     return UNBOUNDED
 

@@ -25,7 +25,6 @@ from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver
 from lithify.controller.reconciling.catalogs import Catalogs
 from lithify.controller.reconciling.compactions import Compactions
-from lithify.controller.reconciling.concerns import concern_of
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.intake import Intake
 from lithify.controller.reconciling.loop import work
@@ -34,6 +33,7 @@ from lithify.controller.reconciling.pacing import Backoff
 from lithify.controller.reconciling.policies import Policies
 from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.recorder import Recorder
+from lithify.controller.reconciling.redaction_scope import redaction_scope
 from lithify.controller.reconciling.reporting import Reports
 from lithify.controller.reconciling.secrets import Hidden, Secrets
 from lithify.controller.reconciling.slots import Slots
@@ -42,7 +42,7 @@ from lithify.controller.reconciling.tables import Tables
 from lithify.controller.telemetry.health import HealthFacts, LoopLag
 from lithify.controller.telemetry.metrics import Metrics
 from lithify.errors import ClusterUnavailable
-from lithify.io.reach import OwnIdentity, Reach
+from lithify.io.access_policy import AccessPolicy, OwnIdentity
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, ObjectKey, ResourceKind
 from lithify.resources.spark_template import SparkTemplate
 
@@ -112,7 +112,7 @@ class Edges:
     metrics: Metrics
     credentials: Hidden
     conf_problem: Callable[[SparkTemplate], str | None]
-    reach: Callable[[str], Reach] = OwnIdentity().reach
+    reach: Callable[[str], AccessPolicy] = OwnIdentity().reach
 
 
 class Operator:
@@ -255,7 +255,7 @@ class Operator:
                     beside,
                     self._edges.metrics.reconciled,
                     self._settings.workers,
-                    within=partial(concern_of, self._context.store),
+                    within=partial(redaction_scope, self._context.store),
                 ),
             )
         finally:

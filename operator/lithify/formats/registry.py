@@ -15,7 +15,7 @@ from typing import Any
 from lithify.clock import Clock
 from lithify.errors import InvalidOption, NotFound
 from lithify.formats.protocol.address import TableAddress
-from lithify.formats.protocol.observing import TableWatch
+from lithify.formats.protocol.observing import TableObserver
 from lithify.formats.protocol.sample import SampleMaker
 from lithify.formats.protocol.table import OpenTable
 
@@ -66,7 +66,7 @@ def open_table(address: TableAddress) -> OpenTable:
     return table
 
 
-def open_watch(name: str, cache: Path, limit: int, clock: Clock, most_open: int) -> TableWatch:
+def open_watch(name: str, cache: Path, limit: int, clock: Clock, most_open: int) -> TableObserver:
     """Opens the observer of a format's tables.
 
     Args:
@@ -79,7 +79,7 @@ def open_watch(name: str, cache: Path, limit: int, clock: Clock, most_open: int)
     Raises:
         InvalidOption: the format does not exist.
     """
-    opens: Callable[[Path, int, Clock, int], TableWatch] = _module(_adapter(name).looks).open_watch
+    opens: Callable[[Path, int, Clock, int], TableObserver] = _module(_adapter(name).looks).open_watch
     return opens(cache, limit, clock, most_open)
 
 

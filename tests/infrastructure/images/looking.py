@@ -17,7 +17,7 @@ from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.wire import FindRun, ListTables, WorkerSettings
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observing import ObservationRequest
-from lithify.io.reach import UNBOUNDED
+from lithify.io.access_policy import UNBOUNDED
 
 COMMANDS = ("operator", "release", "inspect", "plan")
 PATIENCE = 120.0

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.controller.deciding.problems import TableProblem, TableReason
-from lithify.controller.deciding.situation import Situation
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import (
     Finding,
@@ -101,9 +101,9 @@ def situation(
     status: LakeTableStatus | None = None,
     suspend: bool = False,
     **fields: Any,
-) -> Situation:
+) -> DecisionInput:
     """A situation in which nothing holds a compaction back."""
-    made = Situation(
+    made = DecisionInput(
         table=table(status, suspend=suspend),
         policy=spec or policy(),
         policy_name="default",
@@ -178,7 +178,7 @@ def policies(draw: st.DrawFn) -> CompactionPolicySpec:
 
 
 @st.composite
-def situations(draw: st.DrawFn, now: datetime) -> Situation:
+def situations(draw: st.DrawFn, now: datetime) -> DecisionInput:
     """Any situation at `now`, with times of the past and, from clocks that were wrong, of the future."""
     near = st.integers(-3 * 86400, 600).map(lambda seconds: now + timedelta(seconds=seconds))
     far = st.integers(1, 400).map(lambda days: now + timedelta(days=days))
@@ -190,7 +190,7 @@ def situations(draw: st.DrawFn, now: datetime) -> Situation:
         last_compaction=draw(st.none() | st.builds(_in_vain, near | far)),
     )
     seen = draw(st.sampled_from([QUIET, BUSY, BUSY_FLAT, FLAT, replace(QUIET, full_bytes=0), REFUSED, None]))
-    return Situation(
+    return DecisionInput(
         table=table(status, suspend=draw(st.sampled_from([False] * 9 + [True]))),
         policy=draw(policies() | policies() | st.none()),
         policy_name="default",

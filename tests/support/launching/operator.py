@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lithify.clock import SystemClock
 from lithify.controller.launching.process import ProcessLauncher, ProcessSettings
-from lithify.io.reach import UNBOUNDED
+from lithify.io.access_policy import UNBOUNDED
 from lithify.resources.catalog import SecretReference
 from support.launching.orders import order
 from support.runs import LITHIFY

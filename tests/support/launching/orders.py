@@ -9,7 +9,7 @@ from typing import Any
 from lithify.controller.driver import DriverOrder
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
-from lithify.io.reach import NOWHERE
+from lithify.io.access_policy import NOWHERE
 from lithify.resources.catalog import CatalogSpec, catalog_options
 from lithify.resources.names import ObjectKey
 from lithify.resources.spark_template import SparkTemplate

@@ -14,7 +14,7 @@ from lithify.controller.observing.pool import ObserverPool, PoolSettings
 from lithify.controller.observing.wire import WorkerSettings
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observing import ObservationRequest
-from lithify.io.reach import UNBOUNDED
+from lithify.io.access_policy import UNBOUNDED
 from support.rest_server import WAREHOUSE
 from support.small_tables import SmallTable
 

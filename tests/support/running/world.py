@@ -12,9 +12,9 @@ from datetime import datetime
 
 from lithify.contract.outcome import Outcome, Stage
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
-from lithify.controller.running.case import is_plan_only, is_planned_here
-from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem, RunFacts, Unknown
+from lithify.controller.running.facts import UNKNOWN, Action, Lock, Problem, RunFacts, Unknown
 from lithify.controller.running.machine import step
+from lithify.controller.running.reconcile_input import is_plan_only, is_planned_here
 from lithify.controller.running.searching import UNANSWERED
 from lithify.errors import Failure
 from lithify.formats.protocol.observation import RunFound
@@ -278,9 +278,9 @@ class Operator:
         answer = step(run, facts, world.now)
         settles(run, facts, world.now)
         self.wake[name] = answer.wake
-        if Act.FIND_RUN not in answer.acts:
+        if Action.FIND_RUN not in answer.acts:
             self.found.pop(run.metadata.uid, None)
-        if Act.PLAN not in answer.acts:
+        if Action.PLAN not in answer.acts:
             self.plans.pop(run.metadata.uid, None)
         if answer.status != run.status and not deleted:
             if not world.write_status(run, answer.status):
@@ -311,7 +311,7 @@ class Operator:
             deleted=deleted,
         )
 
-    def _act(self, act: Act, run: Compaction, facts: RunFacts) -> None:
+    def _act(self, act: Action, run: Compaction, facts: RunFacts) -> None:
         world = self.world
         fault, world.fault = world.fault, None
         if fault == "before":
@@ -320,26 +320,26 @@ class Operator:
         if fault == "after":
             raise Refused
 
-    def _do(self, act: Act, run: Compaction, facts: RunFacts) -> None:
+    def _do(self, act: Action, run: Compaction, facts: RunFacts) -> None:
         world, name, uid = self.world, run.metadata.name, run.metadata.uid
         driver = facts.driver if isinstance(facts.driver, DriverState) else None
         pod = world.pods.get(name)
         is_same = driver is not None and pod is not None and pod.uid == driver.uid
-        if act is Act.TAKE_LOCK and world.lock_of(run, set()) is Lock.FREE:
+        if act is Action.TAKE_LOCK and world.lock_of(run, set()) is Lock.FREE:
             world.lock = (name, uid)
-        elif act is Act.DROP_LOCK and world.lock == (name, uid):
+        elif act is Action.DROP_LOCK and world.lock == (name, uid):
             world.lock = None
-        elif act is Act.START_DRIVER:
+        elif act is Action.START_DRIVER:
             assert facts.driver is None
             assert facts.lock is Lock.OURS
             assert run.reason is Reason.SUBMITTING
             assert not is_plan_only(run), "a driver is started where the operator plans itself"
             world.start(run)
-        elif act is Act.STOP_DRIVER and is_same and pod is not None:
+        elif act is Action.STOP_DRIVER and is_same and pod is not None:
             pod.terminating = True
-        elif act in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER} and driver is not None:
-            world.release(name, driver.uid, remove=act is Act.REMOVE_DRIVER)
-        elif act is Act.PLAN:
+        elif act in {Action.KEEP_DRIVER, Action.REMOVE_DRIVER} and driver is not None:
+            world.release(name, driver.uid, remove=act is Action.REMOVE_DRIVER)
+        elif act is Action.PLAN:
             assert is_planned_here(run)
             assert run.reason is Reason.PLANNING
             answers = self.world.catalog_answers
@@ -351,7 +351,7 @@ class Operator:
                 failure=None if answers else failure,
                 plan=PLAN if answers else None,
             )
-        elif act is Act.FIND_RUN:
+        elif act is Action.FIND_RUN:
             found = FOUND if uid in world.commits else None
             self.found[uid] = found if world.catalog_answers else UNKNOWN
 
@@ -362,7 +362,7 @@ def settles(run: Compaction, facts: RunFacts, now: datetime) -> None:
     No search goes on after its deadline.
     """
     answer = step(run, facts, now)
-    if Act.FIND_RUN in answer.acts and answer.status.search is not None:
+    if Action.FIND_RUN in answer.acts and answer.status.search is not None:
         assert now < answer.status.search.deadline, f"it searches for ever: {answer.status}"
     for _ in range(6):
         following = replace(run, status=step(run, facts, now).status)

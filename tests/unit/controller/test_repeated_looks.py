@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from lithify.contract.outcome import Stage
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
+from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.controller.deciding.problems import problem_of
 from lithify.controller.deciding.references import catalog_status
-from lithify.controller.deciding.situation import Situation
 from lithify.controller.driver import DriverPhase, Trouble
 from lithify.controller.launching.pod_state import state_of
 from lithify.controller.observing.pool import _silence_text
@@ -59,13 +59,13 @@ TWICE: list[tuple[LithifyError, LithifyError]] = [
 """The same failure, met twice."""
 
 
-def written(asked: Situation, now: datetime) -> LakeTableStatus:
+def written(asked: DecisionInput, now: datetime) -> LakeTableStatus:
     """The status as it is read back once it was written."""
     return read(LakeTableStatus, plain(table_status(asked, decide(asked, now), now)))
 
 
 @st.composite
-def looked_at(draw: st.DrawFn) -> tuple[Situation, datetime]:
+def looked_at(draw: st.DrawFn) -> tuple[DecisionInput, datetime]:
     now = draw(moments)
     return draw(situations(now)), now
 
@@ -73,7 +73,7 @@ def looked_at(draw: st.DrawFn) -> tuple[Situation, datetime]:
 class TestTables:
     @BRIEFLY
     @given(looked_at(), st.floats(0, 1), st.integers(1, 10**6))
-    def test_a_later_look(self, looked: tuple[Situation, datetime], share: float, seconds: int) -> None:
+    def test_a_later_look(self, looked: tuple[DecisionInput, datetime], share: float, seconds: int) -> None:
         asked, now = looked
         # What a first look changes by itself is seen by the second one.
         for _ in range(3):

@@ -16,8 +16,8 @@ from lithify.cli.main import cli
 from lithify.cli.operator import _settings
 from lithify.controller.deciding.admission import SECONDS_A_POINT
 from lithify.controller.deciding.decide import decide
+from lithify.controller.deciding.decision_input import Hold
 from lithify.controller.deciding.health import STALLED_FAILURES
-from lithify.controller.deciding.situation import Hold
 from lithify.controller.launching import isolation
 from lithify.controller.reconciling.catalogs import _PROBE_RETRY_SECONDS, _PROBE_SECONDS
 from lithify.controller.running.failures import _MORE_MEMORY

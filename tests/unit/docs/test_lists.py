@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 
 from lithify.cli.output import SOME_BLOCKED
-from lithify.controller.deciding import blocked, conditions, found_tables, setting
+from lithify.controller.deciding import blocked, condition_builder, conditions, found_tables
 from lithify.controller.deciding import references as surroundings
+from lithify.controller.deciding.decision_input import Hold
 from lithify.controller.deciding.problems import TableReason
 from lithify.controller.deciding.pruning import PruneReason
-from lithify.controller.deciding.situation import Hold
 from lithify.errors import LithifyError
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import READY, ConditionStatus
@@ -63,7 +63,7 @@ def test_successes_are_bold() -> None:
 
 def test_every_condition_of_a_table_is_there_once() -> None:
     named = [word for row in CONDITIONS for word in words([row[0]])]
-    assert sorted(named) == sorted(types_set_by(conditions, blocked, setting))
+    assert sorted(named) == sorted(types_set_by(conditions, blocked, condition_builder))
 
 
 def test_every_condition_of_a_catalog_is_named() -> None:

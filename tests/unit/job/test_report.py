@@ -16,7 +16,7 @@ from lithify.formats.paimon.manifests.entries import FileMeta
 from lithify.formats.paimon.model import BucketId, DataFile
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
-from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.paimon.planning.work import Idle
 from lithify.formats.protocol.model import BlockedBucket, SnapshotId
 from lithify.formats.protocol.results import GroupReport, Totals
 from lithify.formats.protocol.strategy import Strategy
@@ -97,7 +97,7 @@ def test_totals_of_files_of_either_kind() -> None:
 
 def test_resting_counts_by_reason() -> None:
     reasons = ["no trigger fired", "the bucket is empty", "no trigger fired"]
-    rests = [Rest(BucketId(b"", n, f"bucket-{n}"), why) for n, why in enumerate(reasons)]
+    rests = [Idle(BucketId(b"", n, f"bucket-{n}"), why) for n, why in enumerate(reasons)]
     view: Any = None
     assert BucketPlan(view, (), tuple(rests)).resting == {"no trigger fired": 2, "the bucket is empty": 1}
     assert BucketPlan(view, (), ()).resting == {}

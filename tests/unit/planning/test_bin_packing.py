@@ -21,7 +21,7 @@ from lithify.formats.paimon.planning.bin_packing.plan import (
 from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.bin_packing.runs import full_run, minor_runs
 from lithify.formats.paimon.planning.files import in_order
-from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.paimon.planning.work import Idle
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.merge_trees import MIDNIGHT_MILLIS, names, repeatable
@@ -136,7 +136,7 @@ class TestDeletedRows:
         assert isinstance(with_small, PackedUnit)
         assert [names(each) for each in with_small.bins] == [["f", "f0"]]
         rests = plan_bucket(bucket_of([file("f", 99)]), self.MARKING, Strategy.FULL, NOW)
-        assert isinstance(rests, Rest)
+        assert isinstance(rests, Idle)
         assert "deleted" in rests.reason
 
     def test_have_a_verdict_only_where_there_are_vectors(self) -> None:
@@ -224,7 +224,7 @@ class TestLeftovers:
         assert [len(each) for each in planned.bins] == [3, 2]
 
     def test_a_full_compaction_ends(self) -> None:
-        assert isinstance(plan_bucket(bucket_of(files(10, 200)), LOOSE, Strategy.FULL, NOW), Rest)
+        assert isinstance(plan_bucket(bucket_of(files(10, 200)), LOOSE, Strategy.FULL, NOW), Idle)
 
 
 class TestRuns:

@@ -22,7 +22,7 @@ from lithify.formats.paimon.planning.clustering.plan import (
 )
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions, HistoryOptions
 from lithify.formats.paimon.planning.universal.policy import UniversalOptions
-from lithify.formats.paimon.planning.work import ALL_AT_TOP, Rest
+from lithify.formats.paimon.planning.work import ALL_AT_TOP, Idle
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 from support.cases import case
 from support.clustered import COLUMNS, leveled, random_files, random_options
@@ -43,7 +43,7 @@ def unit_of(
 ) -> ClusteredUnit | str:
     """The unit, or why there is none."""
     planned = plan_bucket(bucket_of(files), options, strategy, MIDNIGHT, lambda number: number in schemas)
-    return planned.reason if isinstance(planned, Rest) else planned
+    return planned.reason if isinstance(planned, Idle) else planned
 
 
 def picked(files: Sequence[DataFile], options: ClusteringOptions = PLAIN) -> tuple[str, list[str], int] | str:
@@ -143,7 +143,7 @@ class TestHistory:
         planned = plan_bucket(
             bucket_of(files), AGED, Strategy.MINOR, MIDNIGHT, lambda _: True, takes_history=False
         )
-        assert isinstance(planned, Rest)
+        assert isinstance(planned, Idle)
 
     @repeatable
     @given(st.integers(0, 1 << 32))

@@ -19,7 +19,7 @@ from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
 from lithify.formats.paimon.planning.merge_tree.rewrites import Rewrite
 from lithify.formats.paimon.planning.universal.triggers import Trigger
-from lithify.formats.paimon.planning.work import FULL, Rest
+from lithify.formats.paimon.planning.work import FULL, Idle
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.merge_trees import (
@@ -47,7 +47,7 @@ def plan(
     strategy: Strategy = Strategy.MINOR,
     policy: MergeTreeOptions = POLICY,
     now: datetime = MIDNIGHT,
-) -> Unit | Rest:
+) -> Unit | Idle:
     return plan_bucket(bucket_of(files), policy, strategy, now)
 
 
@@ -74,7 +74,7 @@ class TestRests:
     )
     def test_say_why(self, files: Files, strategy: Strategy) -> None:
         rest = plan(files, strategy)
-        assert isinstance(rest, Rest)
+        assert isinstance(rest, Idle)
         assert rest.bucket == bucket_of(files).id
         assert rest.reason
 
@@ -166,7 +166,7 @@ def test_every_picked_file_is_rewritten_moved_or_left_in_place(
     files: Files, policy: MergeTreeOptions, strategy: Strategy, now: datetime
 ) -> None:
     unit = plan(files, strategy, policy, now)
-    if isinstance(unit, Rest):
+    if isinstance(unit, Idle):
         return
     leaving, picked = Counter(unit.inputs), Counter(unit.files)
     assert leaving
@@ -193,7 +193,7 @@ def test_work_is_in_key_order_and_no_rewrite_spans_a_file_that_it_does_not_take(
     files: Files, policy: MergeTreeOptions, strategy: Strategy, now: datetime
 ) -> None:
     unit = plan(files, strategy, policy, now)
-    if isinstance(unit, Rest):
+    if isinstance(unit, Idle):
         return
     spans = [span_of(rewrite) for rewrite in unit.work.rewrites]
     assert all(before.max_key < after.min_key for before, after in pairwise(unit.work.upgrades))
@@ -233,7 +233,7 @@ def test_a_full_compaction_leaves_one_sorted_run_and_nothing_more_to_do(
     settled = compacted(files, unit) if isinstance(unit, Unit) else files
     levels = build_levels(settled, policy.num_levels)
     assert [run.level for run in levels.runs] == [levels.max_level]
-    assert isinstance(plan(settled, Strategy.FULL, policy), Rest)
+    assert isinstance(plan(settled, Strategy.FULL, policy), Idle)
 
 
 @given(files=trees(), policy=policies(), now=moments())

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from lithify.formats.paimon.model import Bucket, BucketId, DataFile
-from lithify.formats.paimon.observing.judging import Judge
+from lithify.formats.paimon.observing.due_work import Judge
 from lithify.formats.paimon.observing.table_statistics import (
     DueWork,
     blocked_buckets,

@@ -21,8 +21,8 @@ from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable
 from lithify.files.types import ColumnType, parse_type
 from lithify.formats.paimon.model import Bucket, DataFile
+from lithify.formats.paimon.observing.due_work import Judge
 from lithify.formats.paimon.observing.expiring import by_the_hour
-from lithify.formats.paimon.observing.judging import Judge
 from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions

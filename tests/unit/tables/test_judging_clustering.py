@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from lithify.errors import CorruptTable
 from lithify.formats.paimon.append.clustering.inspecting import inspector
 from lithify.formats.paimon.model import Bucket
-from lithify.formats.paimon.observing.judging_clustering import ClusteringJudge
+from lithify.formats.paimon.observing.due_work_clustering import ClusteringJudge
 from lithify.formats.paimon.planning.clustering.plan import HISTORY, ClusteredUnit, plan_bucket
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions, HistoryOptions
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lithify.clock import epoch_millis
 from lithify.formats.paimon.append.packable import packable
 from lithify.formats.paimon.model import LATEST_MILLIS, Bucket, DataFile
-from lithify.formats.paimon.observing.judging_packing import PackingJudge
+from lithify.formats.paimon.observing.due_work_packing import PackingJudge
 from lithify.formats.paimon.options.table_options import read_options
 from lithify.formats.paimon.planning.bin_packing.packing import pack, pack_fully
 from lithify.formats.paimon.planning.bin_packing.plan import PackedUnit, plan_bucket

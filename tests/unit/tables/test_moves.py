@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pytest
 
-from lithify.formats.paimon.commit.admitting import admitted
 from lithify.formats.paimon.commit.changes import BucketChange
+from lithify.formats.paimon.commit.conflict_check import admitted
 from lithify.formats.paimon.commit.moves import MovedRows
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
 from lithify.formats.paimon.manifests.entries import ADD, DELETE, ManifestEntry

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable, Failure, InvalidOption, OutOfReach
 from lithify.formats.paimon.catalog.connecting import load_table
-from lithify.io.reach import (
+from lithify.io.access_policy import (
     DRIVER,
     NOWHERE,
     UNBOUNDED,
-    Reach,
+    AccessPolicy,
     read_own_identity,
 )
 from lithify.io.s3.files import S3Files
@@ -24,7 +24,7 @@ from lithify.settings import WAREHOUSE
 from support.cases import case
 
 KEYLESS = S3Settings(region="eu-west-1")
-GRANTED = Reach(("s3://lake/team-a/", "/data/lake", "file:/other"))
+GRANTED = AccessPolicy(("s3://lake/team-a/", "/data/lake", "file:/other"))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ _WORDS = st.text("ab.#?%[]@:/\\ \t\néS", max_size=12)
 def test_what_is_granted_is_what_is_accessed(bucket: str, rest: str) -> None:
     """A grant for a folder covers a path only if the request for it goes into that folder."""
     path = f"s3://{bucket}{rest}"
-    reach = Reach(("s3://a", "s3://bkt/prefix"), with_endpoint=False)
+    reach = AccessPolicy(("s3://a", "s3://bkt/prefix"), with_endpoint=False)
     try:
         accessed, key = S3Files(replace(KEYLESS, reach=reach)).bucket(path)
     except (OutOfReach, CorruptTable):
@@ -107,7 +107,7 @@ def test_a_link_is_where_it_leads(tmp_path: Path) -> None:
     (tmp_path / "granted").mkdir()
     (tmp_path / "secret").mkdir()
     (tmp_path / "granted" / "link").symlink_to(tmp_path / "secret")
-    reach = Reach((str(tmp_path / "granted"),))
+    reach = AccessPolicy((str(tmp_path / "granted"),))
     assert reach.covers(str(tmp_path / "granted" / "new"))
     assert not reach.covers(str(tmp_path / "granted" / "link"))
 
@@ -148,5 +148,5 @@ def test_entries_that_are_none(entry: str) -> None:
         case(NOWHERE, False, False, id="none"),
     ],
 )
-def test_kinds(reach: Reach, everywhere: bool, with_endpoint: bool) -> None:
+def test_kinds(reach: AccessPolicy, everywhere: bool, with_endpoint: bool) -> None:
     assert (reach.covers("/anything"), reach.with_endpoint) == (everywhere, with_endpoint)

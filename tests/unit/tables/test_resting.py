@@ -18,7 +18,7 @@ from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.plan import LEFT_TO_WRITERS, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull
-from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.paimon.planning.work import Idle
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.merge_trees import (
@@ -78,12 +78,12 @@ def test_a_bucket_that_is_said_to_rest_rests_for_that_reason(strategy: Strategy,
         reason = reasons[bucket.id.bucket]
         event(f"{strategy}: {type(planned).__name__}, said: {reason}")
         if reason is not None:
-            assert isinstance(planned, Rest)
+            assert isinstance(planned, Idle)
             assert planned.reason == reason
         elif strategy is Strategy.FULL or not (
             policy.writers_compact or runs_of(bucket, policy) == policy.run_trigger
         ):
-            assert not isinstance(planned, Rest), "only as many runs as the trigger leave a doubt"
+            assert not isinstance(planned, Idle), "only as many runs as the trigger leave a doubt"
 
 
 @pytest.mark.parametrize(

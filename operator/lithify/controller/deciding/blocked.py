@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lithify.amounts import count_of
-from lithify.controller.deciding.setting import ConditionSetter
+from lithify.controller.deciding.condition_builder import ConditionBuilder
 from lithify.formats.protocol.model import BlockedBucket
 from lithify.formats.protocol.observation import Observation
 from lithify.plain_text import plain_line
@@ -75,7 +75,7 @@ def after_look(status: LakeTableStatus, seen: Observation, held: Mapping[str, st
     return replace(status, blocked_buckets=blocks, blocked_bucket_count=count)
 
 
-def say_blocked(conditions: ConditionSetter, status: LakeTableStatus) -> None:
+def say_blocked(conditions: ConditionBuilder, status: LakeTableStatus) -> None:
     """Sets the condition that names the buckets, their files and columns."""
     blocks = status.blocked_buckets
     if not blocks:

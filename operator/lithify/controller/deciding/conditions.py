@@ -12,11 +12,11 @@ from datetime import datetime
 
 from lithify.amounts import bytes_text, count_of, size_text
 from lithify.controller.deciding.blocked import after_look, say_blocked
+from lithify.controller.deciding.condition_builder import ConditionBuilder
+from lithify.controller.deciding.decision_input import Decision, DecisionInput
 from lithify.controller.deciding.health import POLICY_READY, failure_text, health_of, trouble_of
-from lithify.controller.deciding.holds import policy_hold
+from lithify.controller.deciding.hold_reasons import policy_hold
 from lithify.controller.deciding.problems import TableProblem, TableReason
-from lithify.controller.deciding.setting import ConditionSetter
-from lithify.controller.deciding.situation import Decision, Situation
 from lithify.formats.protocol.observation import (
     AppendObservation,
     Finding,
@@ -54,7 +54,7 @@ _UUID_LENGTH = 128
 _ALL_PERCENT = 100
 
 
-def table_status(situation: Situation, decision: Decision, now: datetime) -> LakeTableStatus:
+def table_status(situation: DecisionInput, decision: Decision, now: datetime) -> LakeTableStatus:
     """The table's status as it should be at `now`; the results of runs are taken over from the old one."""
     status = situation.table.status
     found = replace(
@@ -153,9 +153,9 @@ def _path(bucket: str | None) -> str | None:
     return None if bucket is None else bucket[:BUCKET_LENGTH]
 
 
-def _conditions(situation: Situation, decision: Decision, now: datetime) -> tuple[Condition, ...]:
+def _conditions(situation: DecisionInput, decision: Decision, now: datetime) -> tuple[Condition, ...]:
     table = situation.table
-    conditions = ConditionSetter(table.status.conditions, table.metadata.generation, now)
+    conditions = ConditionBuilder(table.status.conditions, table.metadata.generation, now)
     problem = _problem(situation)
     seen = situation.observation
     _say_policy(conditions, situation)
@@ -173,7 +173,7 @@ def _conditions(situation: Situation, decision: Decision, now: datetime) -> tupl
     return conditions.conditions
 
 
-def _problem(situation: Situation) -> TableProblem | None:
+def _problem(situation: DecisionInput) -> TableProblem | None:
     if situation.problem is not None:
         return situation.problem
     if situation.observation is not None and situation.observation.refusals:
@@ -187,7 +187,7 @@ def _was_seen(status: LakeTableStatus) -> bool:
 
 
 def _await_look(
-    conditions: ConditionSetter, status: LakeTableStatus, generation: int, trouble: TableProblem | None
+    conditions: ConditionBuilder, status: LakeTableStatus, generation: int, trouble: TableProblem | None
 ) -> None:
     """Keeps what an earlier operator said, unless it is known to be outdated without an observation.
 
@@ -201,7 +201,7 @@ def _await_look(
 
 
 def _say_ready(
-    conditions: ConditionSetter,
+    conditions: ConditionBuilder,
     problem: TableProblem | None,
     seen: Observation | None,
     trouble: TableProblem | None,
@@ -221,7 +221,7 @@ def _say_ready(
 
 
 def _say_needed(
-    conditions: ConditionSetter, problem: TableProblem | None, seen: Observation | None, decision: Decision
+    conditions: ConditionBuilder, problem: TableProblem | None, seen: Observation | None, decision: Decision
 ) -> None:
     if problem is not None:
         message = f"unknown while the table is not ready: {problem.message}"
@@ -236,7 +236,7 @@ def _say_needed(
         conditions.false(COMPACTION_NEEDED, reason, decision.message)
 
 
-def _say_policy(conditions: ConditionSetter, situation: Situation) -> None:
+def _say_policy(conditions: ConditionBuilder, situation: DecisionInput) -> None:
     held = policy_hold(situation)
     if held.hold is None:
         conditions.true(POLICY_READY, "Followed", f"CompactionPolicy {situation.policy_name} is followed")
@@ -244,7 +244,7 @@ def _say_policy(conditions: ConditionSetter, situation: Situation) -> None:
         conditions.false(POLICY_READY, held.hold, held.message)
 
 
-def _say_duplicate(conditions: ConditionSetter, situation: Situation) -> None:
+def _say_duplicate(conditions: ConditionBuilder, situation: DecisionInput) -> None:
     older = situation.duplicate_of
     if older is None:
         conditions.conditions = without_condition(conditions.conditions, DUPLICATE)
@@ -257,7 +257,7 @@ def _say_duplicate(conditions: ConditionSetter, situation: Situation) -> None:
     )
 
 
-def _say_writers(conditions: ConditionSetter, seen: Observation) -> None:
+def _say_writers(conditions: ConditionBuilder, seen: Observation) -> None:
     if seen.write_only:
         conditions.false(WRITER_COMPACTS, "WriteOnly", "the table's writers do not compact it")
         return
@@ -269,7 +269,7 @@ def _say_writers(conditions: ConditionSetter, seen: Observation) -> None:
     )
 
 
-def _say_snapshots(conditions: ConditionSetter, kept: KeptSnapshots) -> None:
+def _say_snapshots(conditions: ConditionBuilder, kept: KeptSnapshots) -> None:
     if kept.writers_expire:
         conditions.true(SNAPSHOTS_EXPIRE, "WritersExpire", "the table's writers expire old snapshots")
         return

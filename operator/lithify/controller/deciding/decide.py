@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lithify.controller.deciding.dues import Dues, find_dues
-from lithify.controller.deciding.holds import Held, find_hold
-from lithify.controller.deciding.situation import Decision, Hold, Situation
+from lithify.controller.deciding.decision_input import Decision, DecisionInput, Hold
+from lithify.controller.deciding.due_compactions import DueCompactions, due_compactions
+from lithify.controller.deciding.hold_reasons import Held, hold_reason
 
 
-def decide(situation: Situation, now: datetime) -> Decision:
+def decide(situation: DecisionInput, now: datetime) -> Decision:
     """Decides about a table at `now` (aware).
 
     Due is, in this order: a compaction requested by annotation; a full compaction by the policy's interval or
@@ -27,8 +27,8 @@ def decide(situation: Situation, now: datetime) -> Decision:
     Full compactions by schedule rely on `next_full` being written to status, see `schedule`. If the situation
     does not change, the decision stays the same until `wake`; at `wake` it may change.
     """
-    dues = find_dues(situation, now)
-    held = find_hold(situation, dues.due, now)
+    dues = due_compactions(situation, now)
+    held = hold_reason(situation, dues.due, now)
     return Decision(
         due=dues.due,
         hold=held.hold,
@@ -39,7 +39,7 @@ def decide(situation: Situation, now: datetime) -> Decision:
     )
 
 
-def _message(dues: Dues, held: Held) -> str:
+def _message(dues: DueCompactions, held: Held) -> str:
     if dues.due is not None:
         return f"{dues.due.message}; held back: {held.message}" if held.hold else dues.due.message
     if held.hold is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lithify.controller.deciding.names import label_value, table_object_name
-from lithify.controller.deciding.remembering import digest_of, remembered
+from lithify.controller.deciding.seen_tables import digest_of, remembered
 from lithify.resources.catalog import MOST_REMEMBERED, Catalog, Discovery, Recreate
 from lithify.resources.names import ANNOTATION_DISCOVERED, LABEL_CATALOG, LAKE_TABLE
 from lithify.resources.table import LakeTable

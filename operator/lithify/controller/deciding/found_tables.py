@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lithify.amounts import count_of
+from lithify.controller.deciding.condition_builder import ConditionBuilder
 from lithify.controller.deciding.pruning import Pruning
-from lithify.controller.deciding.setting import ConditionSetter
 from lithify.controller.deciding.wording import names_text
 from lithify.resources.catalog import Catalog
 from lithify.resources.objects import without_condition
@@ -18,7 +18,7 @@ PRUNED = "Pruned"
 ALL_SUPPORTED = "AllSupported"
 
 
-def say_pruned(conditions: ConditionSetter, catalog: Catalog, pruning: Pruning | None) -> None:
+def say_pruned(conditions: ConditionBuilder, catalog: Catalog, pruning: Pruning | None) -> None:
     """Whether each LakeTable that discovery made has its table; unchanged while that is unknown."""
     if catalog.spec.discovery is None:
         conditions.conditions = without_condition(conditions.conditions, PRUNED)
@@ -27,7 +27,7 @@ def say_pruned(conditions: ConditionSetter, catalog: Catalog, pruning: Pruning |
         say(PRUNED, pruning.reason, pruning.message)
 
 
-def say_supported(conditions: ConditionSetter, unsupported: Mapping[str, str]) -> None:
+def say_supported(conditions: ConditionBuilder, unsupported: Mapping[str, str]) -> None:
     """Names all unsupported tables in one condition; they are no failure of the catalog."""
     if not unsupported:
         conditions.conditions = without_condition(conditions.conditions, ALL_SUPPORTED)

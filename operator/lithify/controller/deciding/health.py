@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from lithify.amounts import count_of
 from lithify.controller.deciding.blocked import BUCKETS_BLOCKED
-from lithify.controller.deciding.holds import policy_hold
+from lithify.controller.deciding.decision_input import DecisionInput, Hold
+from lithify.controller.deciding.hold_reasons import policy_hold
 from lithify.controller.deciding.problems import TableProblem, TableReason
-from lithify.controller.deciding.situation import Hold, Situation
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import READY, Condition, ConditionStatus, condition_of, shortened
 from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus, TableHealth
@@ -67,7 +67,7 @@ _FOR_OTHER_TEAMS = frozenset(
 )
 
 
-def trouble_of(situation: Situation) -> TableProblem | None:
+def trouble_of(situation: DecisionInput) -> TableProblem | None:
     """Why an observable table is not kept compacted; None if it is, or if it is suspended."""
     held = policy_hold(situation)
     reason = None if held.hold is None else _POLICY_REASONS.get(held.hold)
@@ -83,7 +83,7 @@ def trouble_of(situation: Situation) -> TableProblem | None:
     return TableProblem(TableReason.COMPACTIONS_FAILING, message, is_lasting)
 
 
-def _failing_now(situation: Situation) -> TableProblem | None:
+def _failing_now(situation: DecisionInput) -> TableProblem | None:
     """The trouble that attempts of the active run fail again and again, before it ends."""
     failing = situation.failing
     if failing is None or not failing.is_lasting:

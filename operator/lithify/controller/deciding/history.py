@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from lithify.controller.deciding.blocked import after_run
-from lithify.controller.deciding.dues import handled_request
-from lithify.controller.deciding.holds import held_until
+from lithify.controller.deciding.due_compactions import handled_request
+from lithify.controller.deciding.hold_reasons import held_until
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import SUCCEEDED, Compaction, Reason, ResultSummary, RunStrategy
 from lithify.resources.modelling import MESSAGE_LENGTH

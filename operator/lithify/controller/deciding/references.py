@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lithify.amounts import count_of
+from lithify.controller.deciding.condition_builder import ConditionBuilder
 from lithify.controller.deciding.found_tables import say_pruned, say_supported
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.pruning import Pruning
-from lithify.controller.deciding.setting import ConditionSetter
 from lithify.controller.deciding.wording import names_text
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.objects import READY, RECONCILING, STALLED, condition_of, without_condition
@@ -71,7 +71,7 @@ def policy_status(
         tables: how many LakeTables follow it.
         now: the current time.
     """
-    conditions = ConditionSetter(policy.status.conditions, policy.metadata.generation, now)
+    conditions = ConditionBuilder(policy.status.conditions, policy.metadata.generation, now)
     if problem is None:
         conditions.true(READY, "Valid", " ".join(["the policy can be followed", *_risks(policy)]))
         conditions.false(STALLED, "NotStalled")
@@ -134,7 +134,7 @@ def catalog_status(
         unsupported: the tables that this release refuses, with the message for each.
         cut_timeout: the operator's limit in seconds if the catalog asks for a longer timeout, None otherwise.
     """
-    conditions = ConditionSetter(catalog.status.conditions, catalog.metadata.generation, now)
+    conditions = ConditionBuilder(catalog.status.conditions, catalog.metadata.generation, now)
     ended = list(looks)
     problem = catalog_problem(ended)
     if problem is not None:
@@ -158,7 +158,7 @@ def catalog_status(
     )
 
 
-def _say_unasked(conditions: ConditionSetter) -> None:
+def _say_unasked(conditions: ConditionBuilder) -> None:
     """Before the catalog's first request: what an earlier operator said stays until then."""
     message = "no request was sent to the catalog yet"
     if condition_of(conditions.conditions, READY) is None:
@@ -175,7 +175,7 @@ def _cut(catalog: Catalog, seconds: float | None) -> str:
     return f"; spec.timeoutSeconds is {asked}, but {given}"
 
 
-def _say_discovered(conditions: ConditionSetter, catalog: Catalog, discovered: Discovered | None) -> None:
+def _say_discovered(conditions: ConditionBuilder, catalog: Catalog, discovered: Discovered | None) -> None:
     """Whether each table that discovery includes has its LakeTable; unchanged while that is unknown."""
     if catalog.spec.discovery is None:
         conditions.conditions = without_condition(conditions.conditions, ALL_DISCOVERED)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lithify.controller.deciding.admission import Pool
-from lithify.controller.deciding.dues import Occasion
-from lithify.controller.deciding.situation import Due
+from lithify.controller.deciding.decision_input import Due
+from lithify.controller.deciding.due_compactions import Occasion
 from lithify.resources.compaction import Compaction, CompactionSpec, Reason
 from lithify.resources.names import ObjectKey
 from lithify.resources.policy import Approval, CompactionPolicySpec, SharedRuns

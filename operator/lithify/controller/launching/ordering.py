@@ -9,7 +9,7 @@ from typing import Any
 from lithify.contract.executors import ExecutorSizing
 from lithify.contract.order import Instructions, MemberInstructions
 from lithify.controller.driver import DriverOrder
-from lithify.io.reach import DRIVER, Reach
+from lithify.io.access_policy import DRIVER, AccessPolicy
 from lithify.resources.quantities import quantity_bytes
 
 
@@ -21,7 +21,7 @@ def instructions_of(
     credentials: Mapping[str, str] | None = None,
     executor_template: Mapping[str, Any] | None = None,
     sizing: ExecutorSizing | None = None,
-    reach: Reach = DRIVER,
+    reach: AccessPolicy = DRIVER,
 ) -> Instructions:
     """The instructions for an attempt; credentials come from a mounted Secret unless they are passed."""
     reference = order.secret_ref
@@ -52,7 +52,7 @@ def shared_instructions(lead: Instructions, orders: Sequence[DriverOrder]) -> In
     return replace(lead, members=tuple(_member_of(order, lead.table.reach) for order in orders))
 
 
-def _member_of(order: DriverOrder, reach: Reach) -> MemberInstructions:
+def _member_of(order: DriverOrder, reach: AccessPolicy) -> MemberInstructions:
     """A run of a shared driver; the catalog's options, which may be long, are the first one's."""
     table = replace(order.table, reach=reach, catalog_options={})
     return MemberInstructions(run=order.uid, table=table, selection=order.selection)

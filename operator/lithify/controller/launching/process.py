@@ -48,7 +48,7 @@ from lithify.controller.launching.ordering import instructions_of
 from lithify.controller.launching.shared_processes import SharedProcesses, is_shared
 from lithify.controller.launching.spark_conf import conf_problem, local_conf, local_master
 from lithify.errors import ClusterRefused, ClusterUnavailable, NotFound
-from lithify.io.reach import NOWHERE, Reach
+from lithify.io.access_policy import NOWHERE, AccessPolicy
 from lithify.resources.catalog import SecretReference
 from lithify.resources.names import ObjectKey
 
@@ -90,7 +90,7 @@ class ProcessSettings:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def _nowhere(_: str) -> Reach:
+def _nowhere(_: str) -> AccessPolicy:
     return NOWHERE
 
 
@@ -105,7 +105,7 @@ class ProcessLauncher:
         settings: ProcessSettings,
         secrets: ReadSecret,
         clock: Clock,
-        reach: Callable[[str], Reach] = _nowhere,
+        reach: Callable[[str], AccessPolicy] = _nowhere,
     ) -> None:
         self._settings = settings
         self._secrets = secrets

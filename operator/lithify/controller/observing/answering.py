@@ -17,7 +17,7 @@ from lithify.controller.observing.request import NO_TABLES, PlanRequest
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import CorruptTable, LithifyError, in_fields
-from lithify.formats.protocol.observing import ObservationRequest, TableWatch
+from lithify.formats.protocol.observing import ObservationRequest, TableObserver
 from lithify.formats.registry import FORMATS, open_watch
 
 _NO_THREAD = "can't start new thread"
@@ -30,7 +30,7 @@ class Answers:
     def __init__(self, settings: WorkerSettings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self._watches: dict[str, TableWatch] = {}
+        self._watches: dict[str, TableObserver] = {}
         # Import the most common format now: the first question's timeout should not include it.
         self._watch(FORMATS[0])
 
@@ -68,7 +68,7 @@ class Answers:
             return wanted_tables(watch.list_tables(address), question.wanted)
         raise TypeError(f"not a question: {type(question).__name__}")
 
-    def _watch(self, name: str) -> TableWatch:
+    def _watch(self, name: str) -> TableObserver:
         """Returns the observer of a table format, created for the first table of it."""
         if name not in self._watches:
             folder, given = Path(self._settings.cache_folder), self._settings

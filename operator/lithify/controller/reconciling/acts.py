@@ -16,10 +16,10 @@ from lithify.controller.reconciling.locking import TableLocking, holder_of
 from lithify.controller.reconciling.run_memory import RunMemories, RunMemory
 from lithify.controller.reconciling.searches import Begin
 from lithify.controller.reconciling.sharing import Sharing
-from lithify.controller.running.facts import Act, RunFacts
+from lithify.controller.running.facts import Action, RunFacts
 from lithify.controller.running.failures import memory_factor
 from lithify.errors import AccountMissing, ClusterRefused, ClusterUnavailable, NameTaken
-from lithify.io.reach import NOWHERE
+from lithify.io.access_policy import NOWHERE
 from lithify.resources.catalog import catalog_options
 from lithify.resources.compaction import Compaction, RunStrategy
 from lithify.resources.names import COMPACTION, ObjectKey
@@ -46,14 +46,20 @@ class Acting:
     begin: Begin
 
     async def carry_out(
-        self, acts: tuple[Act, ...], run: Compaction, facts: RunFacts, memory: RunMemory, *, is_shared: bool
+        self,
+        acts: tuple[Action, ...],
+        run: Compaction,
+        facts: RunFacts,
+        memory: RunMemory,
+        *,
+        is_shared: bool,
     ) -> None:
         """Carries out acts in order. Until they end, no other run treats the table's lock as free.
 
         With `is_shared`, acts that release the driver are skipped: other runs still use it.
         """
         if is_shared:
-            acts = tuple(act for act in acts if act not in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER})
+            acts = tuple(act for act in acts if act not in {Action.KEEP_DRIVER, Action.REMOVE_DRIVER})
         self.locking.acting.add(run.metadata.key)
         try:
             for act in acts:
@@ -61,27 +67,27 @@ class Acting:
         finally:
             self.locking.acting.discard(run.metadata.key)
 
-    async def _act(self, act: Act, run: Compaction, facts: RunFacts, memory: RunMemory) -> None:
+    async def _act(self, act: Action, run: Compaction, facts: RunFacts, memory: RunMemory) -> None:
         context, key = self.context, run.metadata.key
         driver = facts.driver if isinstance(facts.driver, DriverState) else None
-        if act is Act.TAKE_LOCK and memory.lock:
+        if act is Action.TAKE_LOCK and memory.lock:
             await context.locks.take(memory.lock, holder_of(run), after=memory.former)
-        elif act is Act.DROP_LOCK and memory.lock:
+        elif act is Action.DROP_LOCK and memory.lock:
             await context.locks.drop(memory.lock, holder_of(run))
             self.wake_waiting(memory.lock, run.metadata.uid)
-        elif act is Act.START_DRIVER and run.status.shared_run is not None:
+        elif act is Action.START_DRIVER and run.status.shared_run is not None:
             await self._start_shared(run, memory)
-        elif act is Act.START_DRIVER:
+        elif act is Action.START_DRIVER:
             await self._start(run, memory)
-        elif act is Act.STOP_DRIVER and driver and run.status.shared_run is not None:
+        elif act is Action.STOP_DRIVER and driver and run.status.shared_run is not None:
             await self.sharing.stop(run)
-        elif act is Act.STOP_DRIVER and driver:
+        elif act is Action.STOP_DRIVER and driver:
             await context.launcher.stop(key, driver.uid)
-        elif act in {Act.KEEP_DRIVER, Act.REMOVE_DRIVER} and driver:
-            await context.launcher.release(key, driver.uid, remove=act is Act.REMOVE_DRIVER)
-        elif act is Act.FIND_RUN:
+        elif act in {Action.KEEP_DRIVER, Action.REMOVE_DRIVER} and driver:
+            await context.launcher.release(key, driver.uid, remove=act is Action.REMOVE_DRIVER)
+        elif act is Action.FIND_RUN:
             memory.search.go_on(context, run, self.begin)
-        elif act is Act.PLAN:
+        elif act is Action.PLAN:
             memory.planning.go_on(context, run, self.begin)
 
     def wake_waiting(self, lock: str, former_uid: str) -> None:

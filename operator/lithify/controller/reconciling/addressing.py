@@ -16,7 +16,7 @@ from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import Filter, ObservationRequest
 from lithify.formats.protocol.strategy import Strategy
-from lithify.io.reach import Reach
+from lithify.io.access_policy import AccessPolicy
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import Compaction
 from lithify.resources.names import ANNOTATION_REQUESTED
@@ -27,7 +27,7 @@ _RETRIES = 4
 """Check intervals between retries after a failed observation: people take longer to fix the cause."""
 
 
-def catalog_address(catalog: Catalog, options: Mapping[str, str], reach: Reach) -> TableAddress:
+def catalog_address(catalog: Catalog, options: Mapping[str, str], reach: AccessPolicy) -> TableAddress:
     """The address of a catalog as a whole, without a table.
 
     Args:
@@ -51,7 +51,7 @@ def address_of(
     policy: CompactionPolicySpec | None,
     catalog: Catalog,
     options: Mapping[str, str],
-    reach: Reach,
+    reach: AccessPolicy,
 ) -> TableAddress:
     """The address of the table that a LakeTable stands for; accepts any table UUID."""
     return replace(

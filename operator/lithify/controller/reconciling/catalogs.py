@@ -20,7 +20,7 @@ from lithify.controller.deciding.health import catalog_health
 from lithify.controller.deciding.problems import TableProblem, is_unsupported, problem_of
 from lithify.controller.deciding.pruning import ListedTables, absent_tables, prune
 from lithify.controller.deciding.references import Discovered, catalog_problem, catalog_status
-from lithify.controller.deciding.remembering import remember
+from lithify.controller.deciding.seen_tables import remember
 from lithify.controller.observing.request import NO_TABLES, PROBE, TableFilter, TableList
 from lithify.controller.reconciling.addressing import catalog_address
 from lithify.controller.reconciling.context import Context

@@ -20,7 +20,7 @@ from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
 from lithify.controller.telemetry.metrics import Metrics
-from lithify.io.reach import OwnIdentity, Reach
+from lithify.io.access_policy import AccessPolicy, OwnIdentity
 from lithify.resources.names import ObjectKey
 from lithify.resources.policy import CompactionPolicySpec
 
@@ -62,7 +62,7 @@ class Context:
     clock: Clock
     conf_problem: Callable[..., str | None]
     limits: OperatorLimits = field(default_factory=OperatorLimits)
-    reach: Callable[[str], Reach] = OwnIdentity().reach
+    reach: Callable[[str], AccessPolicy] = OwnIdentity().reach
     creating: set[ObjectKey] = field(default_factory=set)
 
     def policy_problem(self, policy: CompactionPolicySpec) -> str | None:

@@ -11,9 +11,9 @@ from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.locking import LockView, TableLocking
 from lithify.controller.reconciling.run_memory import RunMemory
 from lithify.controller.reconciling.sharing import SharedView, Sharing
-from lithify.controller.running.case import is_planned_here
 from lithify.controller.running.facts import UNKNOWN, Lock, Problem, RunFacts, Unknown
 from lithify.controller.running.failures import rules_of_run
+from lithify.controller.running.reconcile_input import is_planned_here
 from lithify.errors import ClusterRefused, ClusterUnavailable, UserError
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction, Reason

@@ -11,7 +11,7 @@ from lithify.controller.cluster.table_lock import Holder
 from lithify.controller.reconciling.pacing import Backoff, Repeats
 from lithify.controller.reconciling.planning import Planning
 from lithify.controller.reconciling.searches import LONGEST_WAIT, Search
-from lithify.controller.running.facts import Act
+from lithify.controller.running.facts import Action
 from lithify.errors import AccountMissing
 from lithify.resources.names import ObjectKey
 
@@ -52,11 +52,11 @@ class RunMemory:
         search = Search(Backoff(f"{uid}:search", LONGEST_WAIT))
         return cls(uid, Repeats(Backoff(f"{uid}:acts")), Backoff(f"{uid}:driver"), search)
 
-    def forget_answers(self, acts: tuple[Act, ...]) -> None:
+    def forget_answers(self, acts: tuple[Action, ...]) -> None:
         """Forgets results that only earlier steps needed; `acts` are those of the current step."""
-        if Act.FIND_RUN not in acts:
+        if Action.FIND_RUN not in acts:
             self.search.forget()  # from here on a driver may run and commit, so the result may become stale
-        if Act.PLAN not in acts:
+        if Action.PLAN not in acts:
             self.planning.forget()
 
 

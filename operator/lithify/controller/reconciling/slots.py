@@ -23,7 +23,7 @@ from lithify.controller.deciding.admission import (
 )
 from lithify.controller.deciding.sharing import bytes_of_sharing, pool_of
 from lithify.controller.reconciling.store import Store
-from lithify.controller.running.case import is_planned_here
+from lithify.controller.running.reconcile_input import is_planned_here
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey, ResourceKind
 from lithify.resources.table import LakeTable

@@ -12,13 +12,13 @@ from typing import Any
 from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.conditions import is_initial, table_status
 from lithify.controller.deciding.decide import decide
-from lithify.controller.deciding.dues import handled_request
+from lithify.controller.deciding.decision_input import Decision, DecisionInput, Due
+from lithify.controller.deciding.due_compactions import handled_request
 from lithify.controller.deciding.failing import failure_of_attempts
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
 from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
 from lithify.controller.deciding.sharing import shared_bytes
-from lithify.controller.deciding.situation import Decision, Due, Situation
 from lithify.controller.deciding.table_events import table_events
 from lithify.controller.reconciling.addressing import address_of, poll_intervals, request_of
 from lithify.controller.reconciling.context import Context
@@ -127,7 +127,7 @@ class Tables:
         if ready is None or ready.reason != now or before != now:
             context.queue.add_after(Item(CATALOG.name, catalog.metadata.key), _TOGETHER)
 
-    def _decide(self, situation: Situation, now: datetime) -> tuple[Situation, Decision]:
+    def _decide(self, situation: DecisionInput, now: datetime) -> tuple[DecisionInput, Decision]:
         """Decides, and asks for a slot if nothing else is in the way."""
         decision = decide(situation, now)
         key = situation.table.metadata.key
@@ -141,7 +141,7 @@ class Tables:
             decision = decide(situation, now)
         return situation, decision
 
-    def _shared_bytes(self, situation: Situation, due: Due) -> int | None:
+    def _shared_bytes(self, situation: DecisionInput, due: Due) -> int | None:
         runs = self.context.store.runs_of(situation.table.metadata.key)
         return shared_bytes(situation.table, situation.policy, runs, due)
 
@@ -174,13 +174,13 @@ class Tables:
         policy: CompactionPolicySpec | None,
         runs: list[Compaction],
         missing: TableProblem | None,
-    ) -> Situation:
+    ) -> DecisionInput:
         seen: TableState = self.context.scheduler.seen(table.metadata.key)
         active = active_of(runs)
         told = seen.answered.wanted.selection.held if seen.answered is not None else {}
         # An observation requested before a bucket was blocked counts that bucket as due.
         is_informed = told == held_by(table.status)
-        return Situation(
+        return DecisionInput(
             table=table,
             policy=policy,
             policy_name=table.spec.policy_ref.name,
@@ -195,7 +195,7 @@ class Tables:
             duplicate_of=older_duplicate(self.context.store, table),
         )
 
-    async def _start(self, situation: Situation, status: LakeTableStatus, due: Due) -> LakeTableStatus:
+    async def _start(self, situation: DecisionInput, status: LakeTableStatus, due: Due) -> LakeTableStatus:
         """Creates the due Compaction, never twice: its name is derived from the table and its run count."""
         context, table = self.context, situation.table
         name = run_name(table.metadata.name, table.status.runs + 1, table.metadata.uid)

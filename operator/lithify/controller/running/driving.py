@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.controller.driver import DriverPhase, DriverState
-from lithify.controller.running.case import Case
 from lithify.controller.running.ending import (
     CANCELLED,
     OUT_OF_TIME,
@@ -20,8 +19,9 @@ from lithify.controller.running.ending import (
     leave_shared,
     record,
 )
-from lithify.controller.running.facts import Act, Lock, Step
+from lithify.controller.running.facts import Action, Lock, Step
 from lithify.controller.running.failures import FailureVerdict
+from lithify.controller.running.reconcile_input import ReconcileInput
 from lithify.controller.running.release import clear_name, free_table
 from lithify.controller.running.status import stand, with_attempt
 from lithify.controller.running.watching import watch
@@ -30,7 +30,7 @@ from lithify.resources.compaction import DriverStatus, Reason
 from lithify.resources.objects import shortened
 
 
-def drive(case: Case) -> Step:
+def drive(case: ReconcileInput) -> Step:
     """The next step of a run that has a driver, or may have one."""
     driver = case.current
     if driver is None:
@@ -41,7 +41,7 @@ def drive(case: Case) -> Step:
     return bury(case, driver) if driver.outcome is None else record(case, driver.outcome)
 
 
-def adopt(case: Case, driver: DriverState) -> Step:
+def adopt(case: ReconcileInput, driver: DriverState) -> Step:
     """Takes over a driver that the run should not have in its stage; the next step decides about it.
 
     A late start request made it, or status was set back.
@@ -59,7 +59,7 @@ def adopt(case: Case, driver: DriverState) -> Step:
     return case.answer(new, until=[case.at(case.now, 1)])
 
 
-def recreated(case: Case) -> str:
+def recreated(case: ReconcileInput) -> str:
     """Message if the table was replaced since the run began; empty if it was not."""
     meant, there = case.status.table_uuid, case.facts.table_uuid
     if meant is None or there is None or meant == there:
@@ -70,7 +70,7 @@ def recreated(case: Case) -> str:
     )
 
 
-def _adopted(case: Case, driver: DriverState) -> Case:
+def _adopted(case: ReconcileInput, driver: DriverState) -> ReconcileInput:
     """The case with the driver in status, whichever attempt status names as the last."""
     known = case.status.driver
     if known is None or known.uid != driver.uid:
@@ -85,7 +85,7 @@ def _adopted(case: Case, driver: DriverState) -> Case:
     return replace(case, run=replace(case.run, status=status))
 
 
-def _without_driver(case: Case) -> Step:
+def _without_driver(case: ReconcileInput) -> Step:
     known = case.status.driver
     if known is None or known.uid is None:
         return _start(case)
@@ -98,7 +98,7 @@ def _without_driver(case: Case) -> Step:
     return case.answer(status, clear_name(case), [case.at(since, grace)])
 
 
-def _start(case: Case) -> Step:
+def _start(case: ReconcileInput) -> Step:
     """Starts the driver of the attempt in status, or ends the attempt."""
     ended = _given_up(case)
     if ended is not None:
@@ -115,12 +115,12 @@ def _start(case: Case) -> Step:
     elif case.pod is not None:
         message, acts = f"Waiting until driver {case.pod.name} of an earlier run is gone.", clear_name(case)
     else:
-        acts = {Lock.OURS: (Act.START_DRIVER,), Lock.FREE: (Act.TAKE_LOCK,)}.get(lock, ())
+        acts = {Lock.OURS: (Action.START_DRIVER,), Lock.FREE: (Action.TAKE_LOCK,)}.get(lock, ())
     until = case.at(case.status.stage_time, case.deadlines.scheduling_seconds)
     return case.answer(stand(case, case.reason, message), acts, [until])
 
 
-def _given_up(case: Case) -> Step | None:
+def _given_up(case: ReconcileInput) -> Step | None:
     """The end of an attempt that has no driver yet, None if it goes on."""
     problem, replaced = case.facts.problem, recreated(case)
     if case.spec.cancel:
@@ -145,6 +145,6 @@ def _given_up(case: Case) -> Step | None:
     return fail(case, FailureVerdict(Reason.SCHEDULING_TIMED_OUT, Failure.SCHEDULING, message))
 
 
-def _delay(case: Case) -> str:
+def _delay(case: ReconcileInput) -> str:
     """The result of the last try to start, as the end of a sentence."""
     return f": {case.facts.delay}" if case.facts.delay else "."

@@ -13,8 +13,7 @@ from typing import Any
 from lithify.contract.outcome import Outcome
 from lithify.controller.driver import DriverState
 from lithify.controller.running.backoff import backoff_seconds
-from lithify.controller.running.case import Case
-from lithify.controller.running.facts import Act, Step, Unknown
+from lithify.controller.running.facts import Action, Step, Unknown
 from lithify.controller.running.failures import (
     FailureVerdict,
     count_of,
@@ -24,6 +23,7 @@ from lithify.controller.running.failures import (
     verdict_of_death,
     verdict_of_outcome,
 )
+from lithify.controller.running.reconcile_input import ReconcileInput
 from lithify.controller.running.release import free_table, settle
 from lithify.controller.running.searching import (
     UNANSWERED,
@@ -67,7 +67,7 @@ _CAUSE_LENGTH = 500
 _LOOKING = "Searching the table for a commit of the run."
 
 
-def record(case: Case, outcome: Outcome) -> Step:
+def record(case: ReconcileInput, outcome: Outcome) -> Step:
     """Applies the outcome of the attempt's driver."""
     case = _with_blocked(case, outcome)
     if outcome.reason is Reason.COMPACTED:
@@ -84,12 +84,12 @@ def record(case: Case, outcome: Outcome) -> Step:
     return _failed(case, verdict, overrides_stop=verdict.failure is Failure.USER, is_last_word=is_last_word)
 
 
-def _with_cause(case: Case, message: str) -> str:
+def _with_cause(case: ReconcileInput, message: str) -> str:
     """Prepends the last message about executors' pods in status, which the driver cannot see."""
     return f"{shortened(message_of(case), _CAUSE_LENGTH)} {message}".strip()
 
 
-def leave_shared(case: Case, why: str) -> Step:
+def leave_shared(case: ReconcileInput, why: str) -> Step:
     """Queues a run again, for a driver of its own: its shared driver will not begin with it.
 
     That is no failure of this run. If it did commit, its next attempt finds that.
@@ -102,7 +102,7 @@ def leave_shared(case: Case, why: str) -> Step:
     return case.answer(queued, free_table(case))
 
 
-def bury(case: Case, driver: DriverState | None) -> Step:
+def bury(case: ReconcileInput, driver: DriverState | None) -> Step:
     """Ends an attempt whose driver ended without an outcome, or is gone."""
     if driver is not None and driver.waits:
         seen = f" ({driver.message})" if driver.message else ""
@@ -115,7 +115,7 @@ def bury(case: Case, driver: DriverState | None) -> Step:
     return begin_search(case, verdict.reason, verdict.message, verdict.failure)
 
 
-def search(case: Case) -> Step:
+def search(case: ReconcileInput) -> Step:
     """The next step of a run whose table is searched for its commits."""
     goal, found = searched_for(case, CANCELLED), case.facts.found
     verdict = verdict_of_search(goal)
@@ -130,7 +130,7 @@ def search(case: Case) -> Step:
     return _failed(case, verdict, overrides_stop=False)
 
 
-def fail(case: Case, verdict: FailureVerdict, *, is_last_word: bool = False) -> Step:
+def fail(case: ReconcileInput, verdict: FailureVerdict, *, is_last_word: bool = False) -> Step:
     """Counts a failure; another attempt follows unless the limit is exceeded.
 
     `is_last_word`: the run's only driver reports that it was refused, so it committed nothing.
@@ -156,7 +156,7 @@ def fail(case: Case, verdict: FailureVerdict, *, is_last_word: bool = False) -> 
     return case.answer(new, free_table(case), [following])
 
 
-def finish(case: Case, reason: Reason, message: str, **changes: Any) -> Step:
+def finish(case: ReconcileInput, reason: Reason, message: str, **changes: Any) -> Step:
     """Ends the run, unless its table shows a commit of it."""
     may_hide_commit = reason.status is ConditionStatus.FALSE or case.status.attempts > 1
     if not (may_hide_commit and case.may_have_committed):
@@ -171,7 +171,7 @@ def finish(case: Case, reason: Reason, message: str, **changes: Any) -> Step:
     return _final(case, reason, message, **changes)
 
 
-def lost(case: Case, driver: DriverStatus, message: str, since: datetime) -> Step:
+def lost(case: ReconcileInput, driver: DriverStatus, message: str, since: datetime) -> Step:
     """Gives up a driver, counted as lost since `since`, that may still be alive somewhere.
 
     It is not ended by force, and the lock stays until the driver is known to be gone.
@@ -181,12 +181,12 @@ def lost(case: Case, driver: DriverStatus, message: str, since: datetime) -> Ste
         return recovered(case, found)
     if case.may_have_committed and isinstance(found, Unknown) and case.since(since) < patience:
         status = stand(case, case.reason, f"{ended_text(message)} {_LOOKING}", driver=driver)
-        return case.answer(status, (Act.FIND_RUN,), [case.at(since, patience)])
+        return case.answer(status, (Action.FIND_RUN,), [case.at(since, patience)])
     told = "It is not killed and may still commit; until it is gone, no other run starts on the table."
     return _final(case, Reason.DRIVER_LOST, f"{shortened(message, 800)} {told}", driver=driver)
 
 
-def compacted(case: Case, outcome: Outcome) -> Step:
+def compacted(case: ReconcileInput, outcome: Outcome) -> Step:
     """Ends the run with its driver's result."""
     case = _with_blocked(case, outcome)
     result = outcome.result or ResultSummary()
@@ -203,7 +203,7 @@ def compacted(case: Case, outcome: Outcome) -> Step:
     )
 
 
-def recovered(case: Case, found: RunFound, failure: str = "") -> Step:
+def recovered(case: ReconcileInput, found: RunFound, failure: str = "") -> Step:
     """Ends the run with its commits found in the table."""
     result = ResultSummary(
         input_files=found.input_files,
@@ -228,7 +228,7 @@ def recovered(case: Case, found: RunFound, failure: str = "") -> Step:
     )
 
 
-def _with_blocked(case: Case, outcome: Outcome) -> Case:
+def _with_blocked(case: ReconcileInput, outcome: Outcome) -> ReconcileInput:
     """The case with the outcome's blocked buckets in status, however the driver ended."""
     if not outcome.blocked_count:
         return case
@@ -240,12 +240,14 @@ def _with_blocked(case: Case, outcome: Outcome) -> Case:
     return replace(case, run=replace(case.run, status=status))
 
 
-def stop_of(case: Case) -> StopStatus | None:
+def stop_of(case: ReconcileInput) -> StopStatus | None:
     """Why the driver was asked to end."""
     return case.status.driver.stopping if case.status.driver else None
 
 
-def _failed(case: Case, verdict: FailureVerdict, *, overrides_stop: bool, is_last_word: bool = False) -> Step:
+def _failed(
+    case: ReconcileInput, verdict: FailureVerdict, *, overrides_stop: bool, is_last_word: bool = False
+) -> Step:
     """Ends a failed attempt; a requested stop has precedence, unless `overrides_stop`."""
     stop = stop_of(case)
     if case.spec.cancel:
@@ -258,7 +260,7 @@ def _failed(case: Case, verdict: FailureVerdict, *, overrides_stop: bool, is_las
     return fail(case, FailureVerdict(reason, failure_of(reason), stop.message))
 
 
-def _stopped(case: Case, stop: StopStatus) -> Step:
+def _stopped(case: ReconcileInput, stop: StopStatus) -> Step:
     reason, message = Reason.QUEUED, "The driver was stopped; the run starts again."
     if case.spec.suspend:
         reason, message = Reason.SUSPENDED, SUSPENDED
@@ -266,11 +268,11 @@ def _stopped(case: Case, stop: StopStatus) -> Step:
     return case.answer(stand(case, reason, message, attempt_history=attempts), free_table(case))
 
 
-def _is_plan_wanted(case: Case) -> bool:
+def _is_plan_wanted(case: ReconcileInput) -> bool:
     return case.spec.dry_run or (case.spec.approval is Approval.MANUAL and case.status.plan is None)
 
 
-def _planned(case: Case, outcome: Outcome) -> Step:
+def _planned(case: ReconcileInput, outcome: Outcome) -> Step:
     plan = outcome.plan or PlanSummary(buckets=0, tasks=0, files=0, bytes=0, upgraded_files=0)
     base = _snapshot(outcome.base_snapshot_id)
     if case.spec.dry_run:
@@ -293,12 +295,12 @@ def approval_text(plan: PlanSummary) -> str:
     )
 
 
-def _success(case: Case, result: ResultSummary, message: str, **changes: Any) -> Step:
+def _success(case: ReconcileInput, result: ResultSummary, message: str, **changes: Any) -> Step:
     texts = {"files": files_text(result)[:48], "bytes": bytes_text(result)[:48]}
     return _final(case, Reason.COMPACTED, message, result=result, **texts, **changes)
 
 
-def _final(case: Case, reason: Reason, message: str, **changes: Any) -> Step:
+def _final(case: ReconcileInput, reason: Reason, message: str, **changes: Any) -> Step:
     status = case.status
     ended = case.driver_end or case.now
     fields: dict[str, Any] = {"completion_time": ended, "duration": None}

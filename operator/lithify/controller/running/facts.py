@@ -80,10 +80,10 @@ class RunFacts:
         hold: if not, why; for people.
         problem: why it cannot start at all.
         delay: why the last try to start its driver failed, though the next may succeed; for people.
-        found: what it has committed, as the answer to the `Act.FIND_RUN` of the step before; None if nothing.
+        found: what it has committed, the answer to `Action.FIND_RUN` of the step before; None if nothing.
             Unknown while there is no answer, and again after any step that did not ask: a driver may have
             been alive since.
-        plan: the answer to the `Act.PLAN` of the current attempt, None while there is none.
+        plan: the answer to the `Action.PLAN` of the current attempt, None while there is none.
         deleted: the object is being deleted, or gone.
         sharing: the driver that it starts with others if it can start now, or that it waits for others; None
             if it has a driver of its own.
@@ -107,7 +107,7 @@ class RunFacts:
     stranded: str = ""
 
 
-class Act(Enum):
+class Action(Enum):
     """What to do; every act is idempotent.
 
     TAKE_LOCK and DROP_LOCK concern the lock of the table. START_DRIVER starts the attempt in status.
@@ -140,5 +140,5 @@ class Step:
     """
 
     status: CompactionStatus
-    acts: tuple[Act, ...] = ()
+    acts: tuple[Action, ...] = ()
     wake: datetime | None = None

@@ -10,11 +10,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from lithify.controller.driver import DriverPhase
-from lithify.controller.running.case import Case, case_of
 from lithify.controller.running.driving import adopt, drive
 from lithify.controller.running.ending import compacted, search
 from lithify.controller.running.facts import UNKNOWN, Lock, RunFacts, Step
 from lithify.controller.running.planning import is_planning, plan
+from lithify.controller.running.reconcile_input import ReconcileInput, reconcile_input
 from lithify.controller.running.release import free_table, settle
 from lithify.controller.running.waiting import wait
 from lithify.resources.compaction import Compaction, Reason
@@ -25,7 +25,7 @@ def step(run: Compaction, facts: RunFacts, now: datetime) -> Step:
 
     `now` is aware. Raises nothing, whatever the facts.
     """
-    case = case_of(run, facts, now)
+    case = reconcile_input(run, facts, now)
     if facts.driver is UNKNOWN:
         return case.answer(run.status, until=[case.at(case.now, 5)])
     if facts.deleted:
@@ -37,7 +37,7 @@ def step(run: Compaction, facts: RunFacts, now: datetime) -> Step:
     return _go_on(case)
 
 
-def _go_on(case: Case) -> Step:
+def _go_on(case: ReconcileInput) -> Step:
     """The next step of an unfinished run."""
     own = case.own
     outcome = own.outcome if own is not None and own.phase is DriverPhase.ENDED else None
@@ -54,6 +54,6 @@ def _go_on(case: Case) -> Step:
     return wait(case)
 
 
-def _is_in_doubt(case: Case) -> bool:
+def _is_in_doubt(case: ReconcileInput) -> bool:
     """Whether the release of driver and lock is still unconfirmed."""
     return case.facts.lock is Lock.UNKNOWN or case.is_alive

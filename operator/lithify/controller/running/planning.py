@@ -8,10 +8,10 @@ since thousands of runs may want a plan at the same time.
 
 from __future__ import annotations
 
-from lithify.controller.running.case import Case, is_plan_only, names_driver
 from lithify.controller.running.driving import recreated
 from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, finish, record
-from lithify.controller.running.facts import Act, Step
+from lithify.controller.running.facts import Action, Step
+from lithify.controller.running.reconcile_input import ReconcileInput, is_plan_only, names_driver
 from lithify.controller.running.release import free_table
 from lithify.controller.running.status import stand
 from lithify.resources.compaction import Reason
@@ -23,14 +23,14 @@ _TOO_LONG = (
 )
 
 
-def is_planning(case: Case) -> bool:
+def is_planning(case: ReconcileInput) -> bool:
     """Whether the current attempt only plans, and has no driver."""
     if case.current is not None or names_driver(case.status) or not case.reason.has_driver:
         return False
     return case.reason is Reason.PLANNING or is_plan_only(case.run)
 
 
-def begin(case: Case) -> Step:
+def begin(case: ReconcileInput) -> Step:
     """Records a new attempt in status, and has it planned."""
     status = case.status
     new = stand(
@@ -45,7 +45,7 @@ def begin(case: Case) -> Step:
     return case.answer(new, _acts(case), [case.at(case.now, case.deadlines.queued_seconds)])
 
 
-def plan(case: Case) -> Step:
+def plan(case: ReconcileInput) -> Step:
     """The next step of an attempt that only plans."""
     ended = _given_up(case)
     if ended is not None:
@@ -60,7 +60,7 @@ def plan(case: Case) -> Step:
     return case.answer(status, _acts(case), [case.at(status.stage_time, seconds)])
 
 
-def _given_up(case: Case) -> Step | None:
+def _given_up(case: ReconcileInput) -> Step | None:
     """The end of the attempt before there is a plan, None if it goes on."""
     problem, replaced = case.facts.problem, recreated(case)
     if case.spec.cancel:
@@ -81,5 +81,5 @@ def _given_up(case: Case) -> Step | None:
     return case.answer(stand(case, Reason.PENDING, problem.message), free_table(case))
 
 
-def _acts(case: Case) -> tuple[Act, ...]:
-    return (*free_table(case), Act.PLAN)
+def _acts(case: ReconcileInput) -> tuple[Action, ...]:
+    return (*free_table(case), Action.PLAN)

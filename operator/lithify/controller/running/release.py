@@ -7,26 +7,26 @@ lock stays until the driver is known to be gone.
 from __future__ import annotations
 
 from lithify.controller.driver import DriverPhase
-from lithify.controller.running.case import Case
-from lithify.controller.running.facts import UNKNOWN, Act, Lock
+from lithify.controller.running.facts import UNKNOWN, Action, Lock
+from lithify.controller.running.reconcile_input import ReconcileInput
 
 
-def clear_name(case: Case) -> tuple[Act, ...]:
+def clear_name(case: ReconcileInput) -> tuple[Action, ...]:
     """Makes the driver's name free for the next attempt; empty once it is."""
     pod = case.pod
     if pod is None:
         return ()
     if pod.phase is DriverPhase.ENDED:
-        return (Act.REMOVE_DRIVER,)
-    return () if pod.terminating else (Act.STOP_DRIVER,)
+        return (Action.REMOVE_DRIVER,)
+    return () if pod.terminating else (Action.STOP_DRIVER,)
 
 
-def free_table(case: Case) -> tuple[Act, ...]:
+def free_table(case: ReconcileInput) -> tuple[Action, ...]:
     """Makes name and lock free for others, between two attempts."""
     return (*clear_name(case), *_drop_lock(case))
 
 
-def settle(case: Case) -> tuple[Act, ...]:
+def settle(case: ReconcileInput) -> tuple[Action, ...]:
     """Releases everything after the end and keeps the logs; empty once that is done."""
     own = case.own
     if own is None:
@@ -34,10 +34,10 @@ def settle(case: Case) -> tuple[Act, ...]:
     if own.phase is DriverPhase.ENDED and own.released:
         return _drop_lock(case)
     if own.phase is DriverPhase.ENDED:
-        return (Act.KEEP_DRIVER, *_drop_lock(case))
+        return (Action.KEEP_DRIVER, *_drop_lock(case))
     return clear_name(case)
 
 
-def _drop_lock(case: Case) -> tuple[Act, ...]:
+def _drop_lock(case: ReconcileInput) -> tuple[Action, ...]:
     free = case.facts.lock is not Lock.OURS or case.is_alive or case.facts.driver is UNKNOWN
-    return () if free else (Act.DROP_LOCK,)
+    return () if free else (Action.DROP_LOCK,)

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lithify.amounts import moment_text
-from lithify.controller.running.case import Case
-from lithify.controller.running.facts import Act, Step
+from lithify.controller.running.facts import Action, Step
 from lithify.controller.running.failures import FailureVerdict
+from lithify.controller.running.reconcile_input import ReconcileInput
 from lithify.controller.running.release import clear_name
 from lithify.controller.running.status import stand
 from lithify.errors import Failure
@@ -31,7 +31,7 @@ _REASONS = {
 
 
 def begin_search(
-    case: Case, reason: Reason, message: str, failure: Failure | None = None, **changes: Any
+    case: ReconcileInput, reason: Reason, message: str, failure: Failure | None = None, **changes: Any
 ) -> Step:
     """Enters the stage; without a commit, the run ends with `reason`, or its attempt fails with `failure`."""
     found = SearchStatus(
@@ -45,14 +45,14 @@ def begin_search(
     return case.answer(status, others, [case.now + timedelta(seconds=1)])
 
 
-def go_on_searching(case: Case, found: SearchStatus) -> Step:
+def go_on_searching(case: ReconcileInput, found: SearchStatus) -> Step:
     """Continues the search until its deadline."""
     status = stand(case, Reason.SEARCHING_COMMIT, _text(found), search=found)
     others = clear_name(case) if case.own is None else ()
-    return case.answer(status, (*others, Act.FIND_RUN), [found.deadline])
+    return case.answer(status, (*others, Action.FIND_RUN), [found.deadline])
 
 
-def searched_for(case: Case, cancelled: str) -> SearchStatus:
+def searched_for(case: ReconcileInput, cancelled: str) -> SearchStatus:
     """What follows the search; a cancellation in the course of it counts, and shortens it.
 
     A status that was edited may lack it.
@@ -86,7 +86,7 @@ def ended_text(message: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
-def _deadline(case: Case) -> datetime:
+def _deadline(case: ReconcileInput) -> datetime:
     deadlines, end = case.deadlines, case.end_of_all
     if case.spec.cancel:
         return case.at(case.now, min(deadlines.lost_seconds, deadlines.searching_seconds))

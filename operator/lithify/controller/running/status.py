@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lithify.controller.running.case import Case
+from lithify.controller.running.reconcile_input import ReconcileInput
 from lithify.resources.compaction import SUCCEEDED, AttemptSummary, CompactionStatus, Reason
 from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.resources.objects import (
@@ -27,7 +27,7 @@ _ATTEMPTS_KEPT = 5
 _WITH_PROGRESS = frozenset({Reason.WAITING_FOR_EXECUTORS, Reason.RUNNING, Reason.COMMITTING})
 
 
-def stand(case: Case, reason: Reason, message: str, **changes: Any) -> CompactionStatus:
+def stand(case: ReconcileInput, reason: Reason, message: str, **changes: Any) -> CompactionStatus:
     """The status of a run in the stage of `reason`.
 
     Fields of the stage that it leaves are cleared, unless `changes` sets them.
@@ -49,7 +49,7 @@ def stand(case: Case, reason: Reason, message: str, **changes: Any) -> Compactio
     return replace(status, **{**fields, **changes})
 
 
-def with_attempt(case: Case, reason: Reason, message: str) -> tuple[AttemptSummary, ...]:
+def with_attempt(case: ReconcileInput, reason: Reason, message: str) -> tuple[AttemptSummary, ...]:
     """The history of attempts with the one that ends now."""
     driver = case.status.driver
     ended = AttemptSummary(
@@ -62,13 +62,13 @@ def with_attempt(case: Case, reason: Reason, message: str) -> tuple[AttemptSumma
     return (*case.status.attempt_history, ended)[-_ATTEMPTS_KEPT:]
 
 
-def message_of(case: Case) -> str:
+def message_of(case: ReconcileInput) -> str:
     """The current message of status."""
     condition = condition_of(case.status.conditions, SUCCEEDED)
     return "" if condition is None else condition.message
 
 
-def _conditions(case: Case, reason: Reason, message: str) -> tuple[Condition, ...]:
+def _conditions(case: ReconcileInput, reason: Reason, message: str) -> tuple[Condition, ...]:
     def said(kind: str, status: ConditionStatus) -> Condition:
         return Condition(
             type=kind,

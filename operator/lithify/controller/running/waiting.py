@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from lithify.controller.running.case import Case, is_plan_only
 from lithify.controller.running.driving import recreated
 from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, approval_text, finish
-from lithify.controller.running.facts import Act, Gathering, Lock, Problem, Step
+from lithify.controller.running.facts import Action, Gathering, Lock, Problem, Step
 from lithify.controller.running.planning import begin
+from lithify.controller.running.reconcile_input import ReconcileInput, is_plan_only
 from lithify.controller.running.release import clear_name, free_table
 from lithify.controller.running.status import message_of, stand
 from lithify.resources.compaction import Reason
@@ -26,7 +26,7 @@ _LOCKS = {
 }
 
 
-def wait(case: Case) -> Step:
+def wait(case: ReconcileInput) -> Step:
     """The next step of a run that has no driver."""
     spec, status, replaced = case.spec, case.status, recreated(case)
     if spec.cancel:
@@ -47,26 +47,26 @@ def wait(case: Case) -> Step:
     return begin(case) if is_plan_only(case.run) else _queue(case)
 
 
-def _rest(case: Case, reason: Reason, message: str) -> Step:
+def _rest(case: ReconcileInput, reason: Reason, message: str) -> Step:
     """Waits for a person, without a limit."""
     status, acts = stand(case, reason, message), free_table(case)
     return case.answer(status, acts) if acts else Step(status)
 
 
-def _next_attempt(case: Case) -> datetime | None:
+def _next_attempt(case: ReconcileInput) -> datetime | None:
     """When the next attempt begins, None if it may begin now."""
     following = case.status.next_attempt_time if case.reason is Reason.BACKING_OFF else None
     return None if following is None or following <= case.now else following
 
 
-def _pend(case: Case, problem: Problem) -> Step:
+def _pend(case: ReconcileInput, problem: Problem) -> Step:
     """Waits for missing references."""
     if not problem.may_pass or _is_overdue(case, Reason.PENDING):
         return finish(case, problem.reason, problem.message)
     return _stay(case, Reason.PENDING, problem.message, free_table(case))
 
 
-def _queue(case: Case) -> Step:
+def _queue(case: ReconcileInput) -> Step:
     """Waits for its turn and for the table's lock, then begins an attempt."""
     facts = case.facts
     if _is_overdue(case, Reason.QUEUED):
@@ -78,12 +78,12 @@ def _queue(case: Case) -> Step:
         if isinstance(facts.sharing, Gathering):
             return _stay(case, Reason.QUEUED, facts.sharing.message, (), [facts.sharing.until])
         return _begin(case)
-    lock = (Act.TAKE_LOCK,) if facts.lock is Lock.FREE else ()
+    lock = (Action.TAKE_LOCK,) if facts.lock is Lock.FREE else ()
     again = [case.now + _LOCK_AGAIN] if facts.lock is Lock.OTHERS else []
     return _stay(case, Reason.QUEUED, _line(case), (*clear_name(case), *lock), again)
 
 
-def _begin(case: Case) -> Step:
+def _begin(case: ReconcileInput) -> Step:
     """Records a new attempt in status, and starts its driver."""
     status, facts = case.status, case.facts
     attempt = status.attempts + 1
@@ -99,21 +99,25 @@ def _begin(case: Case) -> Step:
         shared_run=shared,
     )
     until = case.at(case.now, case.deadlines.scheduling_seconds)
-    return case.answer(new, (Act.START_DRIVER,), [until])
+    return case.answer(new, (Action.START_DRIVER,), [until])
 
 
 def _stay(
-    case: Case, reason: Reason, message: str, acts: tuple[Act, ...], until: Sequence[datetime] = ()
+    case: ReconcileInput,
+    reason: Reason,
+    message: str,
+    acts: tuple[Action, ...],
+    until: Sequence[datetime] = (),
 ) -> Step:
     status = stand(case, reason, message)
     return case.answer(status, acts, [*until, case.at(status.stage_time, case.deadlines.queued_seconds)])
 
 
-def _is_overdue(case: Case, reason: Reason) -> bool:
+def _is_overdue(case: ReconcileInput, reason: Reason) -> bool:
     return case.reason is reason and case.since(case.status.stage_time) >= case.deadlines.queued_seconds
 
 
-def _line(case: Case) -> str:
+def _line(case: ReconcileInput) -> str:
     """The reason why a queued run waits."""
     facts = case.facts
     if not facts.admitted:

@@ -11,9 +11,9 @@ from datetime import timedelta
 
 from lithify.contract.outcome import Progress
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
-from lithify.controller.running.case import Case
 from lithify.controller.running.ending import CANCELLED, OUT_OF_TIME, SUSPENDED, lost, stop_of
-from lithify.controller.running.facts import Act, Lock, Step
+from lithify.controller.running.facts import Action, Lock, Step
+from lithify.controller.running.reconcile_input import ReconcileInput
 from lithify.controller.running.status import message_of, stand
 from lithify.controller.running.summary import plan_text
 from lithify.resources.compaction import DriverStatus, PlanSummary, Reason, StopStatus
@@ -32,7 +32,7 @@ _RUNS = frozenset({Reason.RUNNING, Reason.COMMITTING})
 _TROUBLES = {Trouble.IMAGE: Reason.IMAGE_ERROR, Trouble.CONFIGURATION: Reason.INVALID_SPEC}
 
 
-def watch(case: Case, driver: DriverState) -> Step:
+def watch(case: ReconcileInput, driver: DriverState) -> Step:
     """The next step of a run whose driver has not ended."""
     case, known = _with_gate(case, driver)
     if driver.trouble is Trouble.UNREACHABLE:
@@ -43,7 +43,7 @@ def watch(case: Case, driver: DriverState) -> Step:
     return _follow(case, driver, known, stage) if stop is None else _end(case, driver, known, stop, stage)
 
 
-def _with_gate(case: Case, driver: DriverState) -> tuple[Case, DriverStatus]:
+def _with_gate(case: ReconcileInput, driver: DriverState) -> tuple[ReconcileInput, DriverStatus]:
     """The driver in status with whether a queue holds it; its time to start begins again at admission."""
     known = case.status.driver or DriverStatus(name=driver.name, uid=driver.uid)
     gated = True if driver.trouble is Trouble.GATED else None
@@ -52,7 +52,7 @@ def _with_gate(case: Case, driver: DriverState) -> tuple[Case, DriverStatus]:
     return case, replace(known, gated=gated)
 
 
-def _follow(case: Case, driver: DriverState, known: DriverStatus, stage: Reason) -> Step:
+def _follow(case: ReconcileInput, driver: DriverState, known: DriverStatus, stage: Reason) -> Step:
     plan = _plan(case, driver)
     message = _message(driver, stage, plan)
     if stage is Reason.WAITING_FOR_EXECUTORS and driver.progress is None and not driver.terminating:
@@ -64,7 +64,9 @@ def _follow(case: Case, driver: DriverState, known: DriverStatus, stage: Reason)
     return case.answer(status, _keep_lock(case), until)
 
 
-def _end(case: Case, driver: DriverState, known: DriverStatus, stop: StopStatus, stage: Reason) -> Step:
+def _end(
+    case: ReconcileInput, driver: DriverState, known: DriverStatus, stop: StopStatus, stage: Reason
+) -> Step:
     grace = case.deadlines.lost_seconds
     if case.since(stop.time) >= grace:
         message = f"Driver {driver.name} did not end within {grace} s after it was asked to ({stop.message})"
@@ -77,11 +79,11 @@ def _end(case: Case, driver: DriverState, known: DriverStatus, stop: StopStatus,
         plan=_plan(case, driver),
         progress=_progress(case, driver, stage),
     )
-    acts = () if driver.terminating else (Act.STOP_DRIVER,)
+    acts = () if driver.terminating else (Action.STOP_DRIVER,)
     return case.answer(status, (*acts, *_keep_lock(case)), [case.at(stop.time, grace)])
 
 
-def _out_of_reach(case: Case, driver: DriverState, known: DriverStatus) -> Step:
+def _out_of_reach(case: ReconcileInput, driver: DriverState, known: DriverStatus) -> Step:
     since, grace = known.missing_since or case.now, case.deadlines.lost_seconds
     known = replace(known, missing_since=since)
     seen = f" ({driver.message})" if driver.message else ""
@@ -93,7 +95,7 @@ def _out_of_reach(case: Case, driver: DriverState, known: DriverStatus) -> Step:
     return case.answer(status, _keep_lock(case), [case.at(since, grace)])
 
 
-def _stop(case: Case, driver: DriverState, stage: Reason) -> StopStatus | None:
+def _stop(case: ReconcileInput, driver: DriverState, stage: Reason) -> StopStatus | None:
     """Why the driver must end, None if it may go on."""
     stop = stop_of(case)
     if stop is not None and not (case.spec.cancel and stop.reason in _OVERRULED_BY_CANCEL):
@@ -104,7 +106,7 @@ def _stop(case: Case, driver: DriverState, stage: Reason) -> StopStatus | None:
     return StopStatus(reason=why[0].value, message=shortened(why[1]), time=stop.time if stop else case.now)
 
 
-def _why_stop(case: Case, driver: DriverState, stage: Reason) -> tuple[Reason, str] | None:
+def _why_stop(case: ReconcileInput, driver: DriverState, stage: Reason) -> tuple[Reason, str] | None:
     limit = _limit(case, driver, stage)
     late = stage is case.reason and case.since(case.status.stage_time) >= limit
     if stage is Reason.COMMITTING and not late:
@@ -137,7 +139,7 @@ def _overdue(driver: DriverState, stage: Reason, limit: int) -> tuple[Reason, st
     return Reason.SCHEDULING_TIMED_OUT, f"Driver {driver.name} {did} within {limit} s{seen}"
 
 
-def _limit(case: Case, driver: DriverState, stage: Reason) -> int:
+def _limit(case: ReconcileInput, driver: DriverState, stage: Reason) -> int:
     """Seconds that the driver may stay in a stage."""
     deadlines = case.deadlines
     match stage:
@@ -155,7 +157,7 @@ def _limit(case: Case, driver: DriverState, stage: Reason) -> int:
     return min(limit, _TROUBLE_GRACE) if driver.trouble in _TROUBLES else limit
 
 
-def _stage_of(case: Case, driver: DriverState) -> Reason:
+def _stage_of(case: ReconcileInput, driver: DriverState) -> Reason:
     if driver.phase is DriverPhase.STARTING:
         return Reason.SUBMITTING
     if driver.progress is not None:
@@ -166,14 +168,14 @@ def _stage_of(case: Case, driver: DriverState) -> Reason:
     return Reason.PLANNING if case.reason is Reason.SUBMITTING else case.reason
 
 
-def _plan(case: Case, driver: DriverState) -> PlanSummary | None:
+def _plan(case: ReconcileInput, driver: DriverState) -> PlanSummary | None:
     """The plan as far as it is known; one to be approved counts only once it is complete."""
     if case.spec.approval is Approval.MANUAL or driver.progress is None:
         return case.status.plan
     return driver.progress.plan or case.status.plan
 
 
-def _progress(case: Case, driver: DriverState, stage: Reason) -> str | None:
+def _progress(case: ReconcileInput, driver: DriverState, stage: Reason) -> str | None:
     if stage is Reason.WAITING_FOR_EXECUTORS:
         if driver.progress is None:
             return case.status.progress
@@ -216,5 +218,5 @@ def _counts(progress: Progress) -> tuple[int, int]:
     return progress.executors_ready or 0, progress.executors_wanted or 1
 
 
-def _keep_lock(case: Case) -> tuple[Act, ...]:
-    return (Act.TAKE_LOCK,) if case.facts.lock is Lock.FREE else ()
+def _keep_lock(case: ReconcileInput) -> tuple[Action, ...]:
+    return (Action.TAKE_LOCK,) if case.facts.lock is Lock.FREE else ()

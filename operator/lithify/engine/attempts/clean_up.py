@@ -28,7 +28,7 @@ from lithify.engine.attempts.attempt import Attempt, CommittedJournal, Scope
 from lithify.engine.attempts.journal import SAFE_AGE, Journal
 from lithify.engine.attempts.names import is_temporary, sign_of
 from lithify.errors import CorruptTable, LithifyError, StorageError, UnsupportedTable
-from lithify.faults import reach
+from lithify.faults import failpoint
 from lithify.formats.protocol.results import Recovered
 from lithify.io.storage import Storage
 
@@ -158,7 +158,7 @@ def _clean_up(remains: Remains[Scope], path: str, clock: Clock, taken_back: Cont
     condemned = remains.journal.condemn(attempt, now, again=attempt.prefix in taken_back)
     if condemned is None:
         return 0
-    reach("condemned")
+    failpoint("condemned")
     if not _is_settled(remains, condemned, now):
         return 0
     deleted = remains.sweep(condemned)

@@ -22,7 +22,7 @@ from lithify.engine.run.report import Report
 from lithify.engine.run.runner import Progress, TaskRunner
 from lithify.engine.run.steps import Commits, Pace
 from lithify.errors import CommitConflict, CommitUnknown
-from lithify.faults import reach
+from lithify.faults import failpoint
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.committing import CommitStep
 from lithify.formats.protocol.model import GroupId, check_run_id
@@ -157,7 +157,7 @@ class _Run:
                     return self._report
                 self._done = past.groups
         with self._stage("plan"):
-            view = self._table.look(self._request.selection)
+            view = self._table.pin_view(self._request.selection)
         self._note(snapshot_before=view.snapshot_id if view else None)
         conflicts: Mapping[GroupId, str] = {}
         while view is not None and self._report.rounds < self._request.max_rounds:
@@ -180,7 +180,7 @@ class _Run:
     def _look_again(self, groups: Collection[GroupId]) -> TableView | None:
         """Reloads the table for groups in conflict; its schema may have changed, too."""
         self._table = open_table(self._request.table)
-        return self._table.look_again(groups)
+        return self._table.repin_view(groups)
 
     def _round(self, view: TableView) -> Mapping[GroupId, str]:
         """Plans and compacts the groups of a view; returns those in conflict, with the reason."""
@@ -203,7 +203,7 @@ class _Run:
         held = (*self._report.held, *(group.path for group in plan.held))
         self._note(resting=dict(rests), held=held)
         self._note_blocks(plan.blocks)
-        reach("planned")
+        failpoint("planned")
         units = [unit for unit in plan.units if unit.group not in self._done]
         conflicts |= plan.conflicts
         if units and not is_first:
@@ -212,7 +212,7 @@ class _Run:
             conflicts |= gone
         if units:
             conflicts |= self._steps(self._table.part_of(plan, units))
-        return plan.rest
+        return plan.remaining
 
     def _note_blocks(self, blocks: Sequence[Block]) -> None:
         if blocks:
@@ -230,9 +230,9 @@ class _Run:
         while units:
             size = self._pace.step(units)
             step, units = self._table.part_of(plan, units[:size]), units[size:]
-            conflicts |= self._step(step, tasks, len(units) + plan.left)
+            conflicts |= self._step(step, tasks, len(units) + plan.deferred)
             if units:
-                reach("step-done")
+                failpoint("step-done")
                 gone = self._table.check_again(units)
                 units = [unit for unit in units if unit.group not in gone]
                 conflicts |= gone
@@ -246,7 +246,7 @@ class _Run:
         started = monotonic()
         step = self._table.begin(plan, tasks, self._report.run, self._steps_begun, self._clock)
         self._steps_begun = step.number
-        reach("journal-written")
+        failpoint("journal-written")
         try:
             outcome = self._carry_out(step, to_come)
         except CommitUnknown:

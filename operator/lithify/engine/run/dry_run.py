@@ -41,7 +41,7 @@ def plan_only(
         StorageError: the file system refuses.
     """
     table.check_supported()
-    view = table.look(selection)
+    view = table.pin_view(selection)
     if view is None:
         return PlanFound(snapshot=None)
     found = PlanFound(snapshot=view.snapshot_id)
@@ -60,7 +60,7 @@ def plan_only(
             blocked_count=found.blocked_count + len(plan.blocks) + len(plan.held),
         )
         blocks += plan.blocks
-        rest = plan.rest
+        rest = plan.remaining
     return replace(
         found,
         blocked=tuple(block.told for block in blocks[:_MOST_TOLD]),

@@ -47,8 +47,8 @@ from lithify.formats.paimon.support.loading import load
 from lithify.formats.paimon.support.rules import Role
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import TableAddress
+from lithify.io.access_policy import AccessPolicy
 from lithify.io.locations import local_path
-from lithify.io.reach import Reach
 from lithify.io.storage import Storage
 from lithify.settings import table_option
 
@@ -207,7 +207,7 @@ def _location_refusals(
                 )
 
 
-def _check_locations(options: LocationOptions, reach: Reach) -> None:
+def _check_locations(options: LocationOptions, reach: AccessPolicy) -> None:
     """Checks own rights for local files outside the table's folder, too; S3 files are checked on access."""
     for path in options.external:
         if local_path(path) is not None:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from lithify.clock import find_zone
 from lithify.errors import InvalidOption
 from lithify.formats.protocol.strategy import Strategy
-from lithify.io.reach import UNBOUNDED, Reach
+from lithify.io.access_policy import UNBOUNDED, AccessPolicy
 from lithify.settings import TIME_ZONE
 
 
@@ -39,7 +39,7 @@ class TableAddress:
     name: str
     catalog_options: Mapping[str, str] = field(default_factory=dict, repr=False)
     overrides: Mapping[str, str] = field(default_factory=dict)
-    reach: Reach = UNBOUNDED
+    reach: AccessPolicy = UNBOUNDED
     format: str = "paimon"
     time_zone: str | None = None
     uuid: str | None = None

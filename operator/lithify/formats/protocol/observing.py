@@ -53,7 +53,7 @@ class ObservationRequest:
     wanted: Filter = field(default_factory=Filter)
 
 
-class TableWatch(Protocol):
+class TableObserver(Protocol):
     """Observes tables and caches what makes the next observation cheap."""
 
     def observe(self, request: ObservationRequest) -> Observation | None:

@@ -115,12 +115,12 @@ class Plan(Protocol):
         ...
 
     @property
-    def left(self) -> int:
+    def deferred(self) -> int:
         """Number of groups with work that another plan takes, so that this one fits into memory."""
         ...
 
     @property
-    def rest(self) -> TableView | None:
+    def remaining(self) -> TableView | None:
         """The view with these groups only; None if there are none."""
         ...
 
@@ -142,7 +142,7 @@ class PlannedTable(Protocol):
         """
         ...
 
-    def look(self, selection: Selection) -> TableView | None:
+    def pin_view(self, selection: Selection) -> TableView | None:
         """Pins the newest snapshot and lists the files of the selected groups; None if there is none.
 
         Raises:
@@ -150,7 +150,7 @@ class PlannedTable(Protocol):
         """
         ...
 
-    def look_again(self, groups: Collection[Any]) -> TableView | None:
+    def repin_view(self, groups: Collection[Any]) -> TableView | None:
         """Pins the newest snapshot and lists the files of exactly these groups; None if there is none."""
         ...
 

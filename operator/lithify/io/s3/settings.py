@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
-from lithify.io.reach import UNBOUNDED, Reach
+from lithify.io.access_policy import UNBOUNDED, AccessPolicy
 from lithify.settings import catalog_option
 
 PATIENCE = "lithify.s3.patience-seconds"
@@ -71,7 +71,7 @@ class S3Settings:
     path_style: bool = False
     keys: S3Keys | None = None
     patience: float = _PATIENCE_SECONDS
-    reach: Reach = UNBOUNDED
+    reach: AccessPolicy = UNBOUNDED
 
     def endpoint_of(self, bucket: str) -> str | None:
         """The URL of a bucket's endpoint, None for the region's."""
@@ -81,7 +81,7 @@ class S3Settings:
         return parts._replace(netloc=f"{bucket}.{parts.netloc}").geturl()
 
 
-def read_settings(options: Mapping[str, str], reach: Reach = UNBOUNDED) -> S3Settings:
+def read_settings(options: Mapping[str, str], reach: AccessPolicy = UNBOUNDED) -> S3Settings:
     """Parses a catalog's options; `reach` says where the environment's credentials may be used.
 
     Raises:

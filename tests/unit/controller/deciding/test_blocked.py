@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lithify.controller.deciding.blocked import after_look, after_run, held_by
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
-from lithify.controller.deciding.situation import Situation
+from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.formats.protocol.model import BlockedBucket
 from lithify.resources.compaction import Compaction, CompactionStatus
 from lithify.resources.modelling import read
@@ -104,7 +104,7 @@ class TestLooks:
         assert after_look(once, observed, held_by(once)) == once
 
 
-def asked(*buckets: BlockedBucket, seen: tuple[BlockedBucket, ...] = ()) -> Situation:
+def asked(*buckets: BlockedBucket, seen: tuple[BlockedBucket, ...] = ()) -> DecisionInput:
     found = situation(replace(QUIET, blocked=seen))
     table = replace(found.table, status=status_with(*buckets))
     return replace(found, table=table, held=held_by(table.status))

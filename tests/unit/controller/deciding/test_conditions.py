@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lithify.controller.deciding.conditions import summary_of, table_status
 from lithify.controller.deciding.decide import decide
+from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.controller.deciding.problems import TableProblem, TableReason
-from lithify.controller.deciding.situation import Situation
 from lithify.formats.protocol.observation import AppendObservation, KeptSnapshots, Observation
 from lithify.resources.crd import definition_of
 from lithify.resources.modelling import plain, read
@@ -52,11 +52,11 @@ ALL_KINDS = {
 }
 
 
-def status_of(asked: Situation, now: datetime = NOON) -> LakeTableStatus:
+def status_of(asked: DecisionInput, now: datetime = NOON) -> LakeTableStatus:
     return table_status(asked, decide(asked, now), now)
 
 
-def after(asked: Situation, now: datetime = NOON) -> Situation:
+def after(asked: DecisionInput, now: datetime = NOON) -> DecisionInput:
     """The same once its status was written and read again."""
     written = read(LakeTableStatus, plain(status_of(asked, now)))
     return replace(asked, table=replace(asked.table, status=written))
@@ -168,7 +168,7 @@ class TestConditions:
             ),
         ],
     )
-    def test_say(self, asked: Situation, expected: Mapping[str, str]) -> None:
+    def test_say(self, asked: DecisionInput, expected: Mapping[str, str]) -> None:
         status = status_of(asked)
         assert {kind: " ".join(said(status, kind)) for kind in expected} == dict(expected)
 
@@ -386,7 +386,7 @@ class TestRestart:
 
 
 @st.composite
-def asked_at(draw: st.DrawFn) -> tuple[Situation, datetime]:
+def asked_at(draw: st.DrawFn) -> tuple[DecisionInput, datetime]:
     now = draw(moments)
     return draw(situations(now)), now
 
@@ -395,7 +395,7 @@ class TestFixpoint:
     @BRIEFLY
     @given(asked_at(), st.floats(0, 1))
     def test_nothing_is_written_when_nothing_changes(
-        self, asked: tuple[Situation, datetime], share: float
+        self, asked: tuple[DecisionInput, datetime], share: float
     ) -> None:
         found, now = asked
         once = after(found, now)
@@ -406,7 +406,7 @@ class TestFixpoint:
 
     @BRIEFLY
     @given(asked_at())
-    def test_nothing_is_written_after_a_restart(self, asked: tuple[Situation, datetime]) -> None:
+    def test_nothing_is_written_after_a_restart(self, asked: tuple[DecisionInput, datetime]) -> None:
         found, now = asked
         once = after(found, now)
         restarted = replace(once, observation=None, problem=None)
@@ -417,7 +417,7 @@ class TestFixpoint:
 
     @BRIEFLY
     @given(asked_at())
-    def test_ready_and_stalled_and_reconciling_agree(self, asked: tuple[Situation, datetime]) -> None:
+    def test_ready_and_stalled_and_reconciling_agree(self, asked: tuple[DecisionInput, datetime]) -> None:
         status = status_of(*asked)
         ready, _ = said(status, "Ready")
         assert said(status, "Stalled")[0] == "False" or ready == "False"

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.decide import decide
-from lithify.controller.deciding.dues import MOST_PARTITIONS, handled_request
-from lithify.controller.deciding.holds import held_until
-from lithify.controller.deciding.situation import Decision, Hold, Situation
+from lithify.controller.deciding.decision_input import Decision, DecisionInput, Hold
+from lithify.controller.deciding.due_compactions import MOST_PARTITIONS, handled_request
+from lithify.controller.deciding.hold_reasons import held_until
 from lithify.formats.protocol.model import BlockedBucket
 from lithify.formats.protocol.observation import AppendObservation, Finding, Observation
 from lithify.resources.compaction import RunStrategy
@@ -127,7 +127,9 @@ class TestDue:
             ),
         ],
     )
-    def test_what_is_due(self, asked: Situation, trigger: str | None, strategy: RunStrategy | None) -> None:
+    def test_what_is_due(
+        self, asked: DecisionInput, trigger: str | None, strategy: RunStrategy | None
+    ) -> None:
         decision = decide(asked, NOON)
         due = decision.due
         assert (due and due.trigger, due and due.strategy) == (trigger, strategy)
@@ -330,7 +332,7 @@ class TestHolds:
             case(situation(QUIET, admitted=False), None, id="limits hold only what is due"),
         ],
     )
-    def test_when_nothing_is_due(self, asked: Situation, hold: Hold | None) -> None:
+    def test_when_nothing_is_due(self, asked: DecisionInput, hold: Hold | None) -> None:
         decision = decide(asked, NOON)
         assert (decision.due, decision.hold, decision.start) == (None, hold, None)
         assert decision.message
@@ -476,13 +478,13 @@ class TestFullTimes:
             ),
         ],
     )
-    def test_next(self, asked: Situation, next_full: datetime | None, wake: datetime | None) -> None:
+    def test_next(self, asked: DecisionInput, next_full: datetime | None, wake: datetime | None) -> None:
         decision = decide(asked, NOON)
         assert (decision.next_full, decision.wake) == (next_full, wake)
 
 
 @st.composite
-def asked_at(draw: st.DrawFn) -> tuple[Situation, datetime]:
+def asked_at(draw: st.DrawFn) -> tuple[DecisionInput, datetime]:
     now = draw(moments)
     return draw(situations(now)), now
 
@@ -490,13 +492,13 @@ def asked_at(draw: st.DrawFn) -> tuple[Situation, datetime]:
 class TestTime:
     @BRIEFLY
     @given(asked_at())
-    def test_the_same_question_has_the_same_answer(self, asked: tuple[Situation, datetime]) -> None:
+    def test_the_same_question_has_the_same_answer(self, asked: tuple[DecisionInput, datetime]) -> None:
         assert decide(*asked) == decide(*asked)
 
     @BRIEFLY
     @given(asked_at(), st.floats(0, 1), st.integers(1, 10**7))
     def test_nothing_changes_before_wake(
-        self, asked: tuple[Situation, datetime], share: float, seconds: int
+        self, asked: tuple[DecisionInput, datetime], share: float, seconds: int
     ) -> None:
         found, now = asked
         decision = decide(found, now)
@@ -511,7 +513,7 @@ class TestTime:
 
     @BRIEFLY
     @given(asked_at())
-    def test_only_what_is_due_and_not_held_back_starts(self, asked: tuple[Situation, datetime]) -> None:
+    def test_only_what_is_due_and_not_held_back_starts(self, asked: tuple[DecisionInput, datetime]) -> None:
         found, now = asked
         decision = decide(found, now)
         if decision.start is None:
@@ -526,7 +528,9 @@ class TestTime:
     @pytest.mark.thorough
     @BRIEFLY
     @given(asked_at())
-    def test_asking_at_each_wake_starts_what_a_table_is_owed(self, asked: tuple[Situation, datetime]) -> None:
+    def test_asking_at_each_wake_starts_what_a_table_is_owed(
+        self, asked: tuple[DecisionInput, datetime]
+    ) -> None:
         """Going from wake to wake, as the operator does, something due is held back for good or starts."""
         found, now = asked
         found = replace(found, active=None, problem=None, admitted=True, observation=BUSY)

@@ -8,10 +8,10 @@ import pytest
 
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
+from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.controller.deciding.health import catalog_health, health_of, problem_with
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.references import catalog_problem
-from lithify.controller.deciding.situation import Situation
 from lithify.formats.protocol.model import BlockedBucket
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import ConditionStatus, condition_of
@@ -30,7 +30,7 @@ def failing(failures: int = 1, reason: Reason = Reason.DRIVER_FAILED) -> LakeTab
     return LakeTableStatus(last_compaction=last, last_failure=last, consecutive_failures=failures)
 
 
-def status_of(asked: Situation) -> LakeTableStatus:
+def status_of(asked: DecisionInput) -> LakeTableStatus:
     return table_status(asked, decide(asked, NOON), NOON)
 
 
@@ -126,7 +126,7 @@ BLOCKED = replace(
         ),
     ],
 )
-def test_what_a_table_says(asked: Situation, health: str, ready: str, stalled: bool) -> None:
+def test_what_a_table_says(asked: DecisionInput, health: str, ready: str, stalled: bool) -> None:
     status = status_of(asked)
     is_ready = TableHealth(health) in {TableHealth.HEALTHY, TableHealth.SUSPENDED, TableHealth.BLOCKED}
     expected = "Unknown" if ready == "NeverObserved" else str(is_ready)

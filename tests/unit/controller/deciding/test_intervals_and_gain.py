@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from lithify.controller.deciding.decide import decide
-from lithify.controller.deciding.situation import Hold
+from lithify.controller.deciding.decision_input import Hold
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTableStatus, RunSummary
 from support.cases import case

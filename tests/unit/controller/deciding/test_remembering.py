@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.discovery import discover
-from lithify.controller.deciding.remembering import digest_of, remember, remembered
+from lithify.controller.deciding.seen_tables import digest_of, remember, remembered
 from lithify.resources.catalog import DIGESTS_EACH, MOST_REMEMBERED, Catalog, CatalogStatus
 from lithify.resources.modelling import plain, read
 from support.cases import case

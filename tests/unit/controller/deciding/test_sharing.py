@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.admission import Active, Caps, PolicyLimits, Pool, Waiting, admit
+from lithify.controller.deciding.decision_input import Due
 from lithify.controller.deciding.sharing import (
     Candidate,
     bytes_of_sharing,
@@ -18,7 +19,6 @@ from lithify.controller.deciding.sharing import (
     pool_of,
     shared_bytes,
 )
-from lithify.controller.deciding.situation import Due
 from lithify.resources.compaction import (
     AutomaticRun,
     Compaction,

@@ -11,7 +11,7 @@ from lithify.contract.order import read_instructions, write_instructions
 from lithify.controller.launching.ordering import instructions_of, shared_instructions
 from lithify.engine.application.request import request_of
 from lithify.errors import InvalidOption
-from lithify.io.reach import DRIVER, Reach
+from lithify.io.access_policy import DRIVER, AccessPolicy
 from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
 from lithify.resources.quantities import quantity_bytes
 from lithify.resources.spark_template import SparkTemplate
@@ -59,9 +59,11 @@ def test_pods_are_told_where_credentials_are_and_processes_what_they_are() -> No
 def test_a_driver_is_told_where_it_may_use_its_own_rights() -> None:
     pod = instructions_of(order(), master="m", conf={})
     assert pod.table.reach == DRIVER
-    process = instructions_of(order(), master="m", conf={}, reach=Reach(("/lake",), with_endpoint=False))
+    process = instructions_of(
+        order(), master="m", conf={}, reach=AccessPolicy(("/lake",), with_endpoint=False)
+    )
     told = read_instructions(write_instructions(process))
-    assert request_of(told, {}).table.reach == Reach(("/lake",), with_endpoint=False)
+    assert request_of(told, {}).table.reach == AccessPolicy(("/lake",), with_endpoint=False)
 
 
 def test_members_have_tables_and_parts_of_their_own_and_the_catalog_of_the_first() -> None:
@@ -69,7 +71,9 @@ def test_members_have_tables_and_parts_of_their_own_and_the_catalog_of_the_first
         order(catalog=CATALOG, uid="a", name="db.a", uuid="1", held={"bucket-0": "x"}),
         order(catalog=CATALOG, uid="b", name="db.b", uuid="2", partitions=({"dt": "ä"},)),
     ]
-    lead = instructions_of(orders[0], master="m", conf={}, reach=Reach(("/lake",), with_endpoint=False))
+    lead = instructions_of(
+        orders[0], master="m", conf={}, reach=AccessPolicy(("/lake",), with_endpoint=False)
+    )
     text = write_instructions(shared_instructions(lead, orders))
     assert text.count("token.provider") == 1, "options may be long, and variables have room for little"
     shared = read_instructions(text)

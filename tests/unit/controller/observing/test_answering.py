@@ -24,7 +24,7 @@ from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import Observation, PlanFound
 from lithify.formats.protocol.observing import Filter, ObservationRequest
 from lithify.formats.protocol.strategy import Strategy
-from lithify.io.reach import UNBOUNDED
+from lithify.io.access_policy import UNBOUNDED
 from support.cases import case
 from support.small_tables import SmallTable
 

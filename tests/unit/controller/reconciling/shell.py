@@ -28,8 +28,8 @@ from lithify.controller.reconciling.searches import Begin
 from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
-from lithify.controller.running.case import is_plan_only
 from lithify.controller.running.facts import UNKNOWN, Unknown
+from lithify.controller.running.reconcile_input import is_plan_only
 from lithify.controller.telemetry.credentials import CatalogCredentials
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.errors import (

@@ -14,7 +14,7 @@ from lithify.controller.observing.request import PlanRequest
 from lithify.controller.reconciling.addressing import address_of, request_of, selection_of
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
-from lithify.io.reach import NOWHERE
+from lithify.io.access_policy import NOWHERE
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import (
     AutomaticRun,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lithify.controller.reconciling.concerns import concern_of
 from lithify.controller.reconciling.queue import Item
+from lithify.controller.reconciling.redaction_scope import redaction_scope
 from lithify.controller.reconciling.store import Store
 from lithify.controller.telemetry.logs import credentials, shown
 from lithify.resources.names import LAKE_TABLE, ObjectKey
@@ -57,5 +57,5 @@ def test_names_of_buckets_in_status_are_no_secrets(status: LakeTableStatus, is_s
     store = Store()
     store.tables.put(replace(table, status=status))
     credentials.replace(ObjectKey("team", "concerned"), ["tr0ub4dor-and-3"])
-    with concern_of(store, Item(LAKE_TABLE.name, table.metadata.key)):
+    with redaction_scope(store, Item(LAKE_TABLE.name, table.metadata.key)):
         assert (shown(f"{PATH} is due", 99) == f"{PATH} is due") is is_shown

@@ -9,9 +9,9 @@ import pytest
 
 from lithify.contract.outcome import Outcome
 from lithify.controller.driver import DriverPhase
-from lithify.controller.running.case import is_planned_here
-from lithify.controller.running.facts import UNKNOWN, Act, Lock, Problem, RunFacts
+from lithify.controller.running.facts import UNKNOWN, Action, Lock, Problem, RunFacts
 from lithify.controller.running.machine import step
+from lithify.controller.running.reconcile_input import is_planned_here
 from lithify.errors import Failure
 from lithify.resources.compaction import Compaction, DriverStatus, Reason
 from lithify.resources.policy import Approval
@@ -43,7 +43,7 @@ def planning(**spec: object) -> Way:
 class TestADryRun:
     def test_is_planned_whoever_has_the_slots_and_the_lock(self) -> None:
         way = planning()
-        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Act.PLAN,))
+        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Action.PLAN,))
         assert (way.run.status.attempts, way.run.status.start_time) == (1, NOON)
         assert is_planned_here(way.run)
 
@@ -59,7 +59,7 @@ class TestADryRun:
         way = planning()
         for _ in range(3):
             way.ask(after=20)
-            assert (way.reason, way.last.acts) == (Reason.PLANNING, (Act.PLAN,))
+            assert (way.reason, way.last.acts) == (Reason.PLANNING, (Action.PLAN,))
         assert way.run.status.attempts == 1
 
     def test_an_answer_of_an_earlier_attempt_is_none(self) -> None:
@@ -97,7 +97,7 @@ class TestADryRun:
         for attempt in (1, 2):
             way.ask(plan=replace(refused, attempt=attempt))
             assert (way.reason, way.run.status.failures.infrastructure) == (Reason.BACKING_OFF, attempt)
-            assert Act.PLAN not in way.ask(plan=None).last.acts
+            assert Action.PLAN not in way.ask(plan=None).last.acts
             way.ask(after=601)
             assert (way.reason, way.run.status.attempts) == (Reason.PLANNING, attempt + 1)
         assert way.ask(plan=replace(refused, attempt=3)).reason is Reason.STORAGE_UNAVAILABLE
@@ -140,7 +140,7 @@ class TestAManualApproval:
         way.edit(approved=True).ask(plan=None)
         assert way.reason is Reason.QUEUED
         way.ask(admitted=True, lock=Lock.FREE).ask(lock=Lock.OURS)
-        assert (way.reason, way.last.acts) == (Reason.SUBMITTING, (Act.START_DRIVER,))
+        assert (way.reason, way.last.acts) == (Reason.SUBMITTING, (Action.START_DRIVER,))
         assert way.run.status.attempts == 2
 
     def test_approved_before_there_is_a_plan(self) -> None:
@@ -156,7 +156,7 @@ class TestWhatAnOlderReleaseBegan:
 
     def test_its_driver_that_fails_is_followed_by_a_plan_of_the_operator(self) -> None:
         way = under_way(dry_run=True).ask(driver=ended(exit_code=1)).ask(driver=None).ask(after=601)
-        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Act.DROP_LOCK, Act.PLAN))
+        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Action.DROP_LOCK, Action.PLAN))
 
     def test_an_attempt_without_a_driver_yet_is_planned(self) -> None:
         way = Way(dry_run=True)
@@ -164,7 +164,7 @@ class TestWhatAnOlderReleaseBegan:
         way.run = replace(way.run, status=begun)
         assert way.reason is Reason.SUBMITTING
         way.ask(lock=Lock.OURS)
-        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Act.DROP_LOCK, Act.PLAN))
+        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Action.DROP_LOCK, Action.PLAN))
         assert way.run.status.attempts == 1
 
     def test_a_driver_in_status_that_nobody_has_seen_is_none(self) -> None:
@@ -175,11 +175,11 @@ class TestWhatAnOlderReleaseBegan:
         )
         way.run = replace(way.run, status=named)
         way.ask(driver=None, lock=Lock.OURS)
-        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Act.DROP_LOCK, Act.PLAN))
+        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Action.DROP_LOCK, Action.PLAN))
 
     def test_a_driver_of_the_name_is_cleared_away(self) -> None:
         way = planning().ask(driver=driver_of(DriverPhase.ENDED, owner_uid="another"))
-        assert way.last.acts == (Act.REMOVE_DRIVER, Act.PLAN)
+        assert way.last.acts == (Action.REMOVE_DRIVER, Action.PLAN)
 
 
 def test_never_starts_a_driver_whatever_is_known() -> None:
@@ -192,5 +192,5 @@ def test_never_starts_a_driver_whatever_is_known() -> None:
                 now, asked = NOON, run
                 for _ in range(4):
                     answer = step(asked, facts, now)
-                    assert not {Act.START_DRIVER, Act.TAKE_LOCK} & set(answer.acts)
+                    assert not {Action.START_DRIVER, Action.TAKE_LOCK} & set(answer.acts)
                     asked, now = taken(asked, answer), now + timedelta(seconds=1)

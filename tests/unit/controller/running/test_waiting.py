@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.controller.running.facts import Act, Lock, Problem, RunFacts, Unknown
+from lithify.controller.running.facts import Action, Lock, Problem, RunFacts, Unknown
 from lithify.controller.running.machine import step
 from lithify.errors import Failure
 from lithify.resources.compaction import Reason
@@ -38,14 +38,14 @@ def message(way: Way) -> str:
 @pytest.mark.parametrize(
     ("facts", "acts"),
     [
-        case({"admitted": False, "hold": "4 of 4"}, (Act.DROP_LOCK,), id="no room"),
-        case({"lock": Lock.FREE}, (Act.TAKE_LOCK,), id="the lock is free"),
+        case({"admitted": False, "hold": "4 of 4"}, (Action.DROP_LOCK,), id="no room"),
+        case({"lock": Lock.FREE}, (Action.TAKE_LOCK,), id="the lock is free"),
         case({"lock": Lock.OTHERS, "lock_holder": "sales/b"}, (), id="others have the lock"),
         case({"lock": Lock.UNKNOWN}, (), id="nobody knows about the lock"),
-        case({"driver": driver_of(owner_uid="other")}, (Act.STOP_DRIVER,), id="a former run's driver"),
+        case({"driver": driver_of(owner_uid="other")}, (Action.STOP_DRIVER,), id="a former run's driver"),
     ],
 )
-def test_a_queued_run_says_what_it_waits_for(facts: dict[str, object], acts: tuple[Act, ...]) -> None:
+def test_a_queued_run_says_what_it_waits_for(facts: dict[str, object], acts: tuple[Action, ...]) -> None:
     way = Way().ask(**facts)
     assert (way.reason, way.last.acts) == (Reason.QUEUED, acts)
     assert facts.get("hold", facts.get("lock_holder", "")) in message(way)
@@ -93,7 +93,7 @@ class TestBackOff:
 
     def test_cancelled_meanwhile_it_is_searched_for_first(self) -> None:
         way = self.backing_off().ask(driver=None).edit(cancel=True).ask().ask()
-        assert way.last.acts == (Act.FIND_RUN,)
+        assert way.last.acts == (Action.FIND_RUN,)
         assert way.ask(found=None).reason is Reason.CANCELLED
 
 
@@ -112,7 +112,7 @@ class TestActiveDeadline:
 
     def test_stops_a_driver(self) -> None:
         way = under_way(active_deadline_seconds=100).ask(after=100)
-        assert way.last.acts == (Act.STOP_DRIVER,)
+        assert way.last.acts == (Action.STOP_DRIVER,)
         way.ask(driver=ended(exit_code=143)).ask().ask(found=None)
         assert way.reason is Reason.DEADLINE_EXCEEDED
 
@@ -123,7 +123,7 @@ class TestClocks:
         assert way.run.status.stage_time == way.now
         rested = way.run.status
         assert way.ask(after=30).run.status == rested
-        assert Act.STOP_DRIVER in way.ask(after=DEADLINES.planning_seconds).last.acts
+        assert Action.STOP_DRIVER in way.ask(after=DEADLINES.planning_seconds).last.acts
 
     def test_a_little_behind_nothing_is_written(self) -> None:
         way = under_way()

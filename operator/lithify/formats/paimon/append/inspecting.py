@@ -13,7 +13,7 @@ from lithify.formats.paimon.append.planning import packing_of
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import Bucket
 from lithify.formats.paimon.planning.bin_packing.plan import plan_bucket, verdicts
-from lithify.formats.paimon.planning.work import BucketWork, Rest
+from lithify.formats.paimon.planning.work import BucketWork, Idle
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.inspection import GroupInspection, MergeTreeShape
 from lithify.formats.protocol.model import TriggerVerdict
@@ -37,7 +37,7 @@ def inspection_of(
     bucket: Bucket,
     small_file_size: int,
     triggers: Iterable[TriggerVerdict],
-    planned: BucketWork | Rest,
+    planned: BucketWork | Idle,
     shape: MergeTreeShape | None = None,
 ) -> GroupInspection:
     """The inspection of a bucket.

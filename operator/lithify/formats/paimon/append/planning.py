@@ -29,7 +29,7 @@ from lithify.formats.paimon.planning.bin_packing.plan import PackedUnit, nothing
 from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.bin_packing.runs import chunks
 from lithify.formats.paimon.planning.files import in_order
-from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.paimon.planning.work import Idle
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 from lithify.formats.protocol.tasks import Sizing
@@ -55,7 +55,7 @@ def plan_run(planner: BucketPlanner) -> PackingPlan:
     table, view, strategy = planner.table, planner.view, planner.strategy
     options = packing_of(table)
 
-    def plan(bucket: BucketId) -> PackedUnit | Rest:
+    def plan(bucket: BucketId) -> PackedUnit | Idle:
         files = view.bucket(bucket, lambda files: packable(files, options, strategy))
         return plan_bucket(files, options, strategy, planner.now)
 

@@ -61,9 +61,9 @@ from lithify.formats.paimon.catalog.jdbc import (
     driver_settings,
 )
 from lithify.formats.paimon.catalog.schema_files import read_table_schema
+from lithify.io.access_policy import UNBOUNDED, AccessPolicy
 from lithify.io.file_names import is_file_name, shown
 from lithify.io.locations import is_s3, local_path, parse_location
-from lithify.io.reach import UNBOUNDED, Reach
 from lithify.io.s3.answers import NO_BUCKET
 from lithify.io.s3.settings import read_settings
 from lithify.io.storage import reporting
@@ -84,7 +84,7 @@ def load_table(
     warehouse: str,
     name: str,
     catalog_options: Mapping[str, str],
-    reach: Reach = UNBOUNDED,
+    reach: AccessPolicy = UNBOUNDED,
     owner: str = "",
 ) -> FileStoreTable:
     """Loads a table by its name, `database.table`, or a branch of one, `database.table$branch_name`.
@@ -125,7 +125,7 @@ def _with_own_schema(branch: FileStoreTable) -> FileStoreTable:
     )
 
 
-def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str], reach: Reach) -> None:
+def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str], reach: AccessPolicy) -> None:
     """Makes a table on S3 use our S3 access."""
     _check_location(str(table.table_path), reach)
     reaches = table.file_io = bounded_local(table.file_io)
@@ -135,13 +135,13 @@ def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str], reac
         table.file_io = _on_s3(catalog_options, reach, reaches if isinstance(reaches, DataTokens) else None)
 
 
-def _on_s3(options: Mapping[str, str], reach: Reach, tokens: DataTokens | None = None) -> S3FileIO:
+def _on_s3(options: Mapping[str, str], reach: AccessPolicy, tokens: DataTokens | None = None) -> S3FileIO:
     """Access to files on S3 by a catalog's options, or by its tokens; no other code reads the settings."""
     given = options if tokens is None else {**options, **tokens.valid_token().token}
     return S3FileIO(read_settings(given, reach), tokens)
 
 
-def _check_location(path: str, reach: Reach) -> None:
+def _check_location(path: str, reach: AccessPolicy) -> None:
     """Refuses files that only the process's own rights can access; S3 files are checked on access.
 
     Raises:
@@ -153,14 +153,16 @@ def _check_location(path: str, reach: Reach) -> None:
         raise OutOfReach(path, "the operator reads tables on S3 and on file systems of its own, no others")
 
 
-def check_catalog(warehouse: str, catalog_options: Mapping[str, str], reach: Reach = UNBOUNDED) -> None:
+def check_catalog(
+    warehouse: str, catalog_options: Mapping[str, str], reach: AccessPolicy = UNBOUNDED
+) -> None:
     """Sends a catalog a cheap request; raises like `list_tables` if it fails."""
     with _connected(warehouse, catalog_options, reach) as catalog:
         catalog.list_databases()
 
 
 def list_tables(
-    warehouse: str, catalog_options: Mapping[str, str], reach: Reach = UNBOUNDED
+    warehouse: str, catalog_options: Mapping[str, str], reach: AccessPolicy = UNBOUNDED
 ) -> tuple[str, ...]:
     """All tables of a catalog, of any kind, as `database.table`; without its system databases.
 
@@ -190,7 +192,7 @@ def _with_schema(catalog: FileSystemCatalog, found: Sequence[Identifier]) -> lis
 
 @contextmanager
 def _connected(
-    warehouse: str, catalog_options: Mapping[str, str], reach: Reach, owner: str = ""
+    warehouse: str, catalog_options: Mapping[str, str], reach: AccessPolicy, owner: str = ""
 ) -> Iterator[Catalog]:
     """Connects to a catalog whose errors are turned into ours."""
     check_catalog_options(warehouse, catalog_options)
@@ -263,7 +265,7 @@ class _CatalogOfFiles(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is u
 class _RestCatalog(RESTCatalog):  # type: ignore[misc]
     """pypaimon's REST catalog without its own file access: the server says where files are."""
 
-    def __init__(self, options: Mapping[str, str], reach: Reach, owner: str) -> None:
+    def __init__(self, options: Mapping[str, str], reach: AccessPolicy, owner: str) -> None:
         self._given, self._reach, self._owner = options, reach, owner
         super().__init__(CatalogContext.create_from_options(Options(dict(options))))
 
@@ -282,7 +284,9 @@ class _RestCatalog(RESTCatalog):  # type: ignore[misc]
         return self.file_io_from_options(table_path)
 
 
-def _connect(warehouse: str, uri: str, options: Mapping[str, Any], reach: Reach, owner: str) -> Catalog:
+def _connect(
+    warehouse: str, uri: str, options: Mapping[str, Any], reach: AccessPolicy, owner: str
+) -> Catalog:
     try:
         return _catalog_of(warehouse, options, reach, owner)
     except (ValueError, ImportError) as error:
@@ -293,7 +297,7 @@ def _connect(warehouse: str, uri: str, options: Mapping[str, Any], reach: Reach,
         raise NotFound("warehouse", warehouse, hint) from error
 
 
-def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: Reach, owner: str) -> Catalog:
+def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: AccessPolicy, owner: str) -> Catalog:
     metastore = options.get("metastore", "filesystem")
     if metastore == "rest":
         return _RestCatalog(options, reach, owner)
@@ -306,7 +310,7 @@ def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: Reach, owner:
     return catalog
 
 
-def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: Reach) -> None:
+def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: AccessPolicy) -> None:
     if is_s3(warehouse):
         _check_prefix(warehouse, _on_s3(options, reach))
         return

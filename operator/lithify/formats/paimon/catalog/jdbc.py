@@ -24,9 +24,9 @@ from pypaimon.common.options.config import JdbcCatalogOptions
 from lithify.errors import CatalogUnavailable, LithifyError, NotAllowed, NotFound
 from lithify.formats.paimon.access.jdbc_uri import JdbcUri, read_jdbc_uri
 from lithify.formats.paimon.access.s3_file_io import S3FileIO
+from lithify.io.access_policy import AccessPolicy
 from lithify.io.guard import admit, is_guarded
 from lithify.io.network_words import NO_SUCH_HOST, network_words, words_of
-from lithify.io.reach import Reach
 
 _CONNECT_SECONDS = 10
 _SILENCE_SECONDS = 120
@@ -53,7 +53,7 @@ class JdbcCatalogOnS3(JdbcCatalog):  # type: ignore[misc]  # pypaimon is untyped
         self._initialize_catalog_tables()
 
 
-def check_database(uri: str, reach: Reach) -> JdbcUri:
+def check_database(uri: str, reach: AccessPolicy) -> JdbcUri:
     """Parses a URI and checks that its database may be accessed.
 
     Raises:

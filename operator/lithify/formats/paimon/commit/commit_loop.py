@@ -24,9 +24,9 @@ from lithify.columns.json_texts import parse_object
 from lithify.engine.attempts.heartbeat import Heartbeat
 from lithify.engine.attempts.names import writer_id
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyError, MissingFile
-from lithify.faults import reach
-from lithify.formats.paimon.commit.admitting import Change, admitted
+from lithify.faults import failpoint
 from lithify.formats.paimon.commit.changes import BucketChange
+from lithify.formats.paimon.commit.conflict_check import Change, admitted
 from lithify.formats.paimon.commit.inherited_properties import inherited_properties
 from lithify.formats.paimon.commit.snapshot_sender import SnapshotSender
 from lithify.formats.paimon.manifests.entries import ADD, ManifestEntry
@@ -212,7 +212,7 @@ class Committer:
         manifests = self._table.manifests
         try:
             draft = self._draft(changes, base, writer)
-            reach("manifests-written")
+            failpoint("manifests-written")
             self._table.storage.persist(map(manifests.path, (*draft.files, *draft.merged)))
             self._check_files(changes, draft)
             self._check_fence()  # last: a run that condemns this attempt after this check finds its snapshot
@@ -222,7 +222,7 @@ class Committer:
             raise
         merged, self._merged = self._merged, None  # from here on a snapshot may reference it
         written = self._send(draft)
-        reach("snapshot-written")
+        failpoint("snapshot-written")
         if written is Written.OURS:
             return self._settle(draft.snapshot)
         if written not in (Written.REPLACED, Written.TAKEN_BACK):
@@ -273,7 +273,7 @@ class Committer:
         path = self._table.snapshots.path(snapshot.id)
         try:
             self._table.snapshots.advance_hint(snapshot.id)
-            reach("hint-written")
+            failpoint("hint-written")
             found = self._table.snapshots.get(snapshot.id)
         except LithifyError as error:
             raise CommitUnknown(path, f"it was written but cannot be read again ({error})") from error
@@ -283,7 +283,7 @@ class Committer:
         manifests = self._table.manifests
         entries = [entry for change in changes for entry in change.entries()]
         merged = self._merge(manifests.list_files(base), writer)
-        reach("manifests-merged")
+        failpoint("manifests-merged")
         base_list, base_size = manifests.write_list(merged.manifests, f"manifest-list-{writer}-0")
         delta: list[ManifestFileMeta] = manifests.write(self._recorded(entries), writer, len(merged.written))
         delta_list, delta_size = manifests.write_list(delta, f"manifest-list-{writer}-1")

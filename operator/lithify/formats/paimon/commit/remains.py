@@ -13,14 +13,14 @@ from pypaimon.snapshot.snapshot import Snapshot
 from lithify.engine.attempts.attempt import CommittedJournal
 from lithify.engine.attempts.clean_up import Fate
 from lithify.errors import MissingFile
-from lithify.formats.paimon.commit.references import is_held_elsewhere
-from lithify.formats.paimon.commit.sweeping import (
+from lithify.formats.paimon.commit.file_deletion import (
     buckets_of,
     data_files,
     knows_all_places,
     left_alone,
     sweep,
 )
+from lithify.formats.paimon.commit.references import is_held_elsewhere
 from lithify.formats.paimon.snapshots.attempt_scope import PaimonAttempt, PaimonJournal
 from lithify.formats.paimon.snapshots.snapshot_properties import ATTEMPT_PROPERTY, own_properties
 from lithify.formats.paimon.snapshots.snapshots import Written

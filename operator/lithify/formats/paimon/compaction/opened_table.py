@@ -87,11 +87,11 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
         """What a run has committed; see `found_runs.past_run`."""
         return past_run(self.table, run)
 
-    def look(self, selection: Selection) -> View | None:
+    def pin_view(self, selection: Selection) -> View | None:
         """Pins the newest snapshot; see `PaimonTable.view`."""
         return self.table.view(selection)
 
-    def look_again(self, groups: Collection[BucketId]) -> View | None:
+    def repin_view(self, groups: Collection[BucketId]) -> View | None:
         """Pins the newest snapshot and lists the files of exactly these buckets."""
         self.table.check_supported()
         return self.table.view_of(groups)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from lithify.engine.attempts.names import writer_id
 from lithify.errors import UnsupportedTable
-from lithify.formats.paimon.commit.admitting import Change
 from lithify.formats.paimon.commit.changes import BucketChange
+from lithify.formats.paimon.commit.conflict_check import Change
 from lithify.formats.paimon.compaction.blocking import Blocks
 from lithify.formats.paimon.compaction.plan import BucketPlan, BucketUnit
 from lithify.formats.paimon.deletion_vectors.bitmaps import bitmap_of, deserialize

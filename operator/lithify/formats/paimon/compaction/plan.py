@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import BucketId, DataFile
-from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.paimon.planning.work import Idle
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.results import Block
 from lithify.formats.protocol.strategy import Strategy
@@ -73,23 +73,23 @@ class BucketPlan(Generic[AnyUnit_co]):
     Attributes:
         view: the snapshot that was planned on.
         units: the work, one unit per bucket.
-        rests: buckets without work.
+        idle: buckets without work.
         blocks: buckets that cannot be compacted.
         held: buckets skipped because they could not be compacted before and their files are unchanged.
         conflicts: buckets that other writers have compacted since the view was made, with the reason.
         strategy: minor or full.
-        rest: the view of further buckets with work, which another plan takes; None if there are none.
+        remaining: the view of further buckets with work, which another plan takes; None if there are none.
         unread_files: number of upgraded files that were to be read first and were not.
     """
 
     view: View
     units: tuple[AnyUnit_co, ...]
-    rests: tuple[Rest, ...]
+    idle: tuple[Idle, ...]
     blocks: tuple[Block, ...] = ()
     held: tuple[BucketId, ...] = ()
     conflicts: Mapping[BucketId, str] = field(default_factory=dict)
     strategy: Strategy = Strategy.MINOR
-    rest: View | None = None
+    remaining: View | None = None
     unread_files: int = 0
 
     @property
@@ -98,16 +98,16 @@ class BucketPlan(Generic[AnyUnit_co]):
         return self.view.snapshot_id
 
     @property
-    def left(self) -> int:
+    def deferred(self) -> int:
         """Number of buckets with work that another plan takes."""
-        return 0 if self.rest is None else len(self.rest.spans)
+        return 0 if self.remaining is None else len(self.remaining.spans)
 
     @property
     def resting(self) -> Mapping[str, int]:
         """Number of buckets without work, by reason."""
-        return Counter(rest.reason for rest in self.rests)
+        return Counter(each.reason for each in self.idle)
 
 
-def units_of(planned: Mapping[BucketId, AnyUnit | Rest]) -> list[AnyUnit]:
+def units_of(planned: Mapping[BucketId, AnyUnit | Idle]) -> list[AnyUnit]:
     """The work among what was planned."""
-    return [each for each in planned.values() if not isinstance(each, Rest)]
+    return [each for each in planned.values() if not isinstance(each, Idle)]

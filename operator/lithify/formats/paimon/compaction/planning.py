@@ -21,7 +21,7 @@ from lithify.formats.paimon.compaction.plan import (
 )
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import BucketId, DataFile
-from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.paimon.planning.work import Idle
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.strategy import Strategy
 
@@ -46,7 +46,7 @@ class _Portion:
         self._later: list[BucketId] = []
 
     @property
-    def rest(self) -> View | None:
+    def remaining(self) -> View | None:
         """The view of the buckets that are left to another plan."""
         return self._view.only(self._later) if self._later else None
 
@@ -57,9 +57,9 @@ class _Portion:
         self._later.append(bucket)
         return True
 
-    def takes(self, work: BucketUnit | Rest) -> bool:
+    def takes(self, work: BucketUnit | Idle) -> bool:
         """Whether the plan takes a bucket; otherwise another one does."""
-        if isinstance(work, Rest):
+        if isinstance(work, Idle):
             return True
         if self._is_full:
             self._later.append(work.bucket)
@@ -134,11 +134,11 @@ class BucketPlanner:
     def plan(
         self,
         buckets: Iterable[BucketId],
-        plan: Callable[[BucketId], AnyUnit | Rest],
+        plan: Callable[[BucketId], AnyUnit | Idle],
         resting: Mapping[BucketId, str],
         *,
         takes_all: bool = False,
-    ) -> dict[BucketId, AnyUnit | Rest]:
+    ) -> dict[BucketId, AnyUnit | Idle]:
         """The work of each bucket, or why it has none.
 
         Blocked buckets are missing, and those with work of which this plan would have too many files: another
@@ -150,10 +150,10 @@ class BucketPlanner:
             resting: why buckets certainly have no work; they are not planned.
             takes_all: whether no bucket is left to another plan.
         """
-        planned: dict[BucketId, AnyUnit | Rest] = {}
+        planned: dict[BucketId, AnyUnit | Idle] = {}
         for bucket in buckets:
             if bucket in resting:
-                planned[bucket] = Rest(bucket, resting[bucket])
+                planned[bucket] = Idle(bucket, resting[bucket])
                 continue
             if not takes_all and self._portion.leaves(bucket):
                 continue
@@ -164,8 +164,8 @@ class BucketPlanner:
         return planned
 
     def plan_again(
-        self, buckets: Iterable[BucketId], plan: Callable[[BucketId], AnyUnit | Rest]
-    ) -> dict[BucketId, AnyUnit | Rest]:
+        self, buckets: Iterable[BucketId], plan: Callable[[BucketId], AnyUnit | Idle]
+    ) -> dict[BucketId, AnyUnit | Idle]:
         """The work of buckets that this plan takes already, or why they have none; see `plan`."""
         return self.plan(buckets, plan, NO_BUCKETS, takes_all=True)
 
@@ -177,13 +177,13 @@ class BucketPlanner:
         """Checks that some files of a bucket can be compacted; see `checks.check_files`."""
         check_files(self.table, self.view, bucket, files)
 
-    def check(self, planned: Mapping[BucketId, AnyUnit | Rest], check: Callable[[AnyUnit], None]) -> None:
+    def check(self, planned: Mapping[BucketId, AnyUnit | Idle], check: Callable[[AnyUnit], None]) -> None:
         """Checks the files of each unit; a bucket whose check raises is blocked."""
         for unit in units_of(planned):
             with self.isolate(unit.bucket):
                 check(unit)
 
-    def result(self, planned: Mapping[BucketId, AnyUnit | Rest]) -> BucketPlan[AnyUnit]:
+    def result(self, planned: Mapping[BucketId, AnyUnit | Idle]) -> BucketPlan[AnyUnit]:
         """The plan, without the buckets that have turned out to be blocked.
 
         Args:
@@ -193,12 +193,12 @@ class BucketPlanner:
         blocked, conflicts = self._blocks.sorted_out()
         return BucketPlan(
             view=self.view,
-            units=tuple(each for each in left if not isinstance(each, Rest)),
-            rests=tuple(each for each in left if isinstance(each, Rest)),
+            units=tuple(each for each in left if not isinstance(each, Idle)),
+            idle=tuple(each for each in left if isinstance(each, Idle)),
             blocks=blocked,
             held=self.held,
             conflicts=conflicts,
             strategy=self.strategy,
-            rest=self._portion.rest,
+            remaining=self._portion.remaining,
             unread_files=self._unread_files,
         )

@@ -14,10 +14,10 @@ from typing import Generic, Self
 from lithify.clock import Clock
 from lithify.engine.attempts.heartbeat import Heartbeat
 from lithify.errors import CorruptTable, LithifyError, StorageError
-from lithify.faults import reach
+from lithify.faults import failpoint
 from lithify.formats.paimon.commit.commit_loop import CommitOutcome, Committer, new_paths
+from lithify.formats.paimon.commit.file_deletion import sweep
 from lithify.formats.paimon.commit.moves import MovedRows
-from lithify.formats.paimon.commit.sweeping import sweep
 from lithify.formats.paimon.compaction.outputs import Outputs
 from lithify.formats.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
 from lithify.formats.paimon.compaction.task import AnyTask, numbered
@@ -140,7 +140,7 @@ class CompactionStep(ABC, Generic[AnyUnit, AnyTask]):
             LithifyError: a task failed for a reason that affects more than its own bucket.
         """
         done = self._attributed(results, followed)
-        reach("tasks-done")
+        failpoint("tasks-done")
         self._outputs = self._outputs_of(done)
         return self._outputs.blocks
 
@@ -204,7 +204,7 @@ class CompactionStep(ABC, Generic[AnyUnit, AnyTask]):
                 sweep(self._table, self._attempt)
             else:
                 self._delete_unseen(outputs, outcome)
-            reach("leftovers-deleted")
+            failpoint("leftovers-deleted")
             self._close(outcome.snapshot)
         except (CorruptTable, StorageError) as error:
             return (str(error),)

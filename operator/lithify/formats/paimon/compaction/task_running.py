@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from lithify.errors import CorruptTable, NotAllowed, OutOfMemory, StorageError, UnsupportedTable
-from lithify.faults import reach
+from lithify.faults import failpoint
 from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.protocol.results import TaskFailure, TaskOutputs, TaskResult
 
@@ -34,7 +34,7 @@ def carry_out(
     failure = None
     try:
         outputs = write(files)
-        reach("file-written", attempt)
+        failpoint("file-written", attempt)
     except (CorruptTable, StorageError, OutOfMemory) as error:
         files.delete()
         failure = TaskFailure(type(error).__name__, error.path, error.problem)

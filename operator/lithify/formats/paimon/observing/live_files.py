@@ -36,8 +36,8 @@ from lithify.formats.paimon.manifests.index_manifests import Indexes
 from lithify.formats.paimon.manifests.live_entries import live_of
 from lithify.formats.paimon.manifests.vector_columns import NOTHING_MARKED, marked_files, with_vectors
 from lithify.formats.paimon.observing.appended import read_appended, update_appended
+from lithify.formats.paimon.observing.due_work import Judge
 from lithify.formats.paimon.observing.history import read_history, removed_bytes, update_history
-from lithify.formats.paimon.observing.judging import Judge
 from lithify.formats.paimon.observing.observation_cache import (
     FILES,
     Damaged,

@@ -18,9 +18,9 @@ from lithify.formats.paimon.append.clustering.sorting import same_columns
 from lithify.formats.paimon.catalog import connecting
 from lithify.formats.paimon.commit import found_runs
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id, snapshot_number
-from lithify.formats.paimon.observing.judging import Judge
-from lithify.formats.paimon.observing.judging_clustering import ClusteringJudge
-from lithify.formats.paimon.observing.judging_packing import PackingJudge
+from lithify.formats.paimon.observing.due_work import Judge
+from lithify.formats.paimon.observing.due_work_clustering import ClusteringJudge
+from lithify.formats.paimon.observing.due_work_packing import PackingJudge
 from lithify.formats.paimon.observing.live_files import (
     is_still_there,
     judge_again,

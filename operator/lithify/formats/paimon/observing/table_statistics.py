@@ -28,7 +28,7 @@ from lithify.columns.column_groups import (
     taken,
     with_columns,
 )
-from lithify.formats.paimon.observing.judging import ratio_changes
+from lithify.formats.paimon.observing.due_work import ratio_changes
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.model import BlockedBucket

@@ -21,7 +21,7 @@ FULL = TriggerVerdict("Full", fired=True, detail="a full compaction was asked fo
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class Idle:
     """A bucket without work, and the reason."""
 
     bucket: BucketId

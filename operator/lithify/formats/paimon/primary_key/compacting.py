@@ -33,7 +33,7 @@ class CompactedTable(OpenedTable[PlannedUnit, PlannedTask]):
     def __init__(self, table: PaimonTable) -> None:
         super().__init__(table, TableKind(plan_run, tasks_of, MergeStep, _inspector))
 
-    def look(self, selection: Selection) -> View | None:
+    def pin_view(self, selection: Selection) -> View | None:
         """Pins the newest snapshot; see `PaimonTable.view`.
 
         Raises:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lithify.errors import UnsupportedTable
-from lithify.formats.paimon.commit.admitting import Change
+from lithify.formats.paimon.commit.conflict_check import Change
 from lithify.formats.paimon.commit.moves import MovedRows
 from lithify.formats.paimon.compaction.outputs import Outputs
 from lithify.formats.paimon.compaction.plan import BucketUnit

@@ -24,7 +24,7 @@ from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
-from lithify.formats.paimon.planning.work import Rest
+from lithify.formats.paimon.planning.work import Idle
 from lithify.formats.paimon.primary_key.changelogs import check_levels
 from lithify.formats.paimon.primary_key.deletes import hold_deletes
 from lithify.formats.paimon.primary_key.lookups import files_of
@@ -62,7 +62,7 @@ def plan_run(planner: BucketPlanner) -> RunPlan:
     return planner.result({**moving, **_plan_buckets(planner, chosen)})
 
 
-def _plan_buckets(planner: BucketPlanner, chosen: Collection[BucketId]) -> dict[BucketId, Unit | Rest]:
+def _plan_buckets(planner: BucketPlanner, chosen: Collection[BucketId]) -> dict[BucketId, Unit | Idle]:
     """Plans real buckets none of whose rows are about to be moved."""
     table, view, strategy = planner.table, planner.view, planner.strategy
     now, options, policy = planner.now, table.options, table.options.policy
@@ -70,7 +70,7 @@ def _plan_buckets(planner: BucketPlanner, chosen: Collection[BucketId]) -> dict[
     resting = _resting(view, policy, strategy, now)
     resting |= {bucket: STUCK for bucket in chosen if bucket.partition in stuck}
 
-    def plan(doubted: Mapping[BucketId, frozenset[int]], bucket: BucketId) -> Unit | Rest:
+    def plan(doubted: Mapping[BucketId, frozenset[int]], bucket: BucketId) -> Unit | Idle:
         files = _corrected(view.bucket(bucket), doubted.get(bucket, frozenset()))
         return plan_bucket(files, policy, strategy, now)
 

@@ -29,7 +29,7 @@ from lithify.formats.paimon.planning.clustering.plan import (
 )
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
 from lithify.formats.paimon.planning.files import parts_of
-from lithify.formats.paimon.planning.work import ALL_AT_TOP, Rest
+from lithify.formats.paimon.planning.work import ALL_AT_TOP, Idle
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 from lithify.formats.protocol.tasks import Sizing
@@ -42,7 +42,7 @@ def plan_run(planner: BucketPlanner) -> ClusteringPlan:
     table, view, strategy, now = planner.table, planner.view, planner.strategy, planner.now
     options, has_same_columns = clustering_of(table).planning, same_columns(table)
 
-    def plan(bucket: BucketId, *, takes_history: bool = True) -> ClusteredUnit | Rest:
+    def plan(bucket: BucketId, *, takes_history: bool = True) -> ClusteredUnit | Idle:
         files = view.bucket(bucket, lambda files: taken_at_once(files, options))
         return plan_bucket(files, options, strategy, now, has_same_columns, takes_history=takes_history)
 

@@ -27,7 +27,7 @@ from lithify.formats.paimon.planning.bin_packing.packing import (
 )
 from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.bin_packing.runs import full_run, minor_runs
-from lithify.formats.paimon.planning.work import FULL, BucketWork, Rest
+from lithify.formats.paimon.planning.work import FULL, BucketWork, Idle
 from lithify.formats.protocol.model import TriggerVerdict
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
@@ -78,19 +78,19 @@ class PackedUnit(BucketWork):
 
 def plan_bucket(
     bucket: Bucket, options: PackingOptions, strategy: Strategy, now: datetime
-) -> PackedUnit | Rest:
+) -> PackedUnit | Idle:
     """Plans one bucket. `now` is an aware time in the table's time zone."""
     if strategy is Strategy.FULL:
         bins = _full_bins(bucket, options)
-        return PackedUnit(bucket.id, bins, FULL) if bins else Rest(bucket.id, nothing_to_do(options))
+        return PackedUnit(bucket.id, bins, FULL) if bins else Idle(bucket.id, nothing_to_do(options))
     if options.is_ordered:
         bins = minor_runs(bucket.files, options)
         verdict = _small_files(bins, bucket.files, options)
-        return PackedUnit(bucket.id, bins, verdict) if bins else Rest(bucket.id, NO_TRIGGER)
+        return PackedUnit(bucket.id, bins, verdict) if bins else Idle(bucket.id, NO_TRIGGER)
     packed = pack(bucket.files, options)
     fired = next((verdict for verdict in _of_packed(bucket, packed, options, now) if verdict.fired), None)
     if fired is None:
-        return Rest(bucket.id, NO_TRIGGER)
+        return Idle(bucket.id, NO_TRIGGER)
     return PackedUnit(bucket.id, packed.bins or (packed.leftovers,), fired)
 
 

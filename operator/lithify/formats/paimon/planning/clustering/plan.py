@@ -19,7 +19,7 @@ from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
 from lithify.formats.paimon.planning.files import in_order
 from lithify.formats.paimon.planning.universal.levels import Levels, SortedRun
 from lithify.formats.paimon.planning.universal.picks import explain, pick_universal
-from lithify.formats.paimon.planning.work import ALL_AT_TOP, FULL, NO_FILES, BucketWork, Rest
+from lithify.formats.paimon.planning.work import ALL_AT_TOP, FULL, NO_FILES, BucketWork, Idle
 from lithify.formats.protocol.model import TriggerVerdict
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
@@ -78,7 +78,7 @@ def plan_bucket(
     has_same_columns: SameColumns,
     *,
     takes_history: bool = True,
-) -> ClusteredUnit | Rest:
+) -> ClusteredUnit | Idle:
     """Plans one bucket.
 
     Args:
@@ -91,17 +91,17 @@ def plan_bucket(
     """
     levels = build_runs(bucket.files, options)
     if not levels.runs:
-        return Rest(bucket.id, NO_FILES)
+        return Idle(bucket.id, NO_FILES)
     if strategy is Strategy.FULL:
         if _is_sorted(levels, has_same_columns):
-            return Rest(bucket.id, ALL_AT_TOP)
+            return Idle(bucket.id, ALL_AT_TOP)
         return _full(bucket.id, levels, FULL)
     history = explain_history(bucket, options, now)
     if history is not None and history.fired and takes_history:
         return _full(bucket.id, levels, history)
     pick = pick_universal(levels, options.universal, now)
     if pick is None:
-        return Rest(bucket.id, NO_TRIGGER)
+        return Idle(bucket.id, NO_TRIGGER)
     files = tuple(file for run in pick.runs for file in run.files)
     return ClusteredUnit(bucket.id, files, pick.output_level, pick.verdict, levels)
 

@@ -19,7 +19,7 @@ from lithify.formats.paimon.planning.merge_tree.rewrites import (
 )
 from lithify.formats.paimon.planning.universal.levels import Levels
 from lithify.formats.paimon.planning.universal.picks import Pick, pick_level0, pick_universal
-from lithify.formats.paimon.planning.work import ALL_AT_TOP, FULL, NO_FILES, BucketWork, Rest
+from lithify.formats.paimon.planning.work import ALL_AT_TOP, FULL, NO_FILES, BucketWork, Idle
 from lithify.formats.protocol.model import TriggerVerdict
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
@@ -78,7 +78,7 @@ class Unit(BucketWork):
         return sum(rewrite.size for rewrite in self.work.rewrites) + sum(file.size for file in self.logged)
 
 
-def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, now: datetime) -> Unit | Rest:
+def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, now: datetime) -> Unit | Idle:
     """Plans one bucket. `now` is an aware time in the table's time zone.
 
     Raises:
@@ -86,21 +86,21 @@ def plan_bucket(bucket: Bucket, policy: MergeTreeOptions, strategy: Strategy, no
     """
     levels = build_levels(bucket.files, policy.num_levels)
     if not levels.runs:
-        return Rest(bucket.id, NO_FILES)
+        return Idle(bucket.id, NO_FILES)
     if policy.writers_compact and not levels.level0:
-        return Rest(bucket.id, LEFT_TO_WRITERS)
+        return Idle(bucket.id, LEFT_TO_WRITERS)
     if strategy is Strategy.FULL:
         return _plan_full(bucket, levels, policy, now)
     pick = (pick_level0 if policy.force_level0 else pick_universal)(levels, policy, now)
     if pick is None:
-        return Rest(bucket.id, NO_TRIGGER)
+        return Idle(bucket.id, NO_TRIGGER)
     if policy.writers_compact and len(pick.runs) < len(levels.runs):
-        return Rest(bucket.id, LEFT_TO_WRITERS)
+        return Idle(bucket.id, LEFT_TO_WRITERS)
     before = policy.expired_before(now)
     return _unit(bucket, levels, pick, _work(levels, pick, policy, before), policy, before)
 
 
-def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions, now: datetime) -> Unit | Rest:
+def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions, now: datetime) -> Unit | Idle:
     """Compacts all files to the top level.
 
     In a bucket whose files are all at the top level already, only files with expired or deleted rows are
@@ -113,7 +113,7 @@ def _plan_full(bucket: Bucket, levels: Levels, policy: MergeTreeOptions, now: da
         return _unit(bucket, levels, everything, _work(levels, everything, policy, before), policy, before)
     files = [file for file in only.files if _is_rewritten_at_top(file, policy, before)]
     if not files:
-        return Rest(bucket.id, ALL_AT_TOP)
+        return Idle(bucket.id, ALL_AT_TOP)
     return _unit(bucket, levels, everything, work_of_top_files(files), policy, before)
 
 

@@ -145,7 +145,7 @@ class PartialUpdate:
         needed[order[groups.starts]] = needed[order[groups.ends - 1]] = True
         return order[needed[order]]
 
-    def _past(self, groups: Groups, records: OrderedRecords, ranked: list[Ranked]) -> _Past:
+    def _past(self, groups: Groups, records: OrderedRecords, ranked: list[Ranked]) -> _EffectiveRecords:
         """Determines which of each key's records count.
 
         Raises:
@@ -169,7 +169,7 @@ class PartialUpdate:
         newest = records.ends
         if self.retractions is Retractions.IGNORED:
             newest = records.last(~retracts)
-        return _Past(base, removals, counts, acts, newest)
+        return _EffectiveRecords(base, removals, counts, acts, newest)
 
     def _removals(self, groups: Groups, records: OrderedRecords, ranked: list[Ranked]) -> IntPart:
         """The position of the last delete that removed each key's record, -1 for none."""
@@ -181,7 +181,7 @@ class PartialUpdate:
             return np.full(len(groups), -1)
         return last_removals(records, deletes, removing)
 
-    def _check_inputs(self, groups: Groups, records: OrderedRecords, past: _Past) -> None:
+    def _check_inputs(self, groups: Groups, records: OrderedRecords, past: _EffectiveRecords) -> None:
         """Checks for nulls where Paimon does: in base records and, without groups, in all added records."""
         checked = np.zeros(len(records), dtype=bool)
         checked[past.base[past.base >= 0]] = True
@@ -195,28 +195,28 @@ class PartialUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Past:
+class _EffectiveRecords:
     """The records of each key that count.
 
     Attributes:
         base: for each key, the position of its base, -1 for none.
         removals: the position of the last delete that removed each key's record, -1 for none.
-        counts: mask of the positions whose values may be taken: the base and later added records.
-        acts: mask of the positions from the base on that retract values.
+        value_mask: positions whose values may be taken: the base and later added records.
+        retraction_mask: positions from the base on that retract values.
         newest: for each key, the position that gives the sequence number, -1 for none.
     """
 
     base: IntPart
     removals: IntPart
-    counts: Mask
-    acts: Mask
+    value_mask: Mask
+    retraction_mask: Mask
     newest: IntPart
 
 
-def _no_past(records: OrderedRecords) -> _Past:
+def _no_past(records: OrderedRecords) -> _EffectiveRecords:
     """All records count: none retracts."""
     none = np.full(len(records.starts), -1)
-    return _Past(none, none, ~records.retracts, records.retracts, records.ends)
+    return _EffectiveRecords(none, none, ~records.retracts, records.retracts, records.ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class _Result:
 
     groups: Groups
     records: OrderedRecords
-    past: _Past
+    past: _EffectiveRecords
     picked: dict[str, IntPart] = field(default_factory=dict)
     computed: dict[str, pa.Array] = field(default_factory=dict)
 
@@ -234,7 +234,7 @@ class _Result:
 
         Nulls of a base are taken, too: nothing before it counts.
         """
-        groups, records, counts = self.groups, self.records, self.past.counts
+        groups, records, counts = self.groups, self.records, self.past.value_mask
         last = records.rows_at(records.last(counts))
         is_newest = np.array_equal(last, self._stands_for)
         for name in names:
@@ -248,11 +248,11 @@ class _Result:
     def take_group(self, group: SequenceGroup, order: Ranked) -> None:
         """Takes the values of a sequence group from its newest record, and aggregates."""
         records, past = self.records, self.past
-        changing = order.present & (past.counts | past.acts)
+        changing = order.present & (past.value_mask | past.retraction_mask)
         newest = records.last_greatest(order.ranks, changing)
         source = np.where(newest < 0, past.base, newest)
         rows = records.rows_at(source)
-        taken_back = (newest >= 0) & past.acts[newest]
+        taken_back = (newest >= 0) & past.retraction_mask[newest]
         values = np.where(taken_back, -1, rows) if taken_back.any() else rows
         self.picked.update(dict.fromkeys(group.fields, rows))
         self.picked.update(dict.fromkeys(group.columns, values))
@@ -261,8 +261,8 @@ class _Result:
             is_base[past.base[past.base >= 0]] = True
             changes = Changes(
                 base=past.base,
-                adds=changing & ~past.acts & ~is_base,
-                retracts=changing & past.acts,
+                adds=changing & ~past.retraction_mask & ~is_base,
+                retracts=changing & past.retraction_mask,
                 late=changing & is_behind(order.ranks, changing, records.keys),
             )
             for name, aggregate in group.aggregates.items():

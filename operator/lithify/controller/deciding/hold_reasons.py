@@ -12,9 +12,9 @@ from hashlib import sha256
 
 from lithify.amounts import bytes_text, count_of, moment_text
 from lithify.clock import find_zone
-from lithify.controller.deciding.dues import Occasion
+from lithify.controller.deciding.decision_input import DecisionInput, Due, Hold
+from lithify.controller.deciding.due_compactions import Occasion
 from lithify.controller.deciding.problems import TableProblem
-from lithify.controller.deciding.situation import Due, Hold, Situation
 from lithify.controller.deciding.windows import describe_window, opening
 from lithify.resources.compaction import Reason
 from lithify.resources.policy import CompactionPolicySpec
@@ -40,7 +40,7 @@ class Held:
     changes: datetime | None = None
 
 
-def find_hold(situation: Situation, due: Due | None, now: datetime) -> Held:
+def hold_reason(situation: DecisionInput, due: Due | None, now: datetime) -> Held:
     """The first reason that holds the table back.
 
     Reasons that apply whether or not a compaction is due come first; back-off, windows and limits hold back
@@ -80,7 +80,7 @@ def held_until(
     return until.replace(microsecond=0) + _SECOND
 
 
-def policy_hold(situation: Situation) -> Held:
+def policy_hold(situation: DecisionInput) -> Held:
     """Why the table's policy cannot be followed, None if it can."""
     name, policy = situation.policy_name, situation.policy
     if policy is None:
@@ -94,7 +94,7 @@ def policy_hold(situation: Situation) -> Held:
     return Held()
 
 
-def _standing(situation: Situation) -> Held:
+def _standing(situation: DecisionInput) -> Held:
     if situation.table.spec.suspend:
         return Held(Hold.SUSPENDED, "spec.suspend of the LakeTable is true")
     unready = _unready(situation)
@@ -115,7 +115,7 @@ def _duplicated(older: str, due: Due | None) -> Held:
     return Held(Hold.DUPLICATE, f"LakeTable {older} is older and is for the same table")
 
 
-def _unready(situation: Situation) -> str | None:
+def _unready(situation: DecisionInput) -> str | None:
     if situation.problem is not None:
         return situation.problem.message
     if situation.observation is None:
@@ -125,7 +125,7 @@ def _unready(situation: Situation) -> str | None:
     return None
 
 
-def _by_the_clock(situation: Situation, policy: CompactionPolicySpec, due: Due, now: datetime) -> Held:
+def _by_the_clock(situation: DecisionInput, policy: CompactionPolicySpec, due: Due, now: datetime) -> Held:
     """Back-off, intervals, gain and windows; not applied to requests."""
     doubted = None
     backoff = timedelta(seconds=policy.retries.max_backoff_seconds) + _SECOND
@@ -148,7 +148,7 @@ def _by_the_clock(situation: Situation, policy: CompactionPolicySpec, due: Due, 
     return Held(Hold.OUTSIDE_WINDOW, f"the next window is {window}", changes)
 
 
-def _waits(situation: Situation, due: Due, longest: timedelta) -> Iterator[tuple[Hold, datetime, str]]:
+def _waits(situation: DecisionInput, due: Due, longest: timedelta) -> Iterator[tuple[Hold, datetime, str]]:
     """Until when the table is left alone, and why: after failures, and after the last run."""
     status = situation.table.status
     if status.held_until is not None:
@@ -205,7 +205,7 @@ def _gain_text(policy: CompactionPolicySpec, due: Due) -> str:
     )
 
 
-def _after_cancel(situation: Situation, longest: timedelta) -> Iterator[tuple[Hold, datetime, str]]:
+def _after_cancel(situation: DecisionInput, longest: timedelta) -> Iterator[tuple[Hold, datetime, str]]:
     """Delay after a user cancelled a run: the same one must not start again at once."""
     cancelled, seen = situation.table.status.cancelled_run, situation.observation
     if cancelled is None:
@@ -228,7 +228,7 @@ def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
     return min((moment for moment in (one, other) if moment is not None), default=None)
 
 
-def _back_off_text(situation: Situation, until: datetime) -> str:
+def _back_off_text(situation: DecisionInput, until: datetime) -> str:
     failures = max(1, situation.table.status.consecutive_failures)
     counted = count_of(failures, "compaction")
     return f"{counted} failed in a row; the next one starts no earlier than {moment_text(until)}"

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.faults import reach
+from lithify.faults import failpoint
 from lithify.formats.paimon.commit.references import unreferenced
 from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.names.file_names import INDEX_FOLDER, is_data_file_of, is_index_file_of
@@ -40,7 +40,7 @@ def sweep(table: PaimonTable, *attempts: PaimonAttempt) -> int:
     doomed = [path for path, name in found.items() if name in orphans]
     for path in doomed:
         table.storage.delete(path)
-    reach("orphans-deleted")
+    failpoint("orphans-deleted")
     return len(doomed)
 
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from lithify.columns.column_groups import with_columns
 from lithify.formats.paimon.model import BucketId
-from lithify.formats.paimon.observing.judging import Judge, Judgement, place_of
-from lithify.formats.paimon.planning.work import BucketWork, Rest
+from lithify.formats.paimon.observing.due_work import Judge, Judgement, place_of
+from lithify.formats.paimon.planning.work import BucketWork, Idle
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class AppendJudge(Judge, ABC):
         """Whether the table has buckets."""
 
     def _judgement(
-        self, bucket: BucketId, minor: BucketWork | Rest | None, full: BucketWork | Rest, due_at: int | None
+        self, bucket: BucketId, minor: BucketWork | Idle | None, full: BucketWork | Idle, due_at: int | None
     ) -> Judgement:
         """The result of planning a bucket.
 

@@ -17,7 +17,7 @@ from lithify.resources.objects import (
 )
 
 
-class ConditionSetter:
+class ConditionBuilder:
     """Collects conditions for a new status.
 
     Args:

@@ -37,7 +37,7 @@ class Hold(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class DecisionInput:
     """A table and the objects that it depends on.
 
     Attributes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from lithify.controller.driver import DriverPhase, DriverState
-from lithify.controller.running.facts import Act, RunFacts, Step, Unknown
+from lithify.controller.running.facts import Action, RunFacts, Step, Unknown
 from lithify.resources.compaction import Compaction, CompactionSpec, CompactionStatus, Reason
 from lithify.resources.policy import Approval, Deadlines
 
@@ -23,7 +23,7 @@ _WAITING = frozenset({Reason.SUSPENDED, Reason.AWAITING_APPROVAL})
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ReconcileInput:
     """A run, the facts around it, and the time in whole seconds."""
 
     run: Compaction
@@ -133,7 +133,7 @@ class Case:
         return (began or self.now) + timedelta(seconds=seconds)
 
     def answer(
-        self, status: CompactionStatus, acts: Iterable[Act] = (), until: Iterable[datetime | None] = ()
+        self, status: CompactionStatus, acts: Iterable[Action] = (), until: Iterable[datetime | None] = ()
     ) -> Step:
         """A step that asks the machine again at the earliest of some times, or after a minute."""
         moments = [moment for moment in (*until, self.end_of_all) if moment is not None]
@@ -159,14 +159,14 @@ def names_driver(status: CompactionStatus) -> bool:
     return status.driver is not None and status.driver.uid is not None
 
 
-def case_of(run: Compaction, facts: RunFacts, now: datetime) -> Case:
+def reconcile_input(run: Compaction, facts: RunFacts, now: datetime) -> ReconcileInput:
     """Returns the case, in whole seconds of UTC, with future times of status moved to now.
 
     A clock that was set back leaves such times; unchanged they would delay every deadline until the clock
     catches up.
     """
     time = now.astimezone(UTC).replace(microsecond=0)
-    return Case(replace(run, status=_no_later(run.status, time, facts)), facts, time)
+    return ReconcileInput(replace(run, status=_no_later(run.status, time, facts)), facts, time)
 
 
 def _no_later(status: CompactionStatus, now: datetime, facts: RunFacts) -> CompactionStatus:

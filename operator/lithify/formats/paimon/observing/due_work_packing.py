@@ -16,8 +16,8 @@ from lithify.formats.paimon.append.packable import packable, rests
 from lithify.formats.paimon.manifests.entry_objects import data_files
 from lithify.formats.paimon.manifests.vector_columns import has_vectors
 from lithify.formats.paimon.model import Bucket, BucketId
-from lithify.formats.paimon.observing.judging import UNCOUNTED, Judgement
-from lithify.formats.paimon.observing.judging_append import AppendJudge
+from lithify.formats.paimon.observing.due_work import UNCOUNTED, Judgement
+from lithify.formats.paimon.observing.due_work_append import AppendJudge
 from lithify.formats.paimon.planning.bin_packing.plan import PackedUnit, leftovers_due_millis, plan_bucket
 from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.protocol.strategy import Strategy

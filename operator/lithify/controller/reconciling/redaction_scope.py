@@ -19,7 +19,7 @@ from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, ObjectKey
 from lithify.resources.table import LakeTable
 
 
-def concern_of(store: Store, item: Item) -> AbstractContextManager[None]:
+def redaction_scope(store: Store, item: Item) -> AbstractContextManager[None]:
     """The redaction context in which to reconcile an object."""
     run = store.compactions.get(item.key) if item.kind == COMPACTION.name else None
     if item.kind == CATALOG.name:

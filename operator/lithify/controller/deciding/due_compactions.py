@@ -11,8 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 
 from lithify.amounts import count_of, moment_text, seconds_text
+from lithify.controller.deciding.decision_input import DecisionInput, Due
 from lithify.controller.deciding.schedule import FullTime, full_time
-from lithify.controller.deciding.situation import Due, Situation
 from lithify.controller.deciding.wording import finding_text
 from lithify.formats.protocol.observation import CommitCount, Observation
 from lithify.plain_text import plain_line
@@ -38,7 +38,7 @@ class Occasion(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Dues:
+class DueCompactions:
     """What is due.
 
     Attributes:
@@ -54,7 +54,7 @@ class Dues:
     changes: datetime | None
 
 
-def find_dues(situation: Situation, now: datetime) -> Dues:
+def due_compactions(situation: DecisionInput, now: datetime) -> DueCompactions:
     """What is due now: a request goes first, then a full compaction, then a minor one."""
     policy = situation.policy if situation.policy_problem is None else None
     # Observations from before a table became unreachable do not count: they are lost at a restart.
@@ -70,7 +70,7 @@ def find_dues(situation: Situation, now: datetime) -> Dues:
     if due is None and seen is not None and seen.findings:
         due = _minor(seen, policy)
     reason = "" if due is not None else _why_not(seen, next_full, gains=gains)
-    return Dues(due, reason, next_full, clock.changes)
+    return DueCompactions(due, reason, next_full, clock.changes)
 
 
 def handled_request(requested: str) -> str:
@@ -79,7 +79,7 @@ def handled_request(requested: str) -> str:
 
 
 def _requested(
-    situation: Situation, seen: Observation | None, policy: CompactionPolicySpec | None
+    situation: DecisionInput, seen: Observation | None, policy: CompactionPolicySpec | None
 ) -> Due | None:
     """The requested compaction. A full one takes partitions that are not idle, too: it is wanted now."""
     value = situation.requested

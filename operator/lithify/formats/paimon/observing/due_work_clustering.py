@@ -16,8 +16,8 @@ from lithify.columns.column_groups import Flags, taken
 from lithify.formats.paimon.append.clustering.resting import have_same_columns, rests, taken_at_once
 from lithify.formats.paimon.manifests.entry_objects import data_files
 from lithify.formats.paimon.model import Bucket, BucketId
-from lithify.formats.paimon.observing.judging import UNCOUNTED, Judgement
-from lithify.formats.paimon.observing.judging_append import AppendJudge
+from lithify.formats.paimon.observing.due_work import UNCOUNTED, Judgement
+from lithify.formats.paimon.observing.due_work_append import AppendJudge
 from lithify.formats.paimon.planning.clustering.plan import (
     HISTORY,
     ClusteredUnit,
@@ -26,7 +26,7 @@ from lithify.formats.paimon.planning.clustering.plan import (
 )
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
 from lithify.formats.paimon.planning.universal.triggers import Trigger
-from lithify.formats.paimon.planning.work import BucketWork, Rest
+from lithify.formats.paimon.planning.work import BucketWork, Idle
 from lithify.formats.protocol.strategy import Strategy
 
 _COUNTED = frozenset({Trigger.SORTED_RUNS.value, HISTORY})
@@ -79,7 +79,7 @@ class ClusteringJudge(AppendJudge):
         full = plan(Strategy.FULL, self.now, self.has_same_columns)
         return self._judgement(bucket_id, minor, full, self._due_at(bucket, minor))
 
-    def _due_at(self, bucket: Bucket, minor: ClusteredUnit | Rest | None) -> int | None:
+    def _due_at(self, bucket: Bucket, minor: ClusteredUnit | Idle | None) -> int | None:
         """When the age of the bucket's files makes it due, in milliseconds since the epoch."""
         later = history_due_millis(bucket.files, self.clustering)
         is_due = isinstance(minor, ClusteredUnit) and minor.trigger == HISTORY

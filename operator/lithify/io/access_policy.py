@@ -26,7 +26,7 @@ Place = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class AccessPolicy:
     """Paths for which the process's own rights may be used.
 
     Attributes:
@@ -60,11 +60,11 @@ class Reach:
         raise OutOfReach(path, problem, OWN_IDENTITY)
 
 
-UNBOUNDED = Reach()
+UNBOUNDED = AccessPolicy()
 """For commands that people run themselves: no restriction."""
-NOWHERE = Reach((), with_endpoint=False)
+NOWHERE = AccessPolicy((), with_endpoint=False)
 """For Catalogs that bring credentials of their own."""
-DRIVER = Reach(with_endpoint=False)
+DRIVER = AccessPolicy(with_endpoint=False)
 """For driver pods: their own rights are those of a service account in their namespace."""
 
 
@@ -74,10 +74,10 @@ class OwnIdentity:
 
     grants: tuple[tuple[str, str], ...] = ()
 
-    def reach(self, namespace: str) -> Reach:
+    def reach(self, namespace: str) -> AccessPolicy:
         """The part of the operator's rights that tables of a namespace may use."""
         prefixes = (prefix for name, prefix in self.grants if name in (EVERY_NAMESPACE, namespace))
-        return Reach(tuple(prefixes), with_endpoint=False)
+        return AccessPolicy(tuple(prefixes), with_endpoint=False)
 
 
 def read_own_identity(entries: Iterable[str]) -> OwnIdentity:
