@@ -18,7 +18,8 @@ import pytest
 from infrastructure.oracle.client import Oracle, Table
 from lithify.columns.order import DAY_NANOS, EPOCH_DAY
 from lithify.files.types import ColumnType, arrow_type, parse_type
-from lithify.formats.paimon.primary_key.buckets import bucket_key
+from lithify.formats.paimon.options.bucket_key import bucket_key
+from lithify.formats.paimon.primary_key.buckets import buckets_of
 from lithify.formats.paimon.schema.schema import Column, Schema
 
 pytestmark = pytest.mark.oracle
@@ -195,8 +196,8 @@ def test_as_java_chooses_them(oracle: Oracle, case: Case, tmp_path: Path) -> Non
     sliced = pa.RecordBatch.from_arrays([pa.concat_arrays([array, array]) for array in arrays], names=names)
     for count in (1, 7, BUCKETS):
         expected = oracle.buckets_of(table, rows, count)
-        assert bucket_key(schema).buckets_of(batch, count).tolist() == expected
-        assert bucket_key(schema).buckets_of(sliced.slice(ROWS - 5, ROWS), count).tolist() == [
+        assert buckets_of(bucket_key(schema), batch, count).tolist() == expected
+        assert buckets_of(bucket_key(schema), sliced.slice(ROWS - 5, ROWS), count).tolist() == [
             *expected[-5:],
             *expected[:-5],
         ]

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from infrastructure.oracle.model import Table
+from lithify.columns.orders import SortStrategy
 from lithify.engine.rewrite.curves import hilbert
-from lithify.engine.rewrite.sort_keys import SortKey, SortStrategy
+from lithify.engine.rewrite.sort_keys import SortKey
 from lithify.formats.paimon.model import DataFile
 from lithify.formats.paimon.planning.clustering.plan import ClusteredUnit, plan_bucket
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from lithify.columns.key_range import Key, KeyRange
 from lithify.columns.order import key_at
+from lithify.columns.orders import SequenceField
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.functions import Deduplicate, LoneRecords
-from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
+from lithify.engine.rewrite.records import RecordLayout, RowKinds
 from lithify.engine.rewrite.runs import Piece
 from lithify.engine.rewrite.spec import MergeSpec
 from support.rewriting.columns import Kind

@@ -30,8 +30,8 @@ from lithify.formats.paimon.primary_key.joining import (
     joins_of,
     without_joined,
 )
+from lithify.formats.paimon.primary_key.merge_specs import merge_spec
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
-from lithify.formats.paimon.schema.schema import merge_spec
 from lithify.formats.protocol.results import TaskFailure, TaskOutputs, TaskResult
 from lithify.formats.protocol.strategy import Strategy
 from support.data_files import local_storage, target

@@ -27,8 +27,8 @@ from lithify.errors import (
     StorageError,
 )
 from lithify.formats.paimon.manifests.entries import FileMeta
+from lithify.formats.paimon.primary_key.merge_specs import merge_spec
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
-from lithify.formats.paimon.schema.schema import merge_spec
 from lithify.formats.protocol.results import TaskFailure, TaskOutputs, TaskResult
 from support.data_files import input_file, local_storage, read, target, write
 from support.manifests import schema

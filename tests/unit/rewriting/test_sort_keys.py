@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.columns.order import INSTANT, key_at, timestamps_as_instants
-from lithify.engine.rewrite.sort_keys import SortKey, SortStrategy
+from lithify.columns.orders import SortStrategy
+from lithify.engine.rewrite.sort_keys import SortKey
 from support.cases import case
 from support.properties import examples
 

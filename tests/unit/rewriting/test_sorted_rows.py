@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lithify.columns.orders import SortStrategy
 from lithify.engine.rewrite.budget import Budget
-from lithify.engine.rewrite.sort_keys import SortKey, SortStrategy
+from lithify.engine.rewrite.sort_keys import SortKey
 from lithify.engine.rewrite.sorted_rows import SortedRows
 from support.properties import examples
 

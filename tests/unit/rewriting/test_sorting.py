@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lithify.columns.orders import SequenceField
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.functions import Deduplicate
-from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
+from lithify.engine.rewrite.records import RecordLayout, RowKinds
 from lithify.engine.rewrite.sorting import UnsortedRows
 from lithify.engine.rewrite.spec import MergeSpec
 from support.properties import examples

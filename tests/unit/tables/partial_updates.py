@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from lithify.formats.paimon.primary_key.merge_functions.partial_update import PartialUpdate, Retractions
+from lithify.formats.paimon.options.merging.partial_update import Retractions
+from lithify.formats.paimon.primary_key.merge_functions.partial_update import PartialUpdate
 
 Row = dict[str, Any]
 DELETE, RETRACTING = 3, (1, 3)

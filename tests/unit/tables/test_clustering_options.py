@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lithify.engine.rewrite.sort_keys import SortStrategy
+from lithify.columns.orders import SortStrategy
 from lithify.errors import InvalidOption
 from lithify.files.types import ColumnType, Field
-from lithify.formats.paimon.append.clustering.refusals import clustering_refusals
 from lithify.formats.paimon.options.clustering_options import ClusteringSettings
 from lithify.formats.paimon.options.table_options import read_options
 from lithify.formats.paimon.planning.clustering.policy import HistoryOptions
 from lithify.formats.paimon.schema.schema import Column, Schema
+from lithify.formats.paimon.support.clustering import clustering_refusals
 from support.cases import case
 
 TYPES = {

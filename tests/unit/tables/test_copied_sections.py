@@ -34,9 +34,10 @@ from lithify.formats.paimon.deletion_vectors.index_files import located, write_v
 from lithify.formats.paimon.manifests.entries import APPEND_SOURCE, FileMeta
 from lithify.formats.paimon.primary_key import copying
 from lithify.formats.paimon.primary_key.merge_functions.first_row import FirstRow
+from lithify.formats.paimon.primary_key.merge_specs import merge_spec
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.paimon.primary_key.previous_records import KINDS, TopLevelRecords
-from lithify.formats.paimon.schema.schema import Schema, merge_spec
+from lithify.formats.paimon.schema.schema import Schema
 from lithify.formats.protocol.results import TaskResult
 from support.data_files import Rows, input_file, local_storage, read, target, write
 from support.manifests import schema

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from pypaimon.filesystem.local_file_io import LocalFileIO
 from pyroaring import BitMap
 
+from lithify.columns.orders import SequenceField
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.functions import Deduplicate
 from lithify.engine.rewrite.passes import merge_section
-from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
+from lithify.engine.rewrite.records import RecordLayout, RowKinds
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import CorruptTable, MissingFile
 from lithify.files.model import InputFile

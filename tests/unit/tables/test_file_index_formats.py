@@ -19,7 +19,7 @@ from lithify.columns.order import EPOCH_DAY
 from lithify.files.types import arrow_type, parse_type
 from lithify.formats.paimon.file_indexes.bit_slices import BitSliceIndex
 from lithify.formats.paimon.file_indexes.bitmap import BitmapIndex
-from lithify.formats.paimon.file_indexes.bloom_filter import BloomFilter, bits_of
+from lithify.formats.paimon.file_indexes.bloom_filter import BloomFilter
 from lithify.formats.paimon.file_indexes.building import FileIndexes
 from lithify.formats.paimon.file_indexes.container import encode
 from lithify.formats.paimon.file_indexes.java_hashing import hash_map_order, text_hash
@@ -376,7 +376,7 @@ def test_bloom_filters_have_the_bits_of_each_value(
     how = IndexSettings(items=size[0], false_positives=size[1])
     content = index_of(BloomFilter, drawn, how)
     functions, bits = int.from_bytes(content[:4]), content[4:]
-    assert len(bits) * 8 == bits_of(how)
+    assert len(bits) * 8 == how.bits
     expected = bytearray(len(bits))
     for value in values:
         if value is not None:

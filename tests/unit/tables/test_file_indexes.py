@@ -13,7 +13,6 @@ from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.formats.paimon.data_files.copied_groups import CopiedGroup
 from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.paimon.data_files.writer import FileTarget, OpenDataFile
-from lithify.formats.paimon.file_indexes.checks import index_problems
 from lithify.formats.paimon.file_indexes.model import (
     NO_INDEXES,
     FileIndexOptions,
@@ -22,6 +21,7 @@ from lithify.formats.paimon.file_indexes.model import (
     IndexSettings,
 )
 from lithify.formats.paimon.options.table_options import read_options
+from lithify.formats.paimon.support.file_indexes import index_refusals
 from support.cases import case
 from support.comparing.file_indexes import indexes_in
 from support.data_files import CREATED, local_storage, open_file, table_of, target
@@ -163,7 +163,7 @@ def test_which_columns_can_have_which_indexes(name: str, kinds: set[IndexKind]) 
     possible = set()
     for kind in IndexKind:
         options = read_options({f"{PREFIX}{kind}.columns": name}).indexes
-        problems = [*index_problems(schema(COLUMNS, ["id"]), options)]
+        problems = [*index_refusals(schema(COLUMNS, ["id"]), options)]
         assert all(f"{PREFIX}{kind}.columns" in problem and name in problem for problem in problems)
         possible |= set() if problems else {kind}
     assert possible == kinds

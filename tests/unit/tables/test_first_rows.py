@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lithify.columns.orders import SequenceField
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.passes import merge_section
-from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
+from lithify.engine.rewrite.records import RecordLayout, RowKinds
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.primary_key.merge_functions.first_row import FirstRow

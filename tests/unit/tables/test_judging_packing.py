@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.clock import epoch_millis
-from lithify.formats.paimon.append.packable import packable
+from lithify.formats.paimon.buckets.packable import packable
 from lithify.formats.paimon.model import LATEST_MILLIS, Bucket, DataFile
 from lithify.formats.paimon.observing.due_work_packing import PackingJudge
 from lithify.formats.paimon.options.table_options import read_options

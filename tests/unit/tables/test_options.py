@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lithify.engine.rewrite.records import SequenceField
+from lithify.columns.orders import SequenceField
 from lithify.errors import InvalidOption
 from lithify.files.options import FileOptions
 from lithify.files.statistics import StatsModes

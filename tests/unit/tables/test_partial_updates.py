@@ -12,21 +12,24 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from lithify.columns.orders import SequenceField
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.functions import MergeFunction
 from lithify.engine.rewrite.passes import merge_section
-from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
+from lithify.engine.rewrite.records import RecordLayout, RowKinds
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import UnsupportedTable
 from lithify.files.types import parse_type
+from lithify.formats.paimon.options.merging.field_functions import field_function
+from lithify.formats.paimon.options.merging.field_options import FieldOptions
+from lithify.formats.paimon.options.merging.partial_update import Retractions
+from lithify.formats.paimon.options.merging.sequence_groups import LateValues
 from lithify.formats.paimon.primary_key.merge_functions.accumulating import (
     Accumulation,
     LastNonNull,
-    LateValues,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
-from lithify.formats.paimon.primary_key.merge_functions.partial_update import PartialUpdate, Retractions
+from lithify.formats.paimon.primary_key.merge_functions.partial_update import PartialUpdate
 from lithify.formats.paimon.primary_key.merge_functions.sequence_groups import SequenceGroup
 from support.properties import examples
 from support.rewriting.model import FanIn, ListRun, SchemaRows
@@ -51,7 +54,7 @@ OPEN = Budget(1 << 30)
 
 
 def aggregated(name: str, function: str, late: LateValues, **how: bool) -> Accumulation:
-    made = aggregate_of(function, parse_type("BIGINT"), FieldOptions(name))
+    made = aggregate_of(field_function(function, parse_type("BIGINT"), FieldOptions(name)))
     return Accumulation(name, made, late, **how)
 
 

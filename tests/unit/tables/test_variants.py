@@ -27,9 +27,9 @@ from lithify.files.types import (
 from lithify.files.variants.binary import spans_of
 from lithify.files.variants.columns import in_form, merged_form
 from lithify.files.variants.encoding import Malformed, kinds_of
-from lithify.files.variants.inference import InferenceOptions, inferred
+from lithify.files.variants.inference import inferred
 from lithify.files.variants.joining import joined
-from lithify.files.variants.options import VariantOptions
+from lithify.files.variants.options import InferenceOptions, VariantOptions
 from lithify.files.variants.scalars import as_column, as_variants
 from lithify.files.variants.shape import simple_types, stored_type
 from lithify.files.variants.shredding import shredded

@@ -15,16 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.order import Part, descending, parts_of_column
+from lithify.columns.orders import SequenceField
 
 Mask = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class SequenceField:
-    """A column whose value decides which of two records of a key is newer; null is older than any value."""
-
-    name: str
-    ascending: bool = True
 
 
 @dataclass(frozen=True, slots=True)

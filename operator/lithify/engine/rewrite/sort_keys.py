@@ -14,7 +14,6 @@ says where table formats do not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import cast
 
 import numpy as np
@@ -31,6 +30,7 @@ from lithify.columns.order import (
     instants,
     parts_of_column,
 )
+from lithify.columns.orders import SortStrategy
 from lithify.engine.rewrite.curves import (
     WORD_BYTES,
     Octets,
@@ -44,14 +44,6 @@ from lithify.engine.rewrite.curves import (
 _SIGN = np.uint64(1 << 63)
 _NANOS_PER_MICRO = 1000
 _DAY_MICROS = DAY_NANOS // _NANOS_PER_MICRO
-
-
-class SortStrategy(StrEnum):
-    """How rows are ordered by several columns."""
-
-    ORDER = "order"
-    ZORDER = "zorder"
-    HILBERT = "hilbert"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from lithify.files.field_ids import field_with_ids, id_of
 from lithify.files.nesting import rebuilt
 from lithify.files.types import ColumnType, arrow_type, parse_type
 from lithify.files.variants.encoding import Malformed
-from lithify.files.variants.inference import InferenceOptions, inferred
+from lithify.files.variants.inference import inferred
 from lithify.files.variants.joining import is_shredded, joined
-from lithify.files.variants.options import VariantOptions
+from lithify.files.variants.options import InferenceOptions, VariantOptions
 from lithify.files.variants.shape import is_canonical, stored_type
 from lithify.files.variants.shredding import shredded
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +27,7 @@ from lithify.files.variants.encoding import (
     fields_of,
     kinds_of,
 )
+from lithify.files.variants.options import InferenceOptions
 from lithify.files.variants.scalars import decimals_of, longs_of
 from lithify.files.variants.shredding import Nodes, nodes_of
 
@@ -42,24 +42,6 @@ _SIMPLE = {
     VariantKind.FLOAT: ColumnType("FLOAT"),
 }
 _NUMBERS = {VariantKind.LONG, VariantKind.DECIMAL}
-
-
-@dataclass(frozen=True, slots=True)
-class InferenceOptions:
-    """How types are inferred.
-
-    Attributes:
-        rows: number of rows to look at (`variant.shredding.maxInferBufferRow`).
-        width: maximum number of columns in a file (`variant.shredding.maxSchemaWidth`).
-        depth: maximum depth (`variant.shredding.maxSchemaDepth`).
-        share: minimum share of the rows that have a field for it to get a column
-            (`variant.shredding.minFieldCardinalityRatio`).
-    """
-
-    rows: int = 4096
-    width: int = 300
-    depth: int = 50
-    share: float = 0.1
 
 
 def inferred(columns: Sequence[pa.StructArray], options: InferenceOptions) -> list[ColumnType]:

@@ -6,10 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lithify.files.types import ColumnType
-from lithify.files.variants.inference import InferenceOptions
 from lithify.files.variants.shape import simple_types
 
 __all__ = ["NOT_SHREDDED", "InferenceOptions", "VariantOptions", "simple_types"]
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceOptions:
+    """How types are inferred.
+
+    Attributes:
+        rows: number of rows to look at (`variant.shredding.maxInferBufferRow`).
+        width: maximum number of columns in a file (`variant.shredding.maxSchemaWidth`).
+        depth: maximum depth (`variant.shredding.maxSchemaDepth`).
+        share: minimum share of the rows that have a field for it to get a column
+            (`variant.shredding.minFieldCardinalityRatio`).
+    """
+
+    rows: int = 4096
+    width: int = 300
+    depth: int = 50
+    share: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)

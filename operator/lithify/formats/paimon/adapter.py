@@ -12,7 +12,7 @@ from lithify.formats.protocol.table import OpenTable
 
 
 def open_table(address: TableAddress) -> OpenTable:
-    """Opens a table for a run; see `catalog.opening`."""
+    """Opens a table for a run; see `opening`."""
     table = opening.open_table(address)
     if table.schema.primary_key:
         return CompactedTable(table)

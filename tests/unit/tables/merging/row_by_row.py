@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lithify.files.types import ColumnType
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
+from lithify.formats.paimon.options.merging.field_options import FieldOptions
 
 Step = Callable[[Any, Any], Any]
 NUMPY = {"TINYINT": np.int8, "SMALLINT": np.int16, "INT": np.int32, "BIGINT": np.int64}

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.files.types import arrow_type, parse_type
+from lithify.formats.paimon.options.merging.field_functions import ACCEPTED, field_function
+from lithify.formats.paimon.options.merging.field_options import FieldOptions, field_options
+from lithify.formats.paimon.primary_key.merge_functions.aggregates import factory
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
-    AggregatesRows,
-    FieldOptions,
-    field_options,
-)
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import AggregatesRows
 from support.properties import examples
 from unit.tables.merging.row_by_row import CannotRetract, fold, function_of
 
@@ -137,7 +136,7 @@ def test_columns_do_what_rows_do(
             ]
     except CannotRetract:
         expected = None
-    aggregate = pickle.loads(pickle.dumps(aggregate_of(name, column, options)))
+    aggregate = pickle.loads(pickle.dumps(aggregate_of(field_function(name, column, options))))
     if expected is None:
         with pytest.raises(UnsupportedTable):
             aggregate.aggregate(column_values, starts, retracts)
@@ -166,7 +165,7 @@ def test_rows_in_any_order_do_what_values_in_order_do(
     stored = [flat[place] for place in np.argsort(order)]
     rows = pa.array([flat[0], *stored], arrow_type(column))[1:]
     starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
-    aggregate = aggregate_of(name, column, options)
+    aggregate = aggregate_of(field_function(name, column, options))
     assert isinstance(aggregate, AggregatesRows)
     result = aggregate.aggregate_rows(rows, order, starts)
     result.validate(full=True)
@@ -183,7 +182,7 @@ def test_rows_in_any_order_do_what_values_in_order_do(
 def test_nothing_is_left_where_all_values_retract_and_are_ignored(number: int) -> None:
     name, kind, _, said = CASES[number]
     column = parse_type(kind)
-    aggregate = aggregate_of(name, column, FieldOptions("v", ignore_retract=True, **said))
+    aggregate = aggregate_of(field_function(name, column, FieldOptions("v", ignore_retract=True, **said)))
     values = pa.nulls(3, arrow_type(column))
     result = aggregate.aggregate(values, np.array([0, 1]), np.ones(3, dtype=bool))
     assert (result.type, result.to_pylist()) == (values.type, [None, None])
@@ -192,7 +191,7 @@ def test_nothing_is_left_where_all_values_retract_and_are_ignored(number: int) -
 @pytest.mark.parametrize("total", [5, 12, 13, 100])
 def test_distinct_elements_come_in_the_order_of_a_hash_set(total: int) -> None:
     kind = parse_type({"type": "ARRAY", "element": "INT"})
-    collect = aggregate_of("collect", kind, FieldOptions("v", distinct=True))
+    collect = aggregate_of(field_function("collect", kind, FieldOptions("v", distinct=True)))
     values = pa.array([[*range(total, 0, -1)], [1, 2]], pa.list_(pa.int32()))
     result = collect.aggregate(values, np.array([0]), np.zeros(2, dtype=bool))
     assert result.to_pylist() == [[*range(1, total + 1)]]
@@ -202,7 +201,9 @@ def test_a_sum_of_decimals_has_the_digits_of_its_type() -> None:
     kind = parse_type("DECIMAL(4, 2)")
     values = pa.array([Decimal("99.99")] * 2, arrow_type(kind))
     with pytest.raises(UnsupportedTable) as raised:
-        aggregate_of("sum", kind, FieldOptions("v")).aggregate(values, np.array([0]), np.zeros(2, dtype=bool))
+        aggregate_of(field_function("sum", kind, FieldOptions("v"))).aggregate(
+            values, np.array([0]), np.zeros(2, dtype=bool)
+        )
     assert raised.value.table == "column v"
 
 
@@ -225,7 +226,7 @@ def test_a_sum_of_wide_decimals_does_not_end_at_64_bits(
     values = pa.array([Decimal(each) for each in (*added, *taken, 7)], arrow_type(kind))
     retracts = np.array([False] * len(added) + [True] * len(taken) + [False])
     starts = np.array([0, len(values) - 1])
-    sums = aggregate_of("sum", kind, FieldOptions("v")).aggregate(values, starts, retracts)
+    sums = aggregate_of(field_function("sum", kind, FieldOptions("v"))).aggregate(values, starts, retracts)
     assert sums.to_pylist() == [Decimal(total), Decimal(7)]
 
 
@@ -272,5 +273,9 @@ def test_what_cannot_be_aggregated_is_named(
 ) -> None:
     said = field_options({f"fields.v.{key}": value for key, value in options.items()}, "v")
     with pytest.raises(InvalidOption) as raised:
-        aggregate_of(name, parse_type(kind), said)
+        field_function(name, parse_type(kind), said)
     assert raised.value.option == f"fields.v.{at_fault}"
+
+
+def test_every_function_that_options_can_name_can_be_made() -> None:
+    assert {*factory._FUNCTIONS} == {*ACCEPTED}

@@ -17,10 +17,11 @@ from lithify.engine.rewrite.groups import Groups
 from lithify.engine.rewrite.passes import merge_section
 from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.files.types import parse_type
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
+from lithify.formats.paimon.options.merging.field_options import FieldOptions
 from lithify.formats.paimon.primary_key.merge_functions.aggregation import Aggregation
 from lithify.formats.paimon.primary_key.merge_functions.choosing import merge_function
-from lithify.formats.paimon.schema.schema import Column, Schema, merge_spec
+from lithify.formats.paimon.primary_key.merge_specs import merge_spec
+from lithify.formats.paimon.schema.schema import Column, Schema
 from support.properties import examples
 from support.rewriting.model import ListRun, SchemaRows
 from unit.tables.merging.row_by_row import fold, function_of

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from lithify.errors import UnsupportedTable
 from lithify.files.types import arrow_type, parse_type
+from lithify.formats.paimon.options.merging.field_functions import field_function
+from lithify.formats.paimon.options.merging.field_options import FieldOptions
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldOptions, TakesLateValues
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import TakesLateValues
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.swapping import aggregate_swapping
 from support.properties import examples
 from unit.tables.merging.row_by_row import CannotRetract, function_of
@@ -47,7 +49,7 @@ def test_late_values_are_the_accumulator(
         retracts,
         late,
     )
-    function = aggregate_of(name, column, options)
+    function = aggregate_of(field_function(name, column, options))
     try:
         expected = [row_by_row(function_of(name, column, options), group) for group in groups]
     except CannotRetract:

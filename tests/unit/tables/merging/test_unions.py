@@ -23,9 +23,10 @@ from pyroaring import BitMap
 
 from lithify.errors import UnsupportedTable
 from lithify.files.types import parse_type
+from lithify.formats.paimon.options.merging.field_functions import field_function
+from lithify.formats.paimon.options.merging.field_options import FieldOptions
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.long_bitmaps import LongBitmap
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.roaring import join, split
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
 from support.properties import examples
@@ -163,7 +164,9 @@ def test_damaged_values_and_vectors_are_read_or_refused() -> None:
 
 @pytest.mark.parametrize("function", UNIONS)
 def test_groups_are_folded_and_single_values_are_kept(function: str) -> None:
-    aggregate = pickle.loads(pickle.dumps(aggregate_of(function, parse_type("BYTES"), FieldOptions("v"))))
+    aggregate = pickle.loads(
+        pickle.dumps(aggregate_of(field_function(function, parse_type("BYTES"), FieldOptions("v"))))
+    )
     first, second, third = SOME[function][3], SOME[function][4], SOME[function][2]
     values = pa.array(
         [b"cut off", None, first, None, None, None, second, first, None, third, None], pa.binary()
@@ -175,7 +178,7 @@ def test_groups_are_folded_and_single_values_are_kept(function: str) -> None:
 
 
 def test_what_is_no_sketch_is_named() -> None:
-    aggregate = aggregate_of("rbm32", parse_type("BYTES"), FieldOptions("v"))
+    aggregate = aggregate_of(field_function("rbm32", parse_type("BYTES"), FieldOptions("v")))
     values = pa.array([SOME["rbm32"][5], b"nonsense"], pa.binary())
     with pytest.raises(UnsupportedTable) as raised:
         aggregate.aggregate(values, np.array([0]), np.zeros(2, dtype=bool))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from lithify.formats.paimon.append.levels import check_levels
 from lithify.formats.paimon.append.planning import packing_of
+from lithify.formats.paimon.buckets.levels import check_levels
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import Bucket
 from lithify.formats.paimon.planning.bin_packing.plan import plan_bucket, verdicts

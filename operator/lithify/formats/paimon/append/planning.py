@@ -13,10 +13,10 @@ from types import MappingProxyType
 
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.model import VectorLocation
-from lithify.formats.paimon.append.levels import check_levels
 from lithify.formats.paimon.append.pack_task import PackTask
-from lithify.formats.paimon.append.packable import packable, rests
 from lithify.formats.paimon.append.row_numbers import RowNumbers, ordered, unordered
+from lithify.formats.paimon.buckets.levels import check_levels
+from lithify.formats.paimon.buckets.packable import packable, rests
 from lithify.formats.paimon.buckets.statistics import bucket_statistics
 from lithify.formats.paimon.compaction.plan import BucketPlan
 from lithify.formats.paimon.compaction.planning import BucketPlanner

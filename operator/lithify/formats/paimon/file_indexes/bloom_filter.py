@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from lithify.files.parquet.xx_hash import xx_hashes
 from lithify.files.types import ColumnType
-from lithify.formats.paimon.file_indexes.model import IndexSettings
+from lithify.formats.paimon.file_indexes.model import LN2, IndexSettings
 from lithify.formats.paimon.file_indexes.values import Numbers, as_bytes, as_numbers
 
 _BYTE = 8
-_LN2 = math.log(2)
 _HASHED_AT_ONCE = 1 << 20
 
 
@@ -31,8 +30,8 @@ class BloomFilter:
 
     def __init__(self, kind: ColumnType, settings: IndexSettings) -> None:
         self._kind = kind
-        self._size = bits_of(settings)
-        self._functions = max(1, math.floor(self._size / settings.items * _LN2 + 0.5))
+        self._size = settings.bits
+        self._functions = max(1, math.floor(self._size / settings.items * LN2 + 0.5))
         self._bits = np.zeros(self._size // _BYTE, np.uint8)
 
     def add(self, values: pa.Array) -> None:
@@ -53,12 +52,6 @@ class BloomFilter:
             places = combined.view(np.int32)
             places = np.where(places < 0, ~places, places) % np.int32(self._size)
             np.bitwise_or.at(self._bits, places >> 3, np.uint8(1) << (places & 7).astype(np.uint8))
-
-
-def bits_of(settings: IndexSettings) -> int:
-    """Number of bits of a filter."""
-    bits = int(-settings.items * math.log(settings.false_positives) / (_LN2 * _LN2))
-    return bits + _BYTE - bits % _BYTE
 
 
 def hashes_of(values: pa.Array, kind: ColumnType) -> npt.NDArray[np.uint64]:

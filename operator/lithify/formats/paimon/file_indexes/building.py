@@ -24,6 +24,7 @@ from lithify.formats.paimon.file_indexes.model import (
     IndexKind,
     IndexSettings,
     Unindexable,
+    indexed_type,
 )
 from lithify.formats.paimon.file_indexes.range_bitmap import RangeBitmap
 from lithify.formats.paimon.file_indexes.values import plain
@@ -93,11 +94,6 @@ def _in_javas_order(indexed: Sequence[IndexedColumn]) -> Iterator[tuple[str, str
             keys = hash_map_order(keys, computed=False)
             names = hash_map_order([f"{column}[{key}]" for key in keys], computed=False)
             yield from ((name, kind) for name in names or [column])
-
-
-def indexed_type(column: ColumnType, indexed: IndexedColumn) -> ColumnType:
-    """The type of the values of an index: of a column, or of a MAP's values."""
-    return column if indexed.key is None else column.fields[1].type
 
 
 @contextmanager

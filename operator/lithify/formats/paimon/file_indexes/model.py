@@ -1,15 +1,21 @@
 """Which columns of a table have file indexes, and of which kinds.
 
-Made by `options.index_options`, read by `checks`, `building` and the writer of data files.
+Made by `options.index_options`, read by `support`, `building` and the writer of data files.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
+
+from lithify.files.types import ColumnType
+
+LN2: Final = math.log(2)
+_BYTE = 8
 
 
 class IndexKind(StrEnum):
@@ -38,6 +44,12 @@ class IndexSettings:
     version: int = 2
     block_size: int = 16 << 10
     chunk_size: int | None = None
+
+    @property
+    def bits(self) -> int:
+        """Number of bits of a bloom filter."""
+        bits = int(-self.items * math.log(self.false_positives) / (LN2 * LN2))
+        return bits + _BYTE - bits % _BYTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +97,11 @@ NO_INDEXES = FileIndexOptions()
 
 SUFFIX = ".index"
 """What follows the name of a data file in the name of the file with its indexes."""
+
+
+def indexed_type(column: ColumnType, indexed: IndexedColumn) -> ColumnType:
+    """The type of the values of an index: of a column, or of a MAP's values."""
+    return column if indexed.key is None else column.fields[1].type
 
 
 class Unindexable(ValueError):

@@ -2,7 +2,7 @@
 
 Used by the kinds of indexes. Numbers are those that Java's indexes map values to: integers, days,
 milliseconds of the day, unscaled decimals, milliseconds of timestamps up to precision 3 and microseconds of
-others, and the bits of floats. Values that Java cannot index do not come here: see `checks`.
+others, and the bits of floats. Values that Java cannot index do not come here: see `support.file_indexes`.
 """
 
 from __future__ import annotations

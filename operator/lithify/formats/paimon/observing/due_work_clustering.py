@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lithify.clock import epoch_of_wall, wall_millis
 from lithify.columns.column_groups import Flags, taken
-from lithify.formats.paimon.append.clustering.resting import have_same_columns, rests, taken_at_once
+from lithify.formats.paimon.buckets.clustered import have_same_columns, rests, taken_at_once
 from lithify.formats.paimon.manifests.entry_objects import data_files
 from lithify.formats.paimon.model import Bucket, BucketId
 from lithify.formats.paimon.observing.due_work import UNCOUNTED, Judgement

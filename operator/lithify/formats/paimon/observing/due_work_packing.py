@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from lithify.clock import epoch_of_wall
 from lithify.columns.column_groups import Flags, taken
-from lithify.formats.paimon.append.levels import check_levels
-from lithify.formats.paimon.append.packable import packable, rests
+from lithify.formats.paimon.buckets.levels import check_levels
+from lithify.formats.paimon.buckets.packable import packable, rests
 from lithify.formats.paimon.manifests.entry_objects import data_files
 from lithify.formats.paimon.manifests.vector_columns import has_vectors
 from lithify.formats.paimon.model import Bucket, BucketId

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from lithify.clock import Clock
-from lithify.formats.paimon.append.clustering.sorting import same_columns
+from lithify.formats.paimon.buckets.clustered import same_columns
 from lithify.formats.paimon.catalog import connecting
 from lithify.formats.paimon.commit import found_runs
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id, snapshot_number
@@ -228,7 +228,7 @@ def _judge(table: PaimonTable, now: datetime) -> Judge:
         return Judge(*common)
     if options.clustering is None:
         return PackingJudge(*common, options.packing)
-    return ClusteringJudge(*common, options.clustering.planning, same_columns(table))
+    return ClusteringJudge(*common, options.clustering.planning, same_columns(table.schema, table.schema_of))
 
 
 def _open(address: TableAddress) -> _Opened:

@@ -36,9 +36,9 @@ from lithify.formats.paimon.observing.table_statistics import (
     work_in,
 )
 from lithify.formats.paimon.observing.waiting import Rules, full_wait, minor_waits
+from lithify.formats.paimon.options.merging.merge_options import has_order_of_its_own
 from lithify.formats.paimon.options.picking_options import is_write_only
 from lithify.formats.paimon.options.table_options import DELTA_COMMITS
-from lithify.formats.paimon.primary_key.merge_functions.choosing import has_order_of_its_own
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.model import fingerprint_of
 from lithify.formats.protocol.observation import (

@@ -1,6 +1,6 @@
 """Table options of changelogs and lookups.
 
-Called by `table_options` and `opening`; the options are read by `changelogs` and `lookups`. Names and
+Called by `table_options`; the options are read by `changelogs`, `lookups` and `support`. Names and
 defaults are those of Paimon's CoreOptions.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lithify.formats.paimon.options.option_reader import OptionReader
+from lithify.formats.paimon.schema.schema import Schema
 
 PRODUCER = "changelog-producer"
 DEDUPLICATE = "changelog-producer.row-deduplicate"
@@ -82,6 +83,11 @@ def read_changelog_options(reader: OptionReader, options: Mapping[str, str]) -> 
         ignored=frozenset(reader.text(IGNORED, "", stripped=False).split(",")) - {""},
         force_lookup=reader.boolean("force-lookup", default=False),
     )
+
+
+def compared_columns(schema: Schema, changelog: ChangelogOptions) -> tuple[str, ...]:
+    """The columns in which an update must change something to be recorded."""
+    return tuple(column.name for column in schema.columns if column.name not in changelog.ignored)
 
 
 def is_gentle(reader: OptionReader) -> bool:

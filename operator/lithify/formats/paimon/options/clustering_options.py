@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.engine.rewrite.curves import WORD_BYTES
-from lithify.engine.rewrite.sort_keys import SortStrategy
+from lithify.columns.orders import SortStrategy
 from lithify.errors import InvalidOption
 from lithify.formats.paimon.options.option_reader import OptionReader, parse_millis
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions, HistoryOptions
@@ -30,7 +29,7 @@ _AUTO = "auto"
 _GLOBAL, _LOCAL = "global-sort", "local-sort"
 _FEW_COLUMNS = 5
 """Number of columns from which Paimon chooses the Hilbert curve."""
-_MOST_TEXT_BYTES = 256
+_DEFAULT_TEXT_BYTES, _MOST_TEXT_BYTES = 8, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class ClusteringSettings:
 
     planning: ClusteringOptions
     strategy: SortStrategy | None
-    text_bytes: int = WORD_BYTES
+    text_bytes: int = _DEFAULT_TEXT_BYTES
     is_global: bool = True
 
 
@@ -82,7 +81,7 @@ def read_clustering(reader: OptionReader, universal: UniversalOptions) -> Cluste
             max_files=max(2, reader.integer("compaction.file-num-limit", ClusteringOptions(()).max_files)),
         ),
         strategy=_strategy(reader, len(columns)),
-        text_bytes=reader.integer(_TEXT_BYTES, WORD_BYTES, low=1, high=_MOST_TEXT_BYTES),
+        text_bytes=reader.integer(_TEXT_BYTES, _DEFAULT_TEXT_BYTES, low=1, high=_MOST_TEXT_BYTES),
         is_global=_mode(reader) == _GLOBAL,
     )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lithify.errors import InvalidOption
-from lithify.formats.paimon.file_indexes.bloom_filter import bits_of
 from lithify.formats.paimon.file_indexes.model import (
     FileIndexOptions,
     IndexedColumn,
@@ -118,9 +117,9 @@ def _settings(reader: OptionReader, keys: Mapping[str, str]) -> IndexSettings:
         block_size=reader.size(name("index-block-size"), default.block_size),
         chunk_size=reader.optional(name("chunk-size"), _as_chunk_size),
     )
-    if bits_of(settings) > _MOST_BITS:
+    if settings.bits > _MOST_BITS:
         option = name("items") or name("fpp")
-        raise InvalidOption(option, f"a filter would have {bits_of(settings)} bits, more than {_MOST_BITS}")
+        raise InvalidOption(option, f"a filter would have {settings.bits} bits, more than {_MOST_BITS}")
     return settings
 
 

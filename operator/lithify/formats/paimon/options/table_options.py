@@ -1,6 +1,6 @@
 """All table options that a compaction reads, for planning, the merge, the writer and the commit.
 
-Called by `opening` after `support` has accepted the options; the modules beside this one read the groups of
+Called by `opening`; the modules beside this one read the groups of
 options. Names and defaults are those of Paimon's CoreOptions; some defaults of tables without a primary key
 differ.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from lithify.engine.rewrite.records import SequenceField
+from lithify.columns.orders import SequenceField
 from lithify.files.options import FileOptions
 from lithify.formats.paimon.file_indexes.model import NO_INDEXES, FileIndexOptions
 from lithify.formats.paimon.options.changelog_options import (

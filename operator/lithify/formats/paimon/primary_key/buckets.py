@@ -1,91 +1,33 @@
 """Computes the buckets of rows, as Java's writers of fixed buckets do.
 
-Made by `postponed`, called by `postponed_task` for rows that have no bucket yet. Pure; see
-`metadata.row_hashes` for the hash.
+Called by `postponed_task` for rows that have no bucket yet. Pure; see `rows.row_hashes` for the hash.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from lithify.columns.order import parts_of_column
-from lithify.errors import InvalidOption
-from lithify.files.types import ColumnType
+from lithify.formats.paimon.options.bucket_key import BucketFunction, BucketKey
 from lithify.formats.paimon.rows.row_hashes import row_hashes
-from lithify.formats.paimon.schema.schema import Schema
-
-BUCKET_KEY = "bucket-key"
-BUCKET_FUNCTION = "bucket-function.type"
 
 
-class BucketFunction(StrEnum):
-    """How the bucket of a key is computed."""
-
-    DEFAULT = "default"
-    MOD = "mod"
-
-
-@dataclass(frozen=True, slots=True)
-class BucketKey:
-    """The columns from which the bucket of a row is computed, and how.
-
-    Attributes:
-        columns: names of the columns.
-        types: their types.
-        function: the function.
-    """
-
-    columns: tuple[str, ...]
-    types: tuple[ColumnType, ...]
-    function: BucketFunction
-
-    def buckets_of(self, rows: pa.RecordBatch, count: int) -> npt.NDArray[np.int64]:
-        """The bucket of each row if there are `count` buckets.
-
-        Raises:
-            ValueError: a column has nulls.
-        """
-        columns = [_plain(rows.column(name)) for name in self.columns]
-        if self.function is BucketFunction.DEFAULT:
-            return np.abs(row_hashes(columns, self.types).astype(np.int64)) % count
-        if columns[0].null_count:
-            raise ValueError("a column of the key has nulls")
-        (values,) = parts_of_column(columns[0])
-        assert isinstance(values, np.ndarray)  # noqa: S101  # `bucket_key` allows integers only
-        return np.mod(values, count)
-
-
-def bucket_key(schema: Schema) -> BucketKey:
-    """The bucket key of a table: its own, or else the primary key without partition columns.
+def buckets_of(key: BucketKey, rows: pa.RecordBatch, count: int) -> npt.NDArray[np.int64]:
+    """The bucket of each row if there are `count` buckets.
 
     Raises:
-        InvalidOption: the options do not define a bucket key that this release can compute.
+        ValueError: a column has nulls.
     """
-    columns = _columns(schema.options) or schema.primary_key
-    unknown = [name for name in columns if name not in schema.primary_key]
-    if unknown:
-        raise InvalidOption(BUCKET_KEY, f"{unknown[0]} is no column of the primary key without partitions")
-    types = tuple(schema.column(name).type for name in columns)
-    written = schema.options.get(BUCKET_FUNCTION, BucketFunction.DEFAULT).strip().lower()
-    try:
-        function = BucketFunction(written)
-    except ValueError:
-        known = " and ".join(BucketFunction)
-        raise InvalidOption(BUCKET_FUNCTION, f"'{written}' with bucket = -2; {known} are known") from None
-    if function is BucketFunction.MOD and [kind.root for kind in types] not in (["INT"], ["BIGINT"]):
-        raise InvalidOption(BUCKET_FUNCTION, "mod needs a bucket key of a single INT or BIGINT column")
-    return BucketKey(columns, types, function)
-
-
-def _columns(options: Mapping[str, str]) -> tuple[str, ...]:
-    written = options.get(BUCKET_KEY, "")
-    return tuple(written.split(",")) if written.strip() else ()
+    columns = [_plain(rows.column(name)) for name in key.columns]
+    if key.function is BucketFunction.DEFAULT:
+        return np.abs(row_hashes(columns, key.types).astype(np.int64)) % count
+    if columns[0].null_count:
+        raise ValueError("a column of the key has nulls")
+    (values,) = parts_of_column(columns[0])
+    assert isinstance(values, np.ndarray)  # noqa: S101  # `bucket_key` allows integers only
+    return np.mod(values, count)
 
 
 def _plain(column: pa.Array) -> pa.Array:

@@ -1,28 +1,22 @@
 """How a table's changelog is recorded: from its options, for each rewrite and upgrade.
 
-Called by `planning` and `tasks`, and by `opening`, which refuses tables whose changelog Paimon or this
-release cannot produce.
+Called by `planning` and `tasks`; `support` refuses tables whose changelog Paimon or this release cannot
+produce.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from lithify.engine.rewrite.changelog import ChangelogSpec
 from lithify.engine.rewrite.functions import MergeFunction
 from lithify.errors import UnsupportedTable
-from lithify.files.types import ColumnType
 from lithify.formats.paimon.options.changelog_options import (
-    DEDUPLICATE,
-    IGNORED,
-    PRODUCER,
     ChangelogOptions,
     ChangelogProducer,
+    compared_columns,
 )
-from lithify.formats.paimon.options.merge_engine import MergeEngine, merge_engine
+from lithify.formats.paimon.options.merging.field_options import field_options
 from lithify.formats.paimon.planning.merge_tree.plan import Unit
 from lithify.formats.paimon.primary_key.lookups import first_known_run, looks_up
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import field_options
 from lithify.formats.paimon.primary_key.merge_functions.first_row import FirstRow
 from lithify.formats.paimon.primary_key.merge_functions.lookup import Lookup
 from lithify.formats.paimon.primary_key.merge_functions.partial_update import PartialUpdate
@@ -34,9 +28,6 @@ from lithify.formats.paimon.primary_key.previous_records import (
     TopLevelRecords,
 )
 from lithify.formats.paimon.schema.schema import Schema
-
-_NOT_COMPARED = frozenset({"MAP", "MULTISET", "VARIANT"})
-"""Types whose values this release cannot compare."""
 
 
 def changelog_of_rewrite(
@@ -51,7 +42,7 @@ def changelog_of_rewrite(
         schema: the table's newest schema.
     """
     first_upper = len(unit.levels.level0)
-    compared = _compared(schema, changelog) if changelog.deduplicates else None
+    compared = compared_columns(schema, changelog) if changelog.deduplicates else None
     match changelog.producer:
         case ChangelogProducer.FULL_COMPACTION if unit.output_level == unit.levels.max_level:
             return ChangelogSpec(TopLevelRecords(_top_run(unit)), KINDS, compared)
@@ -96,32 +87,3 @@ def check_levels(unit: Unit, changelog: ChangelogOptions, num_levels: int) -> No
             f"set num-levels to {highest + 1} again"
         )
         raise UnsupportedTable(unit.bucket.path, (reason,))
-
-
-def changelog_problems(schema: Schema, changelog: ChangelogOptions) -> Iterator[str]:
-    """Why the changelog of a table cannot be produced as its options say."""
-    engine, producer = merge_engine(schema.options), changelog.producer
-    if engine is MergeEngine.FIRST_ROW and producer not in (ChangelogProducer.NONE, ChangelogProducer.LOOKUP):
-        yield f"option {PRODUCER} = {producer} with merge-engine = {engine}: Paimon refuses it"
-    if producer is ChangelogProducer.FULL_COMPACTION and changelog.force_lookup:
-        yield f"option {PRODUCER} = {producer} with force-lookup = true: Paimon refuses it since version 2.0"
-    if changelog.is_compacted and changelog.deduplicates:
-        for name in _compared(schema, changelog):
-            kinds = sorted({*_roots(schema.column(name).type)} & _NOT_COMPARED)
-            if kinds:
-                yield (
-                    f"column {name} as {kinds[0]} with option {DEDUPLICATE} = true: this release cannot tell "
-                    f"whether its values are equal; name the column in {IGNORED}"
-                )
-
-
-def _compared(schema: Schema, changelog: ChangelogOptions) -> tuple[str, ...]:
-    """The columns in which an update must change something."""
-    return tuple(column.name for column in schema.columns if column.name not in changelog.ignored)
-
-
-def _roots(column: ColumnType) -> Iterator[str]:
-    """The roots of a type and of its parts."""
-    yield column.root
-    for part in column.fields:
-        yield from _roots(part.type)

@@ -22,13 +22,14 @@ from lithify.formats.paimon.manifests.entries import APPEND_SOURCE
 from lithify.formats.paimon.manifests.partition_layouts import NO_FILES, PartitionLayout
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import Bucket, BucketId, DataFile
+from lithify.formats.paimon.options.bucket_key import bucket_key
+from lithify.formats.paimon.options.merging.merge_options import has_order_of_its_own
 from lithify.formats.paimon.planning.files import parts_of
 from lithify.formats.paimon.planning.work import BucketWork
-from lithify.formats.paimon.primary_key.buckets import bucket_key
-from lithify.formats.paimon.primary_key.merge_functions.choosing import has_order_of_its_own, merge_function
+from lithify.formats.paimon.primary_key.merge_functions.choosing import merge_function
 from lithify.formats.paimon.primary_key.merge_functions.first_row import FirstRow
+from lithify.formats.paimon.primary_key.merge_specs import merge_spec
 from lithify.formats.paimon.primary_key.postponed_task import PostponedTask, TargetBucket
-from lithify.formats.paimon.schema.schema import merge_spec
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.model import TriggerVerdict
 

@@ -28,7 +28,8 @@ from lithify.formats.paimon.data_files.reader import FileRun, Reading
 from lithify.formats.paimon.data_files.writer import FileTarget
 from lithify.formats.paimon.manifests.entries import FileMeta
 from lithify.formats.paimon.model import BucketId
-from lithify.formats.paimon.primary_key.buckets import BucketKey
+from lithify.formats.paimon.options.bucket_key import BucketKey
+from lithify.formats.paimon.primary_key.buckets import buckets_of
 from lithify.formats.paimon.schema.schema import SEQUENCE_NUMBER, VALUE_KIND, Schema
 from lithify.formats.protocol.results import TaskOutputs
 from lithify.scratch import scratch_folder
@@ -68,7 +69,7 @@ class PostponedTask(CompactionTask):
 
     Attributes:
         files: the files to read, in the order in which their rows were written.
-        key: computes the buckets of rows.
+        key: how the buckets of rows are computed.
         targets: all buckets of the partition, by their numbers.
         ignored_kinds: row kinds that are left out.
         spec: how records are merged.
@@ -157,7 +158,7 @@ class _Move:
         if not rows.num_rows:
             return
         try:
-            buckets = self._task.key.buckets_of(rows, len(self._task.targets))
+            buckets = buckets_of(self._task.key, rows, len(self._task.targets))
         except ValueError as error:
             raise CorruptTable(path, str(error)) from error
         order = np.argsort(buckets, kind="stable")

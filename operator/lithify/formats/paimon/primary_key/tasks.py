@@ -46,11 +46,11 @@ from lithify.formats.paimon.primary_key.lookups import (
     new_files,
 )
 from lithify.formats.paimon.primary_key.merge_functions.choosing import merge_function
+from lithify.formats.paimon.primary_key.merge_specs import merge_spec
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.paimon.primary_key.planning import PlannedUnit, RunPlan
 from lithify.formats.paimon.primary_key.postponed import PostponedUnit, tasks_of_postponed
 from lithify.formats.paimon.primary_key.postponed_task import PostponedTask
-from lithify.formats.paimon.schema.schema import merge_spec
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.tasks import Sizing
 

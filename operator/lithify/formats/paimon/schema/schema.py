@@ -11,12 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lithify.engine.rewrite.changelog import ChangelogSpec
-from lithify.engine.rewrite.functions import MergeFunction
-from lithify.engine.rewrite.records import RecordLayout, RowKinds, SequenceField
-from lithify.engine.rewrite.spec import MergeSpec
 from lithify.files.field_ids import field_with_ids, with_id
-from lithify.files.types import NO_ORDER, ColumnType, arrow_type
+from lithify.files.types import ColumnType, arrow_type
 
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
@@ -109,27 +105,6 @@ class Schema:
     @staticmethod
     def _key_field(column: Column) -> pa.Field:
         return with_id(_field(KEY_PREFIX + column.name, column.type), column.id + _KEY_ID_OFFSET)
-
-
-def merge_spec(
-    schema: Schema,
-    sequence_fields: tuple[SequenceField, ...],
-    function: MergeFunction,
-    *,
-    drop_deletes: bool,
-    changelog: ChangelogSpec | None = None,
-) -> MergeSpec:
-    """How a table's rows are merged: ordered by the user's sequence fields, then by sequence number.
-
-    Comparisons of NaN are all false, so to Paimon 1.4 it equals every number, and no order can include it.
-    """
-    layout = RecordLayout(
-        key=schema.primary_key,
-        sequence=(*sequence_fields, SequenceField(SEQUENCE_NUMBER)),
-        kinds=RowKinds(VALUE_KIND, RETRACTING_KINDS),
-        nan_problem=NO_ORDER,
-    )
-    return MergeSpec(layout, function, drop_deletes, changelog)
 
 
 def _fields(columns: Mapping[str, ColumnType]) -> list[pa.Field]:

@@ -3,7 +3,7 @@
 Called by `commit_loop`, `remains`, `table` and code that observes tables. On a local file system a snapshot
 is written beside its place and linked into it, which is atomic (pypaimon checks and then renames, which two
 processes can do at the same time). On S3 it is written by a conditional put (`conditional_put`). A REST
-catalog commits on its server. `opening` refuses anything else: no write there is known to be atomic yet.
+catalog commits on its server. `support` refuses anything else: no write there is known to be atomic yet.
 
 Whatever a write returns or raises, the snapshot is then read back, and only what is found counts. A server is
 asked for the newest snapshot; older ones are read from files, as by all of Paimon's clients.

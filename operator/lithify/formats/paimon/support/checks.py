@@ -1,7 +1,7 @@
 """Finds the reasons why a table cannot be compacted: every refused option, column and layout.
 
-Called by `opening`, which combines the reasons into one `UnsupportedTable`. Raises nothing and reads nothing
-but the support table.
+Called by `reasons`, which adds those that depend on several options. Raises nothing and reads nothing but
+the support table.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from datetime import datetime
 from functools import partial
 
 from lithify.engine.rewrite.sort_keys import SortKey
-from lithify.formats.paimon.append.clustering.resting import have_same_columns, rests, taken_at_once
-from lithify.formats.paimon.append.clustering.sorting import clustering_of, same_columns, sort_key
+from lithify.formats.paimon.append.clustering.sorting import clustering_of, sort_key
 from lithify.formats.paimon.append.clustering.task import ClusterTask
 from lithify.formats.paimon.append.row_numbers import unordered
+from lithify.formats.paimon.buckets.clustered import have_same_columns, rests, same_columns, taken_at_once
 from lithify.formats.paimon.buckets.statistics import bucket_statistics
 from lithify.formats.paimon.compaction.plan import BucketPlan, units_of
 from lithify.formats.paimon.compaction.planning import BucketPlanner
@@ -40,7 +40,7 @@ ClusteringPlan = BucketPlan[ClusteredUnit]
 def plan_run(planner: BucketPlanner) -> ClusteringPlan:
     """Plans the buckets of a planner."""
     table, view, strategy, now = planner.table, planner.view, planner.strategy, planner.now
-    options, has_same_columns = clustering_of(table).planning, same_columns(table)
+    options, has_same_columns = clustering_of(table).planning, same_columns(table.schema, table.schema_of)
 
     def plan(bucket: BucketId, *, takes_history: bool = True) -> ClusteredUnit | Idle:
         files = view.bucket(bucket, lambda files: taken_at_once(files, options))

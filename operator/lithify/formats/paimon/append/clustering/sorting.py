@@ -1,15 +1,10 @@
-"""By what the rows of a clustered table are sorted, now and when its files were written.
-
-Called by planning, inspections and the observer. Reads older schemas on demand.
-"""
+"""By what the rows of a clustered table are sorted. Called by planning and inspections."""
 
 from __future__ import annotations
 
 from lithify.engine.rewrite.sort_keys import SortKey
 from lithify.errors import UnsupportedTable
-from lithify.formats.paimon.options.clustering_options import ClusteringSettings, clustering_columns
-from lithify.formats.paimon.options.option_reader import OptionReader
-from lithify.formats.paimon.planning.clustering.plan import SameColumns
+from lithify.formats.paimon.options.clustering_options import ClusteringSettings
 from lithify.formats.paimon.table import PaimonTable
 
 
@@ -22,19 +17,6 @@ def clustering_of(table: PaimonTable) -> ClusteringSettings:
     if table.options.clustering is None:
         raise UnsupportedTable(table.name, ("its rows are not clustered",))
     return table.options.clustering
-
-
-def same_columns(table: PaimonTable) -> SameColumns:
-    """Tells whether a schema of the table has the clustering columns of the newest one."""
-    newest, known = clustering_of(table).planning.columns, {table.schema.id: True}
-
-    def has_same_columns(schema_id: int) -> bool:
-        if schema_id not in known:
-            reader = OptionReader(table.schema_of(schema_id).options)
-            known[schema_id] = clustering_columns(reader) == newest
-        return known[schema_id]
-
-    return has_same_columns
 
 
 def sort_key(table: PaimonTable) -> SortKey:

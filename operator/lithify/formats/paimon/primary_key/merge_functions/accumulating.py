@@ -8,7 +8,6 @@ function. Retractions apply when they are read, however old they are in the grou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import pyarrow as pa
@@ -18,25 +17,14 @@ from lithify.columns.order import IntPart
 from lithify.engine.rewrite.groups import Groups
 from lithify.engine.rewrite.records import Mask
 from lithify.errors import UnsupportedTable
+from lithify.formats.paimon.options.merging.sequence_groups import AggregatedColumn, LateValues
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
     TakesLateValues,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.swapping import aggregate_swapping
 from lithify.formats.paimon.primary_key.merge_functions.ordered_records import OrderedRecords
-
-
-class LateValues(Enum):
-    """Effect of a late value, one that is older in its group than a record before it."""
-
-    ADDED = "added"
-    """Aggregated like any other value: the function is commutative."""
-    IGNORED = "ignored"
-    """Ignored: the accumulator counts as the last value."""
-    PREPENDED = "prepended"
-    """Aggregated as if older than all values so far."""
-    SWAPPED = "swapped"
-    """The function gets the late value as its accumulator, and the accumulator as its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +153,16 @@ class LastNonNull:
         if changes.late.any():
             chosen = np.where(chosen < 0, records.first(counts & changes.late), chosen)
         return records.rows_at(chosen)
+
+
+def aggregated_column(options: AggregatedColumn) -> Accumulation | LastNonNull:
+    """How a column is aggregated that options describe."""
+    if options.late is None:
+        return LastNonNull(options.column, options.ignores_retractions)
+    return Accumulation(
+        column=options.column,
+        function=aggregate_of(options.function),
+        late=options.late,
+        ignores_retractions=options.ignores_retractions,
+        starts_over=options.starts_over,
+    )

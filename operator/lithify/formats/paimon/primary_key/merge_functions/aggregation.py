@@ -7,7 +7,7 @@ the delete, including its row kind, and later records are applied to it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,19 +17,17 @@ from lithify.columns.order import IntPart
 from lithify.engine.rewrite.functions import LoneRecords, Merged, beside_lone_records
 from lithify.engine.rewrite.groups import Groups
 from lithify.engine.rewrite.records import Mask
-from lithify.errors import InvalidOption, UnsupportedTable
-from lithify.formats.paimon.options.option_reader import OptionReader
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import DEFAULT, aggregate_of
+from lithify.errors import UnsupportedTable
+from lithify.formats.paimon.options.merging.aggregation import AggregationOptions
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
     AggregatesRows,
     FieldAggregate,
     FieldSelection,
     SurvivesRemoval,
-    field_options,
 )
-from lithify.formats.paimon.schema.schema import VALUE_KIND, Schema
+from lithify.formats.paimon.schema.schema import VALUE_KIND
 
-_REMOVE = "aggregation.remove-record-on-delete"
 _INSERT, _DELETE = 0, 3
 
 
@@ -190,36 +188,7 @@ def _check_not_null(name: str, picked: IntPart | None, computed: pa.Array | None
         raise UnsupportedTable(f"column {name}", (reason,))
 
 
-def aggregation(schema: Schema) -> Aggregation:
-    """The merge function of a table.
-
-    Raises:
-        InvalidOption: a value cannot be parsed, or the function of a column cannot be used.
-    """
-    options = schema.options
-    removes = OptionReader(options).boolean(_REMOVE, default=False)
-    aggregates = {
-        name: _aggregate(schema, name, function, removes=removes) for name, function in _functions(schema)
-    }
-    required = frozenset(column.name for column in schema.columns if not column.type.nullable)
-    return Aggregation(aggregates, required, removes)
-
-
-def _aggregate(schema: Schema, name: str, function: str, *, removes: bool) -> FieldAggregate:
-    said = field_options(schema.options, name)
-    if removes and said.ignore_retract:
-        raise InvalidOption(f"fields.{name}.ignore-retract", f"Paimon refuses it together with {_REMOVE}")
-    return aggregate_of(function, schema.column(name).type, said)
-
-
-def _functions(schema: Schema) -> Iterator[tuple[str, str]]:
-    """The function name of each column, except key columns, which need none."""
-    sequence = {name.strip() for name in schema.options.get("sequence.field", "").split(",")}
-    default = schema.options.get("fields.default-aggregate-function", DEFAULT)
-    for column in schema.columns:
-        if column.name in sequence:
-            yield column.name, "last_value"
-        elif column.name not in (*schema.primary_key, *schema.partition_keys):
-            yield column.name, schema.options.get(f"fields.{column.name}.aggregate-function", default)
-        elif field_options(schema.options, column.name).ignore_retract:
-            yield column.name, "primary-key"
+def aggregation_of(options: AggregationOptions) -> Aggregation:
+    """The merge function of a table."""
+    aggregates = {each.options.column: aggregate_of(each) for each in options.functions}
+    return Aggregation(aggregates, options.required, options.removes)

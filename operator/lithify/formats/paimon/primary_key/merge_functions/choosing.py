@@ -1,21 +1,17 @@
-"""Chooses a table's merge function from its schema and options.
+"""Makes a table's merge function from its schema and options.
 
-Called by `opening`, which refuses tables with invalid options, and by `tasks` and `postponed` for every task.
+Called by `tasks` and `postponed` for every task; tables with invalid options are refused before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from lithify.engine.rewrite.functions import Deduplicate, MergeFunction
-from lithify.errors import InvalidOption
-from lithify.formats.paimon.options.merge_engine import MergeEngine, merge_engine
-from lithify.formats.paimon.primary_key.merge_functions.aggregation import aggregation
+from lithify.formats.paimon.options.merging.aggregation import AggregationOptions
+from lithify.formats.paimon.options.merging.merge_options import FirstRowOptions, read_merge_options
+from lithify.formats.paimon.options.merging.partial_update import PartialUpdateOptions
+from lithify.formats.paimon.primary_key.merge_functions.aggregation import aggregation_of
 from lithify.formats.paimon.primary_key.merge_functions.first_row import FirstRow
-from lithify.formats.paimon.primary_key.merge_functions.partial_update_options import (
-    group_options,
-    partial_update_of,
-)
+from lithify.formats.paimon.primary_key.merge_functions.partial_update import partial_update_of
 from lithify.formats.paimon.schema.schema import Schema
 
 
@@ -25,25 +21,11 @@ def merge_function(schema: Schema, *, ignore_deletes: bool) -> MergeFunction:
     Raises:
         InvalidOption: Paimon or this release refuses an option.
     """
-    match merge_engine(schema.options):
-        case MergeEngine.PARTIAL_UPDATE:
-            return partial_update_of(schema, ignore_deletes=ignore_deletes)
-        case MergeEngine.AGGREGATION:
-            return aggregation(schema)
-        case MergeEngine.FIRST_ROW:
-            if schema.options.get("sequence.field", "").strip():
-                raise InvalidOption("sequence.field", "Paimon refuses it for the merge engine first-row")
-            return FirstRow(ignore_deletes)
-    return Deduplicate(ignore_retractions=ignore_deletes)
-
-
-def has_order_of_its_own(options: Mapping[str, str]) -> bool:
-    """Whether columns of the table decide which record of a key is the newest, and not only the writers."""
-    return bool(options.get("sequence.field", "").strip()) or bool(sequence_fields_of_groups(options))
-
-
-def sequence_fields_of_groups(options: Mapping[str, str]) -> set[str]:
-    """The sequence fields of all sequence groups; empty for merge engines without groups."""
-    if merge_engine(options) is not MergeEngine.PARTIAL_UPDATE:
-        return set()
-    return {name for group in group_options(options) for name in group.fields}
+    options = read_merge_options(schema, ignore_deletes=ignore_deletes)
+    if isinstance(options, PartialUpdateOptions):
+        return partial_update_of(options)
+    if isinstance(options, AggregationOptions):
+        return aggregation_of(options)
+    if isinstance(options, FirstRowOptions):
+        return FirstRow(options.ignore_deletes)
+    return Deduplicate(ignore_retractions=options.ignore_deletes)

@@ -1,6 +1,6 @@
 """The merge engine partial-update: takes the last non-null value of each column.
 
-Made by `partial_update_options`, shipped with tasks, called by the merge. The results are those of Paimon
+Made by `choosing`, shipped with tasks, called by the merge. The results are those of Paimon
 1.4, which adds record after record; here each column needs the position of one record of each key.
 
 The initial values of a key, including nulls, are those of its *base*: the last delete that removed the
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from enum import Enum
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +21,7 @@ from lithify.engine.rewrite.groups import Groups
 from lithify.engine.rewrite.last_values import LastValues
 from lithify.engine.rewrite.records import Mask
 from lithify.errors import UnsupportedTable
+from lithify.formats.paimon.options.merging.partial_update import PartialUpdateOptions, Retractions
 from lithify.formats.paimon.primary_key.merge_functions.accumulating import Changes, LastNonNull
 from lithify.formats.paimon.primary_key.merge_functions.ordered_records import (
     OrderedRecords,
@@ -29,7 +29,10 @@ from lithify.formats.paimon.primary_key.merge_functions.ordered_records import (
     is_behind,
 )
 from lithify.formats.paimon.primary_key.merge_functions.removals import last_removals
-from lithify.formats.paimon.primary_key.merge_functions.sequence_groups import SequenceGroup
+from lithify.formats.paimon.primary_key.merge_functions.sequence_groups import (
+    SequenceGroup,
+    sequence_group_of,
+)
 from lithify.formats.paimon.schema.schema import SEQUENCE_NUMBER, VALUE_KIND
 
 _INSERT, _DELETE = 0, 3
@@ -37,17 +40,6 @@ NO_DELETES = (
     "a record retracts its key (-U or -D), which partial-update takes with one of the options ignore-delete, "
     "partial-update.remove-record-on-delete or a sequence group only; Paimon fails here, too"
 )
-
-
-class Retractions(Enum):
-    """Effect of records that retract their key."""
-
-    REFUSED = "refused"
-    IGNORED = "ignored"
-    REMOVE = "remove"
-    """Deletes (-D) remove the record; -U does nothing."""
-    IN_GROUPS = "in groups"
-    """They retract the values of sequence groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,3 +313,9 @@ def _null_in(name: str) -> UnsupportedTable:
         f"column {name}",
         ("it is declared NOT NULL, but has a null after or before the merge; Paimon fails here, too",),
     )
+
+
+def partial_update_of(options: PartialUpdateOptions) -> PartialUpdate:
+    """The merge function of a table."""
+    groups = tuple(sequence_group_of(each) for each in options.groups)
+    return PartialUpdate(options.plain, options.required, groups, options.retractions)

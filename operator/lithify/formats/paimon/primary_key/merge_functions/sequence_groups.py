@@ -1,6 +1,6 @@
 """Sequence groups: columns of a partial update with their own record order, given by sequence fields.
 
-Made by `partial_update_options`, used by `partial_update`. A record changes a group if it has a value in
+Used by `partial_update`. A record changes a group if it has a value in
 any of its sequence fields and is not older in the group than any earlier record. The group then takes all
 values of that record, including nulls, or becomes null if the record retracts. Aggregated columns combine all
 values.
@@ -12,11 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lithify.columns.order import rank_rows
+from lithify.columns.orders import SequenceField
 from lithify.engine.rewrite.groups import Groups
-from lithify.engine.rewrite.records import RecordLayout, SequenceField
+from lithify.engine.rewrite.records import RecordLayout
 from lithify.errors import UnsupportedTable
 from lithify.files.types import NO_ORDER
-from lithify.formats.paimon.primary_key.merge_functions.accumulating import Accumulation, LastNonNull
+from lithify.formats.paimon.options.merging.sequence_groups import SequenceGroupOptions
+from lithify.formats.paimon.primary_key.merge_functions.accumulating import (
+    Accumulation,
+    LastNonNull,
+    aggregated_column,
+)
 from lithify.formats.paimon.primary_key.merge_functions.ordered_records import OrderedRecords, Ranked
 
 Aggregated = Accumulation | LastNonNull
@@ -54,3 +60,9 @@ class SequenceGroup:
         for name in self.fields[1:]:
             present = present | rows.column(name).is_valid().to_numpy(zero_copy_only=False)
         return Ranked(ranks[records.rows], present[records.rows])
+
+
+def sequence_group_of(options: SequenceGroupOptions) -> SequenceGroup:
+    """The group that options describe."""
+    aggregates = {each.column: aggregated_column(each) for each in options.aggregates}
+    return SequenceGroup(options.fields, options.columns, aggregates, options.removes)

@@ -15,8 +15,9 @@ from lithify.columns.nulls import gather
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.groups import numbers_of_groups
 from lithify.engine.rewrite.records import Mask
-from lithify.errors import InvalidOption, UnsupportedTable
-from lithify.files.types import ColumnType
+from lithify.errors import UnsupportedTable
+from lithify.formats.paimon.options.merging.field_functions import FieldFunction
+from lithify.formats.paimon.options.merging.nested_types import NO_COMPARISON, comparison_problem
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.compared_elements import ComparedElements
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.elements import (
     Extents,
@@ -27,8 +28,6 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates.elements impo
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.hashing import table_order
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
-    FieldOptions,
-    wrong_type,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments import (
     any_of,
@@ -37,32 +36,11 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments impo
     valid_of,
 )
 
-_BY_IDENTITY = "Paimon tells binaries apart by identity, so that it never finds one again"
-_NO_COMPARISON = "Paimon 1.4 fails to compare rows and other nested values, or nulls among them"
 
-
-def collect_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
-    """The function collect for a column.
-
-    Raises:
-        InvalidOption: it is no array, or this release cannot compare its elements.
-    """
-    if column.root != "ARRAY":
-        raise wrong_type("collect", column, options, "ARRAY")
-    element = column.fields[0].type
-    problem = comparison_problem(element)
-    if options.distinct and problem is not None:
-        raise InvalidOption(
-            f"fields.{options.column}.distinct", f"elements of type {element.root}: {problem}"
-        )
-    return Collect(options.distinct, is_comparable=problem is None, column=options.column)
-
-
-def comparison_problem(element: ColumnType) -> str | None:
-    """Why elements of a type cannot be compared as in Paimon; None if they can."""
-    if element.is_nested:
-        return _NO_COMPARISON
-    return _BY_IDENTITY if element.is_binary else None
+def collect_of(function: FieldFunction) -> FieldAggregate:
+    """The function collect for a column."""
+    is_comparable = comparison_problem(function.type.fields[0].type) is None
+    return Collect(function.options.distinct, is_comparable, function.options.column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +78,7 @@ class Collect:
 
     def _collected(self, values: pa.Array, starts: IntPart, retracts: Mask) -> pa.Array:
         if retracts.any() and not self.is_comparable:
-            reason = f"a record retracts elements of an array: {_NO_COMPARISON}, and binaries by identity"
+            reason = f"a record retracts elements of an array: {NO_COMPARISON}, and binaries by identity"
             raise UnsupportedTable(f"column {self.column}", (reason,))
         if not retracts.any():
             if not self.distinct:

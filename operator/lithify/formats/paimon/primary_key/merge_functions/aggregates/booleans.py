@@ -8,25 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.columns.order import IntPart
-from lithify.files.types import ColumnType
+from lithify.formats.paimon.options.merging.field_functions import FieldFunction
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
-    FieldOptions,
     NonRetractableAggregate,
-    wrong_type,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments import any_of, valid_of
 
 
-def boolean_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAggregate:
-    """The function bool_and or bool_or for a column.
-
-    Raises:
-        InvalidOption: the column is not BOOLEAN.
-    """
-    if column.root != "BOOLEAN":
-        raise wrong_type(name, column, options, "BOOLEAN")
-    return Booleans(name, options.column)
+def boolean_of(function: FieldFunction) -> FieldAggregate:
+    """The function bool_and or bool_or for a column."""
+    return Booleans(function.name, function.options.column)
 
 
 @dataclass(frozen=True, slots=True)

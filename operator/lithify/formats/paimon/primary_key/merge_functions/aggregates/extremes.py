@@ -14,12 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.order import IntPart, parts_of_column, rank_rows
-from lithify.files.types import ColumnType
+from lithify.formats.paimon.options.merging.field_functions import FieldFunction
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
-    FieldOptions,
     NonRetractableAggregate,
-    wrong_type,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments import (
     first_of,
@@ -33,15 +31,9 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments impo
 _LOW_63_BITS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 
 
-def extreme_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAggregate:
-    """The function max or min for a column.
-
-    Raises:
-        InvalidOption: values of the type have no order.
-    """
-    if column.is_nested or column.root == "BOOLEAN":
-        raise wrong_type(name, column, options, "types with an order")
-    return Extreme(name, options.column)
+def extreme_of(function: FieldFunction) -> FieldAggregate:
+    """The function max or min for a column."""
+    return Extreme(function.name, function.options.column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.groups import numbers_of_groups
 from lithify.engine.rewrite.records import Mask
-from lithify.errors import InvalidOption
-from lithify.files.types import ColumnType
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.arrays import comparison_problem
+from lithify.formats.paimon.options.merging.field_functions import FieldFunction
+from lithify.formats.paimon.options.merging.nested_types import time_field
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.elements import (
     Extents,
     codes_of,
@@ -26,9 +25,7 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates.elements impo
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
-    FieldOptions,
     cannot_retract,
-    wrong_type,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments import (
     any_of,
@@ -39,48 +36,11 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments impo
 )
 
 
-def merge_map_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
-    """The function merge_map for a column.
-
-    Raises:
-        InvalidOption: it is no map, or this release cannot compare its keys.
-    """
-    _check_map("merge_map", column, options)
-    return MergeMap()
-
-
-def merge_map_with_time_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
-    """The function merge_map_with_keytime for a column.
-
-    Raises:
-        InvalidOption: it is no map of rows with a text field for the time.
-    """
-    name = "merge_map_with_keytime"
-    _check_map(name, column, options)
-    value = column.fields[1].type
-    if value.root != "ROW" or len(value.fields) < 2:
-        problem = f"Paimon has {name} for maps of ROWs of two fields or more only"
-        raise InvalidOption(options.function_option, problem)
-    names = [part.name for part in value.fields]
-    time = names[-1] if options.time_field is None else options.time_field
-    if time not in names:
-        raise InvalidOption(f"fields.{options.column}.ts-field", f"the map's rows have no field {time}")
-    number = names.index(time)
-    if not value.fields[number].type.is_string:
-        raise InvalidOption(
-            options.function_option,
-            f"Paimon compares times as texts, and the field {time} is no CHAR, VARCHAR or STRING",
-        )
-    return MergeMapWithTime(options.column, number)
-
-
-def _check_map(name: str, column: ColumnType, options: FieldOptions) -> None:
-    if column.root != "MAP":
-        raise wrong_type(name, column, options, "MAP")
-    part = column.fields[0].type
-    problem = comparison_problem(part)
-    if problem is not None:
-        raise InvalidOption(options.function_option, f"keys of type {part.root}: {problem}")
+def merge_map_with_time_of(function: FieldFunction) -> FieldAggregate:
+    """The function merge_map_with_keytime for a column."""
+    names = [part.name for part in function.type.fields[1].type.fields]
+    number = names.index(time_field(function.type, function.options))
+    return MergeMapWithTime(function.options.column, number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The interfaces of aggregate functions, and a table's options about them.
+"""The interfaces of aggregate functions.
 
 Made by `factory`; called by the merge functions of the engines aggregation and partial-update. An aggregate
 is stateless and works on the values of one column in the order in which they are applied.
@@ -7,7 +7,6 @@ is stateless and works on the values of one column in the order in which they ar
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -15,11 +14,7 @@ import pyarrow as pa
 
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.records import Mask
-from lithify.errors import InvalidOption, UnsupportedTable
-from lithify.files.types import ColumnType
-from lithify.formats.paimon.options.option_reader import OptionReader
-
-NO_LIMIT = (1 << 31) - 1
+from lithify.errors import UnsupportedTable
 
 
 class FieldAggregate(Protocol):
@@ -127,66 +122,6 @@ class NonRetractableAggregate(ABC):
     @abstractmethod
     def _aggregated(self, values: pa.Array, starts: IntPart) -> pa.Array:
         """One value per group."""
-
-
-@dataclass(frozen=True, slots=True)
-class FieldOptions:
-    """The options `fields.<column>.*` of one column.
-
-    Attributes:
-        column: name of the column.
-        ignore_retract: whether retractions are ignored.
-        distinct: whether collections have no duplicates.
-        delimiter: delimiter between the texts of a list.
-        nested_key: the fields that identify a row in an array.
-        count_limit: number of rows at which an array takes no more rows.
-        time_field: the field of a map's values that tells which entry is newer, None for the last field.
-    """
-
-    column: str
-    ignore_retract: bool = False
-    distinct: bool = False
-    delimiter: str = ","
-    nested_key: tuple[str, ...] = ()
-    count_limit: int = NO_LIMIT
-    time_field: str | None = None
-
-    @property
-    def function_option(self) -> str:
-        """The option that names the column's function, for messages."""
-        return f"fields.{self.column}.aggregate-function"
-
-
-def field_options(options: Mapping[str, str], column: str) -> FieldOptions:
-    """Reads a table's options about the aggregation of a column.
-
-    Raises:
-        InvalidOption: a value cannot be parsed.
-    """
-    reader, prefix = OptionReader(options), f"fields.{column}"
-    nested_key = options.get(f"{prefix}.nested-key")
-    return FieldOptions(
-        column=column,
-        ignore_retract=reader.boolean(f"{prefix}.ignore-retract", default=False),
-        distinct=reader.boolean(f"{prefix}.distinct", default=False),
-        delimiter=options.get(f"{prefix}.list-agg-delimiter", ","),
-        nested_key=() if nested_key is None else tuple(name.strip() for name in nested_key.split(",")),
-        count_limit=reader.integer(f"{prefix}.count-limit", NO_LIMIT),
-        time_field=options.get(f"{prefix}.ts-field"),
-    )
-
-
-def wrong_type(function: str, column: ColumnType, options: FieldOptions, types: str) -> InvalidOption:
-    """The error for a column of a type for which Paimon does not have the function.
-
-    Args:
-        function: name of the function.
-        column: the column's type.
-        options: the table's options for the column.
-        types: the types for which Paimon has the function, as words of a message.
-    """
-    problem = f"Paimon has {function} for {types} only, and the column's type is {column.root}"
-    return InvalidOption(options.function_option, problem)
 
 
 def cannot_retract(function: str, column: str) -> UnsupportedTable:

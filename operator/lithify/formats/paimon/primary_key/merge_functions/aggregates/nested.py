@@ -14,27 +14,21 @@ import pyarrow as pa
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.records import Mask
 from lithify.errors import UnsupportedTable
-from lithify.files.types import ColumnType
+from lithify.formats.paimon.options.merging.field_functions import FieldFunction
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.elements import Extents, Lists, list_column
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.hashing import table_order
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldAggregate, FieldOptions
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldAggregate
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.row_keys import (
     RowKey,
     codes_of_fields,
-    key_of,
-    rows_of,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments import steps_of, valid_of
 
 
-def nested_update_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
-    """The function nested_update for a column.
-
-    Raises:
-        InvalidOption: it is no array of rows, or the key cannot be used.
-    """
-    rows = rows_of("nested_update", column, options)
-    key = key_of(rows, options) if options.nested_key else None
+def nested_update_of(function: FieldFunction) -> FieldAggregate:
+    """The function nested_update for a column."""
+    rows, options = function.type.fields[0].type, function.options
+    key = RowKey.of(rows, options.nested_key) if options.nested_key else None
     simple = not any(part.type.is_nested or part.type.is_float for part in rows.fields)
     return NestedUpdate(options.column, key, options.count_limit, is_comparable=simple)
 

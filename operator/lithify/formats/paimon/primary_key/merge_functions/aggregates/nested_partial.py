@@ -15,8 +15,7 @@ import pyarrow as pa
 from lithify.columns.nulls import take_or_null
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.records import Mask
-from lithify.errors import InvalidOption
-from lithify.files.types import ColumnType
+from lithify.formats.paimon.options.merging.field_functions import FieldFunction
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.elements import (
     Extents,
     Lists,
@@ -26,23 +25,16 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates.elements impo
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.hashing import Hashes, computed_order
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
-    FieldOptions,
     cannot_retract,
 )
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.row_keys import RowKey, key_of, rows_of
+from lithify.formats.paimon.primary_key.merge_functions.aggregates.row_keys import RowKey
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments import last_of, steps_of, valid_of
 
 
-def nested_partial_update_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
-    """The function nested_partial_update for a column.
-
-    Raises:
-        InvalidOption: it is no array of rows, or it has no usable key.
-    """
-    rows = rows_of("nested_partial_update", column, options)
-    if not options.nested_key:
-        raise InvalidOption(f"fields.{options.column}.nested-key", "nested_partial_update needs a key")
-    return NestedPartialUpdate(options.column, key_of(rows, options))
+def nested_partial_update_of(function: FieldFunction) -> FieldAggregate:
+    """The function nested_partial_update for a column."""
+    rows, options = function.type.fields[0].type, function.options
+    return NestedPartialUpdate(options.column, RowKey.of(rows, options.nested_key))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,10 @@ import pyarrow as pa
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.records import Mask
 from lithify.errors import UnsupportedTable
-from lithify.files.types import ColumnType
+from lithify.formats.paimon.options.merging.field_functions import INTEGERS, FieldFunction
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.decimals import DecimalProduct, DecimalSum
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
-    FieldOptions,
-    wrong_type,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments import (
     any_of,
@@ -35,36 +33,20 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments impo
 
 Numbers = npt.NDArray[Any]
 
-_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
+
+def sum_of(function: FieldFunction) -> FieldAggregate:
+    """The function sum for a column."""
+    if function.type.root == "DECIMAL":
+        return DecimalSum(function.options.column, function.type.precision)
+    return IntegerSum() if function.type.root in INTEGERS else FloatSum()
 
 
-def sum_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
-    """The function sum for a column.
-
-    Raises:
-        InvalidOption: the column is not numeric.
-    """
-    _check_numeric("sum", column, options)
+def product_of(function: FieldFunction) -> FieldAggregate:
+    """The function product for a column."""
+    name, column = function.options.column, function.type
     if column.root == "DECIMAL":
-        return DecimalSum(options.column, column.precision)
-    return IntegerSum() if column.root in _INTEGERS else FloatSum()
-
-
-def product_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
-    """The function product for a column.
-
-    Raises:
-        InvalidOption: the column is not numeric.
-    """
-    _check_numeric("product", column, options)
-    if column.root == "DECIMAL":
-        return DecimalProduct(options.column, column.precision, column.scale)
-    return Product(options.column, is_integer=column.root in _INTEGERS)
-
-
-def _check_numeric(name: str, column: ColumnType, options: FieldOptions) -> None:
-    if column.root != "DECIMAL" and column.root not in _INTEGERS and not column.is_float:
-        raise wrong_type(name, column, options, "numbers")
+        return DecimalProduct(name, column.precision, column.scale)
+    return Product(name, is_integer=column.root in INTEGERS)
 
 
 @dataclass(frozen=True, slots=True)

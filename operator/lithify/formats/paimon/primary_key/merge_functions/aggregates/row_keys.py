@@ -6,18 +6,17 @@ distinct key of a round separately; all other operations are columnar.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from lithify.columns.order import IntPart, rank_rows
-from lithify.errors import InvalidOption
 from lithify.files.row_stats import raw_at
 from lithify.files.types import ColumnType, Raw
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.elements import codes_of
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.hashing import Hashes, byte_hashes
-from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import FieldOptions
 from lithify.formats.paimon.rows.binary_row import encode_row
 
 _ARITY_BYTES = 4
@@ -29,6 +28,13 @@ class RowKey:
 
     numbers: tuple[int, ...]
     types: tuple[ColumnType, ...]
+
+    @staticmethod
+    def of(rows: ColumnType, key: Sequence[str]) -> RowKey:
+        """The key of these fields, which the rows have."""
+        names = [part.name for part in rows.fields]
+        numbers = tuple(names.index(name) for name in key)
+        return RowKey(numbers, tuple(rows.fields[number].type for number in numbers))
 
     def codes(self, rows: pa.StructArray) -> IntPart:
         """A code per row, the same for rows with equal keys."""
@@ -62,31 +68,3 @@ def codes_of_fields(fields: list[pa.Array]) -> IntPart:
         return np.zeros(0, dtype=np.int64)
     ranks = rank_rows([codes_of(field) for field in fields])
     return np.unique(ranks, return_inverse=True)[1].astype(np.int64)
-
-
-def rows_of(name: str, column: ColumnType, options: FieldOptions) -> ColumnType:
-    """The type of the rows in an array.
-
-    Raises:
-        InvalidOption: it is no array of rows.
-    """
-    if column.root != "ARRAY" or column.fields[0].type.root != "ROW":
-        raise InvalidOption(options.function_option, f"Paimon has {name} for arrays of ROWs only")
-    return column.fields[0].type
-
-
-def key_of(rows: ColumnType, options: FieldOptions) -> RowKey:
-    """The key that `nested-key` names.
-
-    Raises:
-        InvalidOption: the rows have no such field, or its values cannot be compared.
-    """
-    said, names = f"fields.{options.column}.nested-key", [part.name for part in rows.fields]
-    missing = [name for name in options.nested_key if name not in names]
-    if missing:
-        raise InvalidOption(said, f"the array's rows have no field {missing[0]}")
-    numbers = tuple(names.index(name) for name in options.nested_key)
-    types = tuple(rows.fields[number].type for number in numbers)
-    if any(each.is_nested or each.is_float for each in types):
-        raise InvalidOption(said, "this release does not compare nested values and floating point numbers")
-    return RowKey(numbers, types)

@@ -16,8 +16,7 @@ from lithify.columns.nulls import gather
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.groups import numbers_of_groups
 from lithify.engine.rewrite.records import Mask
-from lithify.errors import InvalidOption
-from lithify.files.types import UNBOUNDED, ColumnType
+from lithify.formats.paimon.options.merging.field_functions import FieldFunction
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.elements import (
     Extents,
     Lists,
@@ -25,35 +24,17 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates.elements impo
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
-    FieldOptions,
     cannot_retract,
-    wrong_type,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments import any_of, valid_of
 
 _MOST_BYTES = (1 << 31) - 1
 
 
-def listagg_of(column: ColumnType, options: FieldOptions) -> FieldAggregate:
-    """The function listagg for a column.
-
-    Raises:
-        InvalidOption: the column is not STRING, or the delimiter does not separate parts unambiguously.
-    """
-    if column.root != "VARCHAR" or column.precision != UNBOUNDED:
-        raise wrong_type("listagg", column, options, "STRING")
-    if options.distinct and _overlaps_itself(options.delimiter):
-        raise InvalidOption(
-            f"fields.{options.column}.list-agg-delimiter",
-            f"with '{options.delimiter}' between texts Paimon may find other parts in a list than were put "
-            "into it, so this release refuses it with distinct; take a delimiter like , or ;",
-        )
+def listagg_of(function: FieldFunction) -> FieldAggregate:
+    """The function listagg for a column."""
+    options = function.options
     return ListAgg(options.column, options.delimiter, options.distinct)
-
-
-def _overlaps_itself(delimiter: str) -> bool:
-    """Whether the delimiter is empty or a proper suffix of it is also a prefix."""
-    return not delimiter or any(delimiter.startswith(delimiter[cut:]) for cut in range(1, len(delimiter)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from lithify.columns.nulls import take_or_null
 from lithify.columns.order import IntPart
 from lithify.errors import UnsupportedTable
-from lithify.files.types import ColumnType
+from lithify.formats.paimon.options.merging.field_functions import FieldFunction
 from lithify.formats.paimon.primary_key.merge_functions.aggregates import (
     hll_sketches,
     long_bitmaps,
@@ -27,9 +27,7 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates import (
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import (
     FieldAggregate,
-    FieldOptions,
     NonRetractableAggregate,
-    wrong_type,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments import (
     last_of,
@@ -52,15 +50,9 @@ _NOUNS: Final = {
 }
 
 
-def union_of(name: str, column: ColumnType, options: FieldOptions) -> FieldAggregate:
-    """A function of this name for a column.
-
-    Raises:
-        InvalidOption: the column is not VARBINARY.
-    """
-    if column.root != "VARBINARY":
-        raise wrong_type(name, column, options, "VARBINARY and BYTES")
-    return UnionOf(name, options.column)
+def union_of(function: FieldFunction) -> FieldAggregate:
+    """The union function that options name, for a column."""
+    return UnionOf(function.name, function.options.column)
 
 
 @dataclass(frozen=True, slots=True)

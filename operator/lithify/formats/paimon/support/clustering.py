@@ -1,13 +1,13 @@
 """Why the rows of a table cannot be clustered as its options say.
 
-Called by `catalog.opening` for tables without a primary key. Reads nothing.
+Called by `reasons` for tables without a primary key. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lithify.engine.rewrite.sort_keys import SortStrategy
+from lithify.columns.orders import SortStrategy
 from lithify.formats.paimon.options.clustering_options import COLUMNS, INCREMENTAL, STRATEGY
 from lithify.formats.paimon.options.picking_options import VECTORS
 from lithify.formats.paimon.options.table_options import TableOptions

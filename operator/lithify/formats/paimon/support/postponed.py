@@ -1,6 +1,6 @@
-"""Finds the reasons why the rows of a table with postponed buckets cannot be moved to their buckets.
+"""Why the rows of a table with postponed buckets cannot be moved to their buckets.
 
-Called by `opening`, which combines them with all other reasons. Pure.
+Called by `reasons`. Pure.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pypaimon.schema.table_schema import TableSchema
 
 from lithify.errors import InvalidOption
+from lithify.formats.paimon.options.bucket_key import bucket_key
 from lithify.formats.paimon.options.table_options import TableOptions
-from lithify.formats.paimon.primary_key.buckets import bucket_key
 from lithify.formats.paimon.schema.schema import Schema
 
 _PLAIN = {

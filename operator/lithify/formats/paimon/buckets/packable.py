@@ -1,6 +1,6 @@
 """The files of a bucket that bin packing has to know, found in columns before any object is made.
 
-Called by `planning` and by the observer: a table without a primary key may have millions of files, of which
+Called by planning and by the observer: a table without a primary key may have millions of files, of which
 one plan takes a limited number. Pure.
 """
 

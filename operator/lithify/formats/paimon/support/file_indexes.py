@@ -1,6 +1,6 @@
 """Why the file indexes of a table cannot be written: columns that do not exist, types without such an index.
 
-Called by `catalog.opening`. Java Paimon fails on the same tables, when it writes their first file.
+Called by `reasons`. Java Paimon fails on the same tables, when it writes their first file.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lithify.files.types import ColumnType
-from lithify.formats.paimon.file_indexes.building import indexed_type
-from lithify.formats.paimon.file_indexes.model import FileIndexOptions, IndexedColumn, IndexKind
+from lithify.formats.paimon.file_indexes.model import FileIndexOptions, IndexedColumn, IndexKind, indexed_type
 from lithify.formats.paimon.schema.schema import Schema
 
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
@@ -25,7 +24,7 @@ _TYPES = {
 """Types for which Java has each index."""
 
 
-def index_problems(schema: Schema, options: FileIndexOptions) -> Iterator[str]:
+def index_refusals(schema: Schema, options: FileIndexOptions) -> Iterator[str]:
     """Every index that cannot be written, by name."""
     types = {column.name: column.type for column in schema.columns}
     for indexed in options.indexed:

@@ -1,11 +1,12 @@
-"""Finds buckets that certainly need no clustering, from their statistics alone.
+"""Finds buckets that certainly need no clustering, from their statistics and the schemas of their files.
 
-Called by `planning` and by the observer before they create objects for a bucket's files. Conservative, like
-`buckets.resting`. Pure.
+Called by planning and by the observer before they create objects for a bucket's files. Conservative, like
+`resting`. Reads nothing except older schemas, on demand.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 import numpy as np
@@ -14,9 +15,33 @@ import pyarrow as pa
 from lithify.columns.column_groups import Flags, Numbers, integers
 from lithify.formats.paimon.buckets.blocked import BUCKET_ERRORS
 from lithify.formats.paimon.buckets.resting import is_all_at_top, triggers_nothing
+from lithify.formats.paimon.options.clustering_options import clustering_columns
+from lithify.formats.paimon.options.option_reader import OptionReader
 from lithify.formats.paimon.planning.clustering.plan import SameColumns
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
+from lithify.formats.paimon.schema.schema import Schema
 from lithify.formats.protocol.strategy import Strategy
+
+
+def same_columns(newest: Schema, schema_of: Callable[[int], Schema]) -> SameColumns:
+    """Tells whether a schema of a table has the clustering columns of the newest one.
+
+    Args:
+        newest: the newest schema.
+        schema_of: reads a schema by its number.
+    """
+    columns, known = _columns(newest), {newest.id: True}
+
+    def has_same_columns(schema_id: int) -> bool:
+        if schema_id not in known:
+            known[schema_id] = _columns(schema_of(schema_id)) == columns
+        return known[schema_id]
+
+    return has_same_columns
+
+
+def _columns(schema: Schema) -> tuple[str, ...]:
+    return clustering_columns(OptionReader(schema.options))
 
 
 def have_same_columns(files: pa.Table, has_same_columns: SameColumns) -> bool:
