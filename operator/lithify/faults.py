@@ -24,6 +24,7 @@ from pathlib import Path
 POINTS = (
     "planned",
     "journal-written",
+    "rows-spilled",
     "file-written",
     "tasks-done",
     "manifests-merged",

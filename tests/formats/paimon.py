@@ -20,7 +20,7 @@ class PaimonTables:
     oracle: Oracle
     home: Path
 
-    points = POINTS
+    points = tuple(point for point in POINTS if point != "rows-spilled")  # the tables are too small
 
     def make(self, folder: Path) -> Table:
         """A table of two buckets, both of which have work; every commit to it merges manifests."""

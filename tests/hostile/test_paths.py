@@ -344,3 +344,18 @@ def test_statistics_that_make_no_sense_are_not_handed_on(tables: Neighbours, tex
 
     assert report.status == "Compacted"
     assert "statistics" not in tables.own.snapshot(tables.own.numbers[-1])
+
+
+def test_indexes_inside_of_manifests_are_not_read(tables: Neighbours) -> None:
+    """File indexes are bytes of the entry; here they are none, and the table is compacted as without them."""
+    forge_entries(tables, lambda entry: with_file(entry, embedded_index=b"\xff" * 5000))
+
+    (report,) = tables.compact(0, full=True)
+
+    assert report.status == "Compacted"
+    table = open_table(tables.own.address)
+    newest = table.snapshots.latest()
+    assert newest is not None
+    assert [
+        entry.file.embedded_index for entry in table.manifests.live(newest) if entry.file.embedded_index
+    ] == []

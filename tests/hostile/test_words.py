@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -15,6 +17,7 @@ from support.operators.scene import is_over, message
 from support.operators.server import CATALOGS, COMPACTIONS, EVENTS, PATIENCE, SECRETS, TABLES, condition
 from support.operators.stage import Stage
 from support.rest_server import WAREHOUSE, RestServer
+from support.small_tables import SmallTable
 
 CAP = 25
 LISTED = 100_000
@@ -128,3 +131,75 @@ def test_what_one_tenant_keeps_secret_changes_no_message_of_another(own: Stage, 
     )
     assert KEY in other, "and where it is right"
     assert KEY not in own.operator.said.replace(f"db.{KEY}", "")
+
+
+FORGED = "2026-01-01T00:00:00.000Z INFO    forged by a tenant"
+WORDS = f'{HOSTILE}\n{FORGED}\r\n{{"level":"INFO","message":"forged"}}\n' + "long" * 2000
+"""Steers terminals, begins lines of both formats of logs, and is longer than any message."""
+LONGEST_LINE = 100_000
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_words_of_tenants_add_no_record_to_logs_and_no_line_to_events(
+    alone: Stage, tmp_path: Path, log_format: str
+) -> None:
+    """Names of tables and partitions, errors of a catalog's server, and statuses that people wrote."""
+    alone.operator.options = (*alone.operator.options, "--log-format", log_format)
+    alone.operator.restart()
+    partition = f"{HOSTILE}\n{FORGED}"
+    (SmallTable(tmp_path / "lake").create()).append(partition, keys=range(4))
+    with RestServer(tmp_path / "lake") as server:
+        server.canned["t"] = (500, {"message": WORDS, "code": 500, "resourceName": WORDS})
+        options = {name: value for name, value in server.options.items() if name not in ("metastore", "uri")}
+        of = {"metastore": "Rest", "uri": server.uri, "options": options}
+        alone.kubectl.apply(*catalog_and_keys(catalog("rest", WAREHOUSE, **of)))
+        alone.kubectl.apply(catalog("lake", tmp_path / "lake"), policy("p"))
+        for name, lake, identifier in (
+            ("days", "lake", "db.t"),
+            ("missing", "lake", f"db.{HOSTILE}{'x' * 400}"),
+            ("failing", "rest", "db.t"),
+        ):
+            alone.server.create(TABLES, lake_table(name, catalog=lake, policy="p", identifier=identifier))
+            wanted = "True" if name == "days" else "False"
+            alone.story.until(TABLES, name, lambda one, wanted=wanted: _is_ready(one) == wanted)
+            run = compaction(f"run-{name}", name, dryRun=True, partitions=[{"dt": partition}])
+            alone.server.create(COMPACTIONS, run)
+            alone.story.until(COMPACTIONS, run["metadata"]["name"], is_over)
+        objects = [one.get("status") for kind in (TABLES, COMPACTIONS) for one in alone.server.list(kind)]
+        assert refused_in(objects) == set()
+        forged = {"conditions": [{**FAILED, "message": WORDS[:4000]}]}
+        alone.server.patch(TABLES, "days", {"status": {"due": WORDS[:1000], **forged}}, sub="/status")
+        alone.server.patch(COMPACTIONS, "run-days", {"status": forged}, sub="/status")
+        alone.story.until(TABLES, "days", lambda one: _is_ready(one) == "True")
+        told = told_of(alone, r"\x1b[2J")
+    assert refused_in(told) == set()
+    assert max(map(len, told)) <= 1024
+    assert "run-days" in alone.operator.said
+    assert_only_own_records(alone.operator.said, log_format)
+
+
+FAILED = {
+    "type": "Ready",
+    "status": "False",
+    "reason": "Odd",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
+
+
+def assert_only_own_records(said: str, log_format: str) -> None:
+    """Each line is a record of the operator, or below one in the text format."""
+    assert "owned" in said, "names are shown"
+    assert refused_in(said.replace("\n", "")) == set()
+    for line in said.removesuffix("\n").split("\n"):
+        assert len(line) < LONGEST_LINE
+        if log_format == "json":
+            record = json.loads(line)
+            assert record["message"] != "forged"
+            assert datetime.fromisoformat(record["ts"]).year > 2000
+        else:
+            assert line.startswith("    ") or datetime.fromisoformat(line.partition(" ")[0])
+            assert not line.startswith(FORGED)
+
+
+def _is_ready(table: dict[str, Any]) -> str:
+    return str(condition(table, "Ready").get("status"))

@@ -8,6 +8,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.errors import AttemptFenced
+from support.opened_files import opened_files
 from support.races import step_at
 from support.runs import clean_up, run_inline, start
 from support.tables import data_files, make_plain, stray_files
@@ -65,4 +66,17 @@ def test_a_run_whose_index_was_deleted_commits_nothing(
     step_at(monkeypatch, "tasks-done", delete)
     with pytest.raises(AttemptFenced):
         run_inline(table)
+    assert oracle.read(table) == before
+
+
+def test_indexes_of_files_are_never_read(oracle: Oracle, table: Table) -> None:
+    """A full compaction makes new ones from rows. The kernel reports each file that is opened."""
+    before, files = oracle.read(table), beside(table)
+    assert files
+    for name in files:
+        next(table.folder.rglob(name)).write_bytes(b"garbage")
+    with opened_files({path.parent for path in table.folder.rglob("*.index")}) as opened:
+        assert run_inline(table, full=True).status == "Compacted"
+    assert not files & opened
+    assert opened, "data files were"
     assert oracle.read(table) == before

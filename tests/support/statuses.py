@@ -45,14 +45,12 @@ def _of(schema: dict[str, Any], parts: dict[str, Any], name: str) -> st.SearchSt
         case "array":
             most = min(schema.get("maxItems", 3), 3)
             return st.lists(_of(schema["items"], parts, name), max_size=most)
-        case "integer":
-            return _integers(schema)
-        case "boolean":
-            return st.booleans()
+        case "integer" | "number":
+            return _numbers(schema)
         case "string":
             return _texts(schema, name)
-        case _:
-            return st.none()
+        case kind:
+            return {"boolean": st.booleans(), "null": st.none()}[kind]
 
 
 def _object(schema: dict[str, Any], parts: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -64,7 +62,7 @@ def _object(schema: dict[str, Any], parts: dict[str, Any]) -> st.SearchStrategy[
     )
 
 
-def _integers(schema: dict[str, Any]) -> st.SearchStrategy[int]:
+def _numbers(schema: dict[str, Any]) -> st.SearchStrategy[float]:
     least, most = schema.get("minimum", 0), schema.get("maximum", MOST_INTEGER)
     return st.sampled_from([least, least + 1, 50, most]).filter(lambda one: least <= one <= most)
 

@@ -19,7 +19,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from random import Random
-from resource import RLIMIT_AS, RUSAGE_SELF, getrusage, setrlimit
+from resource import RLIMIT_AS, setrlimit
 from time import monotonic
 from typing import Any
 
@@ -32,6 +32,7 @@ from lithify.formats.paimon.data_files.reader import FileRun
 from support.damage import damaged_avro, damaged_bytes
 from support.data_files import input_file, reading, write
 from support.manifests import schema
+from support.process import peak_bytes
 
 SCHEMA = schema(
     [
@@ -154,7 +155,7 @@ def main(seed: int, count: int, mebibytes: int) -> None:
             outcomes[outcome.partition(":")[0]] += 1
             if outcome.startswith("wrong"):
                 surprises.append(f"{number} {file.codec} {kind}: {outcome}")
-    grown = getrusage(RUSAGE_SELF).ru_maxrss >> 10
+    grown = peak_bytes() >> 20
     print(json.dumps({"outcomes": outcomes, "surprises": surprises, "longest": longest, "mebibytes": grown}))
 
 

@@ -47,6 +47,7 @@ def test_taken(options: Mapping[str, str]) -> None:
         case({"warehouse": "/elsewhere"}, "warehouse", id="a second warehouse"),
         case({"uri": "https://x.example"}, "uri", id="a URI without use"),
         case({"metastore": "rest"}, "uri", id="no URI"),
+        case({name: REST[name] for name in REST if name != "token"}, "token", id="no token"),
         case({**REST, "token": " "}, "token", id="an empty token"),
         case({"token": "t"}, "token", id="an option of another metastore"),
         case({"s3.endpont": "x"}, "s3.endpont", id="a slip"),

@@ -103,7 +103,10 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Time, level and message, then the fields as `name=value`; a traceback follows on lines of its own."""
+    """Time, level and message, then the fields as `name=value`; a traceback follows on lines of its own.
+
+    Only the first line of a record begins at the margin, so that no text from outside adds a record.
+    """
 
     def __init__(self, secrets: CatalogCredentials) -> None:
         super().__init__()
@@ -115,8 +118,8 @@ class TextFormatter(logging.Formatter):
         ts, level, message = (str(fields.pop(name)) for name in ("ts", "level", "message"))
         blocks = [str(fields.pop(name)) for name in ("traceback", "stack") if name in fields]
         pairs = [f"{name}={_value(value)}" for name, value in fields.items() if name != "logger"]
-        first = " ".join([ts, f"{level:<7}", message.replace("\n", "\n    "), *pairs])
-        return _writable(plain_lines("\n".join([first, *blocks])))
+        first = " ".join([ts, f"{level:<7}", message, *pairs])
+        return _writable(plain_lines("\n".join([first, *blocks])).replace("\n", "\n    "))
 
 
 class _Handler(logging.StreamHandler[TextIO]):

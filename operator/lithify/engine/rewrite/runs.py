@@ -206,7 +206,8 @@ class RunCursor:
 
         Raises:
             CorruptTable: keys are not strictly increasing.
-            UnsupportedTable: a column of the key or sequence has a NaN, which has no order.
+            UnsupportedTable: a column of the key or sequence has a NaN, which has no order, or the file's
+                format is known to store such keys out of order.
         """
         while not self._is_at_end and self._buffered_bytes < self._buffer_bytes:
             self._release_pieces()
@@ -259,10 +260,19 @@ class RunCursor:
         if wrong is None and self._last_key is not None and key_at(keyed.keys, 0) <= self._last_key:
             wrong = 0
         if wrong is not None:
-            raise CorruptTable(
-                piece.origin,
-                "its keys are not strictly increasing, so it cannot be merged; "
-                "the engine that wrote it is at fault, restore the file or rewrite the partition with it",
-            )
+            raise self._out_of_order(keyed, wrong)
         self._last_key = keyed.last_key
         return keyed
+
+    def _out_of_order(self, keyed: KeyedPiece, row: int) -> CorruptTable | UnsupportedTable:
+        """Why the key of a row is not greater than the one before."""
+        piece = keyed.piece
+        before = keyed.key(row - 1) if row else self._last_key or ()
+        known = self._layout.known_disorder(piece.origin, piece.rows, before, keyed.key(row))
+        if known is not None:
+            return UnsupportedTable(piece.origin, (known,))
+        return CorruptTable(
+            piece.origin,
+            "its keys are not strictly increasing, so it cannot be merged; "
+            "the engine that wrote it is at fault, restore the file or rewrite the partition with it",
+        )

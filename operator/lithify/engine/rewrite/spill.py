@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lithify.engine.rewrite.runs import Piece
 from lithify.errors import StorageError
+from lithify.faults import failpoint
 
 _RUN = "__run"
 _BEGINS = "__begins"
@@ -65,6 +66,7 @@ def spill(pieces: Iterable[Piece], path: Path) -> SpilledRun:
     except OSError as error:
         problem = f"merging needs more room on the local disk than there is ({error.strerror or error})"
         raise StorageError(str(path), problem) from error
+    failpoint("rows-spilled")
     return SpilledRun(path, batch_bytes)
 
 

@@ -123,7 +123,23 @@ def test_a_traceback_follows_the_line(start: Start) -> None:
     log.error("it failed", exc_info=raised(KeyError("k")))
     first, *rest = stream.getvalue().splitlines()
     assert first.endswith("it failed error=KeyError failure=bug")
-    assert rest[0].startswith("Traceback")
+    assert rest[0].startswith("    Traceback")
+
+
+def test_no_text_adds_a_line_to_the_log(start: Start) -> None:
+    """A record of several lines has them below it: message, traceback, stack, names and values of fields."""
+    forged = '\n2026-01-01T00:00:00.000Z INFO    forged\r\n{"level":"INFO"}'
+    for log_format in ("text", "json"):
+        stream = start(log_format)
+        log.error(
+            "it%s", forged, extra={forged: forged}, exc_info=raised(KeyError(forged, ValueError(forged)))
+        )
+        log.error("again", exc_info=raised(ValueError(forged)), stack_info=True)
+        written = stream.getvalue()[:-1].split("\n")
+        records = [line for line in written if not line.startswith("    ")]
+        assert len(records) == 2
+        assert not any(line.startswith(("2026-01-01", '{"level"')) for line in records)
+        assert "forged" in stream.getvalue()
 
 
 def test_who_is_heard(start: Start) -> None:

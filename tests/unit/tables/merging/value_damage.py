@@ -13,7 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
-from resource import RLIMIT_AS, RUSAGE_SELF, getrusage, setrlimit
+from resource import RLIMIT_AS, setrlimit
 from time import monotonic
 
 from pyroaring import BitMap
@@ -26,6 +26,7 @@ from lithify.formats.paimon.deletion_vectors.bitmaps import (
     positions_between,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
+from support.process import peak_bytes
 from unit.tables.merging.test_unions import SOME, hll, theta_in_bits
 
 _NUMBERS = (0, 1, 255, 4096, 65535, 65536, 1 << 31, (1 << 32) - 1)
@@ -174,7 +175,7 @@ def main(seed: int, count: int, mebibytes: int) -> None:
                 surprises.append(f"{number} {kind}: {type(error).__name__}: {error}")
             outcomes[f"{kind} {outcome}"] += 1
             longest = max(longest, monotonic() - start)
-    grown = getrusage(RUSAGE_SELF).ru_maxrss >> 10
+    grown = peak_bytes() >> 20
     print(json.dumps({"outcomes": outcomes, "surprises": surprises, "longest": longest, "mebibytes": grown}))
 
 
