@@ -274,9 +274,10 @@ class TestDrivers:
         with stage.holds.armed("planned") as hold:
             run = stage.run(care)
             hold.reached()
-            stage.operator.driver(run).kill()
+            driver = stage.operator.driver(run)
+            driver.kill()
         stage.ended(run)
-        stage.stands(run, Reason.DRIVER_LOST)
+        stage.stands(run, Reason.DRIVER_LOST, str(driver.folder.log_file))
 
     @proves(Reason.DEADLINE_EXCEEDED)
     def test_a_run_takes_too_long(self, oracle: Oracle, stage: Stage, table: Table) -> None:

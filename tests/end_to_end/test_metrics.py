@@ -6,8 +6,11 @@ from datetime import datetime
 from time import monotonic, sleep
 from urllib.request import urlopen
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from infrastructure.chart.judging import ask
+from infrastructure.chart.queries import OF_SCRAPES, queries
 from infrastructure.cluster.processes import free_ports
 from infrastructure.oracle.client import Table
 from lithify.resources.compaction import Reason
@@ -20,11 +23,15 @@ Shown = dict[tuple[str, tuple[str, ...]], float]
 BUSY = {"lithify_waiting_compactions": 2.0, "lithify_active_compactions": 3.0}
 
 
+def page(port: int) -> list[Metric]:
+    """All metrics that the operator exports."""
+    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        return list(text_string_to_metric_families(answer.read().decode()))
+
+
 def shown(port: int) -> Shown:
     """All series."""
-    with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-        families = text_string_to_metric_families(answer.read().decode())
-        samples = [sample for family in families for sample in family.samples]
+    samples = [sample for family in page(port) for sample in family.samples]
     return {(one.name, tuple(dict(sorted(one.labels.items())).values())): one.value for one in samples}
 
 
@@ -72,3 +79,19 @@ def test_runs_at_work_and_waiting_are_counted_by_each_leader(plain: Table, alone
         alone.ended(one)
         alone.stands(one, Reason.COMPACTED)
     assert shown(port)["lithify_compactions_started_total", ("Full",)] == len(waiting)
+    assert missing_for_queries(page(port)) == []
+
+
+def missing_for_queries(exported: list[Metric]) -> list[str]:
+    """Names that alerts and dashboard use and a page lacks, and such labels of names that have series."""
+    ends = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
+    names = {f"{one.name}{end}" for one in exported for end in ends.get(one.type, ("",))}
+    labels: dict[str, set[str]] = {}
+    for sample in (sample for one in exported for sample in one.samples):
+        labels.setdefault(sample.name, set(OF_SCRAPES)).update(sample.labels)
+    found = []
+    for answer in ask([{"query": query} for _, query in queries()]):
+        for name, asked in answer["series"].items():
+            found += [] if name in names else [name]
+            found += [f"{name}: {label}" for label in {*asked} - labels.get(name, {*asked})]
+    return sorted({*found})

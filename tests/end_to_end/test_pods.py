@@ -19,6 +19,7 @@ from lithify.resources.names import FINALIZER_DRIVER
 from support.operators.driver_pods import LAUNCHER, Podding, podding_in
 from support.operators.kubelet import Kubelet, node
 from support.operators.objects import NO_RETRIES, QUIET
+from support.operators.operating import ended_after
 from support.operators.scene import message, proves
 from support.operators.server import COMPACTIONS, PATIENCE, PODS, Object, Refused, Story, condition
 from support.operators.stage import Stage, stage_in
@@ -79,6 +80,31 @@ def test_result_is_read_from_what_the_pod_says_last(pods: Stage, started: Starte
     done = pods.ended(kubelet.run)
     assert (done["status"]["files"], done["status"]["committedSnapshotId"]) == ("412→9", "5")
     kubelet.until_let_go()
+
+
+def test_two_operators_with_different_leases_start_one_pod_for_a_run(
+    podding: Podding, pods: Stage, started: Started
+) -> None:
+    first = pods.operator
+    second = replace(
+        first,
+        identity="second",
+        options=(*LAUNCHER, "--lease", "another"),
+        state=pods.folder / "second",
+        _process=None,
+        log=pods.folder / "second.log",
+    )
+    with ended_after(second):
+        second.restart()
+        kubelet = started()
+        kubelet.runs()
+        run = pods.stands(kubelet.run, Reason.RUNNING)
+        kubelet.ends_with(Reason.COMPACTED, run["metadata"]["uid"], committed_snapshot_id="5")
+        done = pods.ended(kubelet.run)
+        kubelet.until_let_go()
+        assert second.is_running
+    assert done["status"]["attempts"] == 1
+    assert len({pod["metadata"]["uid"] for pod in podding.story.versions(PODS, kubelet.pod)}) == 1
 
 
 @proves(Reason.IMAGE_ERROR)

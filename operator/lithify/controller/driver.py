@@ -94,6 +94,7 @@ class DriverState:
         outcome: its outcome; None if it is still running, or died before it could report one.
         exit_code: exit code of its process, once it has ended.
         waits: it is shared, and has not started this run.
+        log: the file of its log on the operator's machine; empty for a pod.
     """
 
     name: str
@@ -112,6 +113,7 @@ class DriverState:
     outcome: Outcome | None = field(default=None)
     exit_code: int | None = None
     waits: bool = False
+    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,7 @@ class Operator:
             conf_problem=edges.conf_problem,
             limits=settings.limits,
             reach=edges.reach,
+            fence=self.election.check,
         )
         self._compactions = Compactions(self._context)
         self._intake = Intake(store, self.queue)
@@ -204,13 +205,14 @@ class Operator:
     def measure(self) -> None:
         """Updates the metrics that are sampled rather than counted as events happen."""
         metrics = self._edges.metrics
+        metrics.leads(self.election.holds)
         metrics.queue(self.queue.depth, self.queue.oldest_seconds)
         metrics.observation_age(self.scheduler.oldest_seconds)
         metrics.loop_lag(self._lag.seconds)
         metrics.waiting(self._context.slots.waiting)
 
     async def run(self) -> bool:
-        """Runs until it is stopped (returns True) or has lost its lease (returns False).
+        """Runs until it is stopped (returns True) or another operator has its lease (returns False).
 
         Raises:
             ClusterRefused: a permission or the CRDs are missing.
@@ -219,11 +221,9 @@ class Operator:
         if self._stop.is_set():
             return True
         self._since = monotonic()
-        self._edges.metrics.leads(is_leader=True)
         try:
             await self._lead()
         finally:
-            self._edges.metrics.leads(is_leader=False)
             await self.election.resign()
         return self._stop.is_set()
 

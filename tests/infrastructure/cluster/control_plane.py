@@ -13,7 +13,8 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -132,6 +133,16 @@ class ControlPlane:
             return False
         self._running[position] = Program(SERVER, server.command, server.log, append=True)
         return True
+
+    @contextmanager
+    def without_etcd(self) -> Iterator[None]:
+        """Kills etcd, and starts it again over its data in the end."""
+        position, etcd = next((i, p) for i, p in enumerate(self._running) if p.name == "etcd")
+        etcd.kill()
+        try:
+            yield
+        finally:
+            self._running[position] = Program("etcd", etcd.command, etcd.log, append=True)
 
     def _start(self, crds: Path | None) -> None:
         (self._state / "logs").mkdir(parents=True, exist_ok=True)

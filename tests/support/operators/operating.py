@@ -64,6 +64,10 @@ class RunningOperator:
         """Returns when it leads and has seen all objects."""
         self._until("synced")
 
+    def until_says(self, text: str) -> None:
+        """Returns when it has logged a text since its start."""
+        self._until(text)
+
     def kill(self) -> None:
         """Ends it as a crash would."""
         self._end(signal.SIGKILL)

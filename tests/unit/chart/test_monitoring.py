@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from infrastructure.chart.judging import ask
-from infrastructure.chart.rendering import CHART, NAMESPACE, Rendered, render
+from infrastructure.chart.queries import OF_SCRAPES, dashboard, queries, rules
+from infrastructure.chart.rendering import CHART, NAMESPACE, Rendered
 from lithify.controller.deciding.problems import TableReason
 from lithify.controller.telemetry.series import SECTIONS, TABLE_LABELS, TABLE_SERIES, Shape
 from lithify.resources.compaction import Reason
@@ -20,7 +20,6 @@ from lithify.resources.table import TableHealth
 
 Render = Callable[[str], Rendered]
 ROOT = CHART.parents[1]
-OF_SCRAPES = {"namespace", "job", "pod"}
 OF_THE_PROCESS = {"process_resident_memory_bytes", "process_cpu_seconds_total"}
 _VALUES = re.compile(r'\b(\w+)(=~|!~|=|!=)"([^"]*)"')
 
@@ -36,30 +35,6 @@ def known() -> dict[str, set[str]]:
         else:
             found[series.name] = labels
     return found
-
-
-def rules() -> list[dict[str, Any]]:
-    """All alerts, as they are without series of each table and with them."""
-    found: list[dict[str, Any]] = []
-    for per_table in (False, True):
-        values = {"metrics": {"prometheusRule": {"enabled": True}, "perTable": per_table}}
-        (group,) = render(values).one("PrometheusRule")["spec"]["groups"]
-        found += group["rules"]
-    return found
-
-
-def dashboard() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((CHART / "dashboards" / "lithify.json").read_text(encoding="utf-8"))
-    return found
-
-
-def queries() -> Iterator[tuple[str, str]]:
-    """Where each query stands, and the query."""
-    for rule in rules():
-        yield rule["alert"], rule["expr"]
-    for panel in dashboard()["panels"]:
-        for target in panel.get("targets", ()):
-            yield panel["title"], target["expr"].replace("$__rate_interval", "5m")
 
 
 def test_queries_are_about_series_and_labels_that_there_are() -> None:

@@ -3,6 +3,10 @@
 The holder renews the Lease. If renewal fails, it stops writing well before others may take over: `Fenced`
 refuses every write once the time is up, whatever the rest of the process assumes. It measures with this
 process's monotonic clock, so jumps of the wall clock cannot change how long a lease lasts.
+
+A holder that could not renew in time may write again once a renewal succeeds: the API server accepts it only
+for a Lease that still names this holder, so that no other has led in between. A Lease that names another, or
+nobody, ends the leadership for good.
 """
 
 from __future__ import annotations
@@ -83,11 +87,31 @@ class Election:
         _log.info("this operator leads now", extra={"lease": str(self._key)})
 
     async def keep(self) -> None:
-        """Renews the Lease for as long as that works; returns when the leadership is lost."""
-        while self.holds:
+        """Renews the Lease until it names another candidate, or nobody; returns then.
+
+        An API server that does not answer ends nothing: `holds` is false from the end of the term until the
+        next renewal.
+        """
+        held = self.holds
+        while self._renewed is not None:
             await asyncio.sleep(self._terms.retry)
             await self._try()
-        _log.warning("the lease is lost; this operator stops", extra={"lease": str(self._key)})
+            if self.holds != held:
+                held = self.holds
+                self._tell()
+        _log.warning("another operator has the lease; this one stops", extra={"lease": str(self._key)})
+
+    def check(self, request: str) -> None:
+        """Raises `ClusterUnavailable` for a request that only the holder may make, unless this is it."""
+        if not self.holds:
+            raise ClusterUnavailable(request, "this operator does not hold the lease now")
+
+    def _tell(self) -> None:
+        if self.holds:
+            _log.warning("the lease is renewed; this operator goes on", extra={"lease": str(self._key)})
+        elif self._renewed is not None:
+            text = "the lease has not been renewed in time; this operator changes nothing until it is"
+            _log.warning(text, extra={"lease": str(self._key)})
 
     async def resign(self) -> None:
         """Releases the Lease, so that another candidate need not wait."""
@@ -96,7 +120,7 @@ class Election:
         self._renewed = None
         try:
             lease = await self._api.get(LEASE, self._key)
-            if lease is not None and lease["spec"].get("holderIdentity") == self._identity:
+            if lease is not None and self._is_named_in(lease):
                 version = lease["metadata"]["resourceVersion"]
                 patch = {"metadata": {"resourceVersion": version}, "spec": {"holderIdentity": None}}
                 await self._api.patch(LEASE, self._key, patch)
@@ -108,7 +132,7 @@ class Election:
         if not self.holds:
             return
         lease = await self._api.get(LEASE, self._key)
-        if lease is not None and lease["spec"].get("holderIdentity") == self._identity:
+        if lease is not None and self._is_named_in(lease):
             self._renewed = None
             await self._api.delete(LEASE, self._key, uid=lease["metadata"]["uid"])
 
@@ -123,13 +147,14 @@ class Election:
             return False
         if won:
             self._renewed = started
-        elif self._renewed is not None:
-            self._renewed = None  # another candidate holds it: stop at once
         return won
 
     async def _take(self) -> bool:
         now = self._clock.now()
         lease = await self._api.get(LEASE, self._key)
+        if self._renewed is not None and (lease is None or not self._is_named_in(lease)):
+            self._renewed = None  # another candidate leads, or may have led: stop at once
+            return False
         if lease is None:
             body = {"metadata": {"name": self._key.name}, "spec": self._spec(now, acquired=now, changes=0)}
             try:
@@ -152,6 +177,9 @@ class Election:
             return await self._api.patch(LEASE, self._key, body) is not None
         except ClusterConflict:
             return False
+
+    def _is_named_in(self, lease: Object) -> bool:
+        return bool(lease["spec"].get("holderIdentity") == self._identity)
 
     def _is_over(self, spec: Object) -> bool:
         """Whether another's lease has expired: it was not renewed for its duration, by our own clock."""
@@ -188,14 +216,14 @@ class Fenced:
 
     async def create(self, kind: ResourceKind, namespace: str, body: Object) -> Object:
         """As the `Api` beneath, while this operator leads."""
-        self._check(f"create {kind.name}")
+        self._election.check(f"create {kind.name}")
         return await self._api.create(kind, namespace, body)
 
     async def patch(
         self, kind: ResourceKind, key: ObjectKey, patch: Object, *, subresource: str = ""
     ) -> Object | None:
         """As the `Api` beneath, while this operator leads."""
-        self._check(f"patch {kind.name} {key}")
+        self._election.check(f"patch {kind.name} {key}")
         return await self._api.patch(kind, key, patch, subresource=subresource)
 
     async def delete(
@@ -208,9 +236,5 @@ class Fenced:
         grace_seconds: int | None = None,
     ) -> None:
         """As the `Api` beneath, while this operator leads."""
-        self._check(f"delete {kind.name} {key}")
+        self._election.check(f"delete {kind.name} {key}")
         await self._api.delete(kind, key, uid=uid, version=version, grace_seconds=grace_seconds)
-
-    def _check(self, request: str) -> None:
-        if not self._election.holds:
-            raise ClusterUnavailable(request, "this operator does not hold the lease any more")

@@ -8,7 +8,8 @@ time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain, repeat
 from signal import SIGINT, SIGTERM
 from threading import current_thread, main_thread
 from typing import Any
@@ -58,6 +59,13 @@ class _NoMemory(kopf.DiffBaseStorage):
         """Does nothing."""
 
 
+class _Backoffs(Iterable[float]):
+    """Seconds between the tries of a request, without end: a list that fails for minutes ends no operator."""
+
+    def __iter__(self) -> Iterator[float]:
+        return chain((1, 2, 5, 10, 20), repeat(30))
+
+
 def settings() -> kopf.OperatorSettings:
     """Configures kopf to log, write and remember as little as possible."""
     found = kopf.OperatorSettings()
@@ -70,7 +78,7 @@ def settings() -> kopf.OperatorSettings:
     found.watching.client_timeout = 310
     found.watching.connect_timeout = 10
     found.networking.request_timeout = 60
-    found.networking.error_backoffs = (1, 2, 5, 10, 20, 30, 30, 30, 30, 30)
+    found.networking.error_backoffs = _Backoffs()
     found.queueing.idle_timeout = 1
     return found
 

@@ -361,6 +361,7 @@ class ProcessLauncher:
             progress=progress,
             outcome=outcome,
             exit_code=code,
+            log=str(folder.log_file),
         )
 
     def _reap(self, folder: DriverFolder, record: Record) -> int | None:

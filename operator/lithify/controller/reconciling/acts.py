@@ -63,6 +63,8 @@ class Acting:
         self.locking.acting.add(run.metadata.key)
         try:
             for act in acts:
+                # Processes start without the API server, which refuses the writes of a former leader.
+                self.context.fence(f"{act} for {run.metadata.key}")
                 await self._act(act, run, facts, memory)
         finally:
             self.locking.acting.discard(run.metadata.key)

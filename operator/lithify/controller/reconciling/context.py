@@ -45,6 +45,7 @@ class Context:
         conf_problem: why the Spark settings of a policy are refused, None if they are not.
         limits: what tenants may ask for at most.
         reach: locations where a namespace's tables may be read with the rights of this process.
+        fence: raises `ClusterUnavailable` for acts of an operator that is not the leader; receives the act.
         creating: Compactions that are being created, and are not reconciled before their record is written.
     """
 
@@ -63,6 +64,7 @@ class Context:
     conf_problem: Callable[..., str | None]
     limits: OperatorLimits = field(default_factory=OperatorLimits)
     reach: Callable[[str], AccessPolicy] = OwnIdentity().reach
+    fence: Callable[[str], None] = lambda _: None
     creating: set[ObjectKey] = field(default_factory=set)
 
     def policy_problem(self, policy: CompactionPolicySpec) -> str | None:

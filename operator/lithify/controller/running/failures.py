@@ -65,18 +65,17 @@ def verdict_of_death(driver: DriverState | None) -> FailureVerdict:
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, gone)
     seen = f" ({driver.message})" if driver.message else ""
     if driver.trouble is Trouble.OUT_OF_MEMORY:
-        return _out_of_memory(driver.name, seen)
+        return _out_of_memory(driver, seen)
     if driver.trouble in {Trouble.DISRUPTED, Trouble.UNREACHABLE} or driver.terminating:
-        ended = f"Driver {driver.name} was ended by another party without a result{seen}."
+        ended = f"Driver {driver.name} was ended by another party without a result{seen}; {_log_of(driver)}."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, ended)
     if driver.exit_code is None:
-        lost = f"Driver {driver.name} ended for an unknown reason{seen}."
+        lost = f"Driver {driver.name} ended for an unknown reason{seen}; {_log_of(driver)}."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, lost)
     if driver.exit_code == _KILLED:
-        return _out_of_memory(driver.name, seen)
+        return _out_of_memory(driver, seen)
     ended = f"Driver {driver.name} ended with exit code {driver.exit_code} and no result{seen}"
-    failed = f"{ended}; `lithify logs` shows its log."
-    return FailureVerdict(Reason.DRIVER_FAILED, Failure.BUG, failed)
+    return FailureVerdict(Reason.DRIVER_FAILED, Failure.BUG, f"{ended}; {_log_of(driver)}.")
 
 
 def counted(counts: FailureCounts, failure: Failure) -> FailureCounts:
@@ -118,8 +117,14 @@ def _field(failure: Failure) -> str:
     return failure.value.replace("-", "_")
 
 
-def _out_of_memory(name: str, seen: str) -> FailureVerdict:
+def _out_of_memory(driver: DriverState, seen: str) -> FailureVerdict:
     message = (
-        f"Driver {name} was killed for lack of memory{seen}; raise spec.spark.driver.memory of the policy."
+        f"Driver {driver.name} was killed for lack of memory{seen}; raise spec.spark.driver.memory of the "
+        f"policy; {_log_of(driver)}."
     )
     return FailureVerdict(Reason.OUT_OF_MEMORY, Failure.OUT_OF_MEMORY, message)
+
+
+def _log_of(driver: DriverState) -> str:
+    """Where people find the log of a driver that left no result."""
+    return f"its log is {driver.log}" if driver.log else "`lithify logs` shows its log"
