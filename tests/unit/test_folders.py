@@ -56,12 +56,12 @@ def test_every_import_is_its_own_or_shared() -> None:
     [
         case("safety/test_x.py", "import hostile.catalogs", ["hostile.catalogs"], id="another folder"),
         case(
-            "safety/test_x.py", "from unit.tables.atomic import A", ["unit.tables.atomic"], id="a unit test's"
+            "safety/test_x.py", "from unit.cli.conftest import A", ["unit.cli.conftest"], id="a unit test's"
         ),
-        case("unit/job/test_x.py", "from unit.tables import atomic", ["unit.tables"], id="another unit"),
+        case("unit/docs/test_x.py", "from unit.cli import conftest", ["unit.cli"], id="another unit"),
         case("fuzz/x.py", "def f():\n    import bench.page", ["bench.page"], id="inside a function"),
         case("support/runs.py", "from safety.conftest import a", ["safety.conftest"], id="a fixture's"),
-        case("unit/tables/test_x.py", "from unit.tables.atomic import A", [], id="its own"),
+        case("unit/cli/test_x.py", "from unit.cli.conftest import A", [], id="its own"),
         case("hostile/test_x.py", "from hostile import catalogs", [], id="its own below"),
         case(
             "safety/test_x.py", "from support.cases import case\nimport infrastructure.chart", [], id="shared"

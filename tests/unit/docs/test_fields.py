@@ -29,7 +29,7 @@ CATALOG_OPTIONS = {
     "lock.enabled",
     "lock.type",
 }
-"""tests/unit/tables/test_catalog_options.py holds the page of commands against all of them."""
+"""tests/unit/formats/paimon/access/test_catalog_options.py holds the page of commands against all of them."""
 FOREIGN: Mapping[str, set[str]] = {
     "CONTRIBUTING.md": {"errors.py"},
     "README.md": {"uv.lock"},
