@@ -183,8 +183,8 @@ def test_names_that_lead_here_are_refused_whenever_they_do(listener: Listener) -
     script = f"""
         import socket
         from lithify.errors import OutOfReach
-        from lithify.tables.io.addresses import read_policy
-        from lithify.tables.io.guard import admit, guard
+        from lithify.io.addresses import read_policy
+        from lithify.io.guard import admit, guard
 
         guard(read_policy(["*.allowed.example", "fd00::/8"]))
         real, answers = socket.getaddrinfo, []

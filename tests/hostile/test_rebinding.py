@@ -75,9 +75,9 @@ def name_server() -> Iterator[NameServer]:
 SCRIPT = """
     import sys
     from lithify.errors import LithifyError
-    from lithify.tables.io.addresses import read_policy
-    from lithify.tables.io.guard import guard
-    from lithify.tables.paimon.catalog.connecting import list_tables
+    from lithify.io.addresses import read_policy
+    from lithify.io.guard import guard
+    from lithify.formats.paimon.catalog.connecting import list_tables
 
     guard(read_policy([], "10.96.0.1"))
     way, port = sys.argv[1:]

@@ -25,7 +25,7 @@ _ALWAYS = (
     "-Xlog:cds=off -Xlog:cds+dynamic=off"
 )
 _JOB = """
-from lithify.job.spark import SparkSettings, configuration
+from lithify.engine.run.spark import SparkSettings, configuration
 from pyspark import SparkConf, SparkContext
 settings = configuration(SparkSettings(master="local[1]"))
 conf = SparkConf().setMaster("local[1]").setAppName("classes").setAll(settings.items())

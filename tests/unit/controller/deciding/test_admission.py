@@ -224,7 +224,9 @@ class TestAlways:
         assert set(found.admitted) | found.held.keys() == by_key.keys()
         assert not set(found.admitted) & found.held.keys()
         if caps.total is not None and started:
-            assert len(active) + len(started) <= caps.total
+            # Runs above the cap of their namespace take no slots of other namespaces.
+            sizes = Counter(run.policy.namespace for run in [*active, *started]).values()
+            assert sum(min(size, caps.per_namespace or size) for size in sizes) <= caps.total
         for namespace in {one.policy.namespace for one in started}:
             slots = sum(run.policy.namespace == namespace for run in [*active, *started])
             assert caps.per_namespace is None or slots <= caps.per_namespace
