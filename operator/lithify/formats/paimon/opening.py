@@ -47,7 +47,7 @@ def open_table(address: TableAddress) -> PaimonTable:
     options = read_options(schema.options, has_primary_key=bool(schema.primary_key))
     _check_locations(options.locations, address.reach)
     storage = _storage(table, options.locations)
-    loaded = LoadedTable(table, schema, options, storage, address.catalog_options)
+    loaded = LoadedTable(table, schema, options, storage, address.catalog_options, address.time_zone)
     return PaimonTable(
         table=table,
         name=address.name,

@@ -24,6 +24,7 @@ from lithify.formats.paimon.support.columns import column_uses
 from lithify.formats.paimon.support.commits import commit_refusals
 from lithify.formats.paimon.support.deletion_vectors import vector_refusals
 from lithify.formats.paimon.support.file_indexes import index_refusals
+from lithify.formats.paimon.support.instants import instant_refusals
 from lithify.formats.paimon.support.locations import location_refusals
 from lithify.formats.paimon.support.merge_engines import (
     expiry_refusals,
@@ -46,6 +47,7 @@ class LoadedTable:
         options: the options that a compaction reads.
         storage: access to its files.
         catalog_options: the options of its catalog.
+        time_zone: the declared time zone of its writers, None if nobody declared one.
     """
 
     table: FileStoreTable
@@ -53,6 +55,7 @@ class LoadedTable:
     options: TableOptions
     storage: Storage
     catalog_options: Mapping[str, str]
+    time_zone: str | None = None
 
 
 def check_kind(name: str, table: FileStoreTable) -> None:
@@ -81,6 +84,7 @@ def refusals(loaded: LoadedTable) -> Iterator[str]:
     yield from commit_refusals(loaded.table, loaded.storage, loaded.catalog_options)
     yield from location_refusals(loaded.table.table_path, schema, options.locations, loaded.storage)
     yield from index_refusals(schema, options.indexes)
+    yield from instant_refusals(schema, loaded.time_zone)
     if schema.primary_key:
         yield from _merging_refusals(stored, schema, options)
     else:
