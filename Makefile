@@ -23,7 +23,9 @@ export SEED
 SAMPLE ?= --sample $(SEED)
 PROFILE ?= fewer
 # The folders of tests that compute all the time, most of them beside Java, and need no cluster.
-COMPUTING := bench differential formats fuzz memory
+COMPUTING := formats java/benchmarks java/differential java/fuzz java/memory
+BENCHMARK := cd benchmarks && PYTHONPATH=$(CURDIR)/tests $(CURDIR)/$(BIN)/python -m
+CODE := benchmarks operator spark-images tests
 
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/$(VENV)
 # Where it is set, all of Python is compiled anew for every process that a test starts.
@@ -48,15 +50,15 @@ $(READY): pyproject.toml uv.lock
 ##@ Develop
 
 check: $(READY) helm ## Lint, types, layers, unit tests (under a minute once warm)
-	$(BIN)/ruff check operator spark-images tests
-	$(BIN)/ruff format --check --quiet operator spark-images tests
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check --quiet $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest --quiet -n $(WORKERS) $(SAMPLE) --hypothesis-profile quick --hypothesis-seed $(SEED) -m "not oracle and not thorough" tests/unit
 
 format: $(READY) ## Format and fix what can be fixed
-	$(BIN)/ruff check --fix operator spark-images tests
-	$(BIN)/ruff format operator spark-images tests
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
 
 oracle: $(READY) ## Build the Java oracle that the tests compare with (needs Maven)
 	cd tests && $(CURDIR)/$(BIN)/python -c "from infrastructure.oracle.client import build; build()"
@@ -83,12 +85,12 @@ test: $(READY) ## `check`, then all tests against Java Paimon, Spark, Kubernetes
 	@echo "SEED=$(SEED)"
 	$(MAKE) --jobs 3 cluster images helm oracle classes objectstore
 	$(MAKE) check
-	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SHARING) $(SAMPLE) $(SLOWEST) $(foreach path,unit on_a_node $(COMPUTING),--ignore=tests/$(path)) tests
+	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SHARING) $(SAMPLE) $(SLOWEST) $(foreach path,unit node/installed $(COMPUTING),--ignore=tests/$(path)) tests
 	$(MAKE) --jobs 2 --output-sync=target on-a-node computing
 
 # The tests on the node wait for pods most of the time; what computes has the processors meanwhile.
 on-a-node: $(READY) ## The tests on a node, which `make test` and `make e2e` run
-	$(BIN)/pytest --quiet $(SLOWEST) tests/on_a_node
+	$(BIN)/pytest --quiet $(SLOWEST) tests/node/installed
 
 thorough: $(READY) ## The unit tests that take longer, or need the oracle; `computing` runs them
 	nice $(BIN)/pytest --quiet -n $(WORKERS) $(SAMPLE) --hypothesis-profile $(PROFILE) --hypothesis-seed $(SEED) -m "oracle or thorough or hypothesis" tests/unit
@@ -105,16 +107,16 @@ e2e: $(READY) ## The whole product on a node of its own: chart, S3, drivers and 
 
 # Tables are in memory where there is some for that; those that pass are deleted at once.
 fuzz: $(READY) oracle ## Play N random histories of each kind of table from number SEED on against Java, and cut down what fails
-	$(if $(wildcard /dev/shm),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest --quiet -n $(WORKERS) $(SHARING) --timeout 3600 -o tmp_path_retention_policy=failed tests/fuzz --histories $(N) --first $(SEED) --cut
+	$(if $(wildcard /dev/shm),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest --quiet -n $(WORKERS) $(SHARING) --timeout 3600 -o tmp_path_retention_policy=failed tests/java/fuzz --histories $(N) --first $(SEED) --cut
 
 bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each; or large ones (--planning, --commits)
-	cd tests && $(CURDIR)/$(BIN)/python -m bench $(ARGS)
+	$(BENCHMARK) against_java $(ARGS)
 
 bench-operator: $(READY) cluster ## Run the operator with 10,000 tables and see how fast, how large and how quiet it is
-	cd tests && $(CURDIR)/$(BIN)/python -m bench_operator $(ARGS)
+	$(BENCHMARK) many_tables $(ARGS)
 
 bench-start: $(READY) images ## Start drivers, plain and as the Spark image has them, and see what that saves
-	cd tests && $(CURDIR)/$(BIN)/python -m bench_start $(ARGS)
+	$(BENCHMARK) driver_start $(ARGS)
 
 docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.formats.paimon.support.page > docs/support.md

@@ -1,6 +1,6 @@
 """The settings of Spark 4.3 below `spark.kubernetes.`, for the tests of what a policy may hold.
 
-`tests/spark` compares the list with the one in Spark's own jars.
+`tests/java/spark` compares the list with the one in Spark's own jars.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ def imported(source: str) -> Iterator[str]:
 
 
 def home(folder: Path) -> tuple[str, ...]:
-    """What belongs together: a folder directly under `tests`, but each folder of `unit` for itself."""
-    return folder.parts if folder.parts[0] == "unit" else folder.parts[:1]
+    """What belongs together: each folder of `unit` for itself, elsewhere what has one thing to prove."""
+    return folder.parts if folder.parts[0] == "unit" else folder.parts[:2]
 
 
 def foreign(module: Path, source: str) -> list[str]:
@@ -54,19 +54,40 @@ def test_every_import_is_its_own_or_shared() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "expected"),
     [
-        case("safety/test_x.py", "import hostile.catalogs", ["hostile.catalogs"], id="another folder"),
         case(
-            "safety/test_x.py", "from unit.cli.conftest import A", ["unit.cli.conftest"], id="a unit test's"
+            "java/safety/test_x.py",
+            "import cluster.hostile.catalogs",
+            ["cluster.hostile.catalogs"],
+            id="another folder",
+        ),
+        case(
+            "java/safety/test_x.py",
+            "from unit.cli.conftest import A",
+            ["unit.cli.conftest"],
+            id="a unit test's",
         ),
         case("unit/docs/test_x.py", "from unit.cli import conftest", ["unit.cli"], id="another unit"),
-        case("fuzz/x.py", "def f():\n    import bench.page", ["bench.page"], id="inside a function"),
-        case("support/runs.py", "from safety.conftest import a", ["safety.conftest"], id="a fixture's"),
-        case("unit/cli/test_x.py", "from unit.cli.conftest import A", [], id="its own"),
-        case("hostile/test_x.py", "from hostile import catalogs", [], id="its own below"),
         case(
-            "safety/test_x.py", "from support.cases import case\nimport infrastructure.chart", [], id="shared"
+            "java/fuzz/x.py",
+            "def f():\n    import java.memory.page",
+            ["java.memory.page"],
+            id="inside a function",
         ),
-        case("safety/test_x.py", '"""All that comes\nfrom images of ours."""', [], id="only words"),
+        case(
+            "support/runs.py",
+            "from java.safety.conftest import a",
+            ["java.safety.conftest"],
+            id="a fixture's",
+        ),
+        case("unit/cli/test_x.py", "from unit.cli.conftest import A", [], id="its own"),
+        case("cluster/hostile/test_x.py", "from cluster.hostile import catalogs", [], id="its own below"),
+        case(
+            "java/safety/test_x.py",
+            "from support.cases import case\nimport infrastructure.chart",
+            [],
+            id="shared",
+        ),
+        case("java/safety/test_x.py", '"""All that comes\nfrom java of ours."""', [], id="only words"),
     ],
 )
 def test_an_import_is_judged_by_where_it_stands(module: str, source: str, expected: list[str]) -> None:

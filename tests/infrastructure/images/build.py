@@ -220,7 +220,7 @@ def _shared(instruction: Instruction, context: Path) -> dict[str, Path]:
         case {"type": "bind", "source": source, "target": target} if target.startswith("/tmp/"):
             shared[target] = context / source
         case other if other:
-            raise BuildFailed(f"RUN --mount={instruction.options['mount']} is not known to tests/images")
+            raise BuildFailed(f"RUN --mount={instruction.options['mount']} is not known to tests/node/images")
     return shared
 
 

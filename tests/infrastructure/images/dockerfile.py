@@ -69,7 +69,7 @@ def read_stages(text: str) -> dict[str, Stage]:
         elif word in KNOWN and stages:
             instructions.append(_instruction(word, rest))
         else:
-            raise NotUnderstood(f"this instruction is not known to tests/images: {line}")
+            raise NotUnderstood(f"this instruction is not known to tests/node/images: {line}")
     return stages
 
 
@@ -107,7 +107,7 @@ def _instruction(word: str, rest: str) -> Instruction:
         rest = rest[match.end() :]
     allowed = {"RUN": {"mount"}, "COPY": {"from", "chmod"}}.get(word, set())
     if unknown := options.keys() - allowed:
-        raise NotUnderstood(f"{word} with {', '.join(sorted(unknown))} is not known to tests/images")
+        raise NotUnderstood(f"{word} with {', '.join(sorted(unknown))} is not known to tests/node/images")
     return Instruction(word, rest, options)
 
 

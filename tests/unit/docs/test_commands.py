@@ -43,7 +43,7 @@ def options_of(name: str) -> dict[str, click.Parameter]:
 def known_flags() -> frozenset[str]:
     """All options of lithify's commands, and of the benchmarks that `make` runs."""
     found = {option for name in ALL for option in options_of(name)} | {"--help", "--version", "--verbose"}
-    programs = (ROOT / "tests").glob("bench*/__main__.py")
+    programs = (ROOT / "benchmarks").glob("*/__main__.py")
     return frozenset(found).union(*(_FLAG.findall(path.read_text(encoding="utf-8")) for path in programs))
 
 

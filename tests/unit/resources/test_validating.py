@@ -1,4 +1,4 @@
-"""Objects are checked as an API server checks them; tests/resources asks one the same."""
+"""Objects are checked as an API server checks them; tests/cluster/resources asks one the same."""
 
 from __future__ import annotations
 

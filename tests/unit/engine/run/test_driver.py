@@ -1,6 +1,6 @@
 """Whole runs in this process on tables that pypaimon made: what they do, and what their report says of it.
 
-The rows of Java's tables, crashes and the like are for the tests in `tests/safety` and `tests/differential`.
+The rows of Java's tables, crashes and the like are for the tests in `tests/java`.
 """
 
 from __future__ import annotations
