@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.columns.column_groups import Flags, Numbers, integers
-from lithify.formats.paimon.buckets.blocked import BUCKET_ERRORS
+from lithify.engine.tasks.blocked_groups import GROUP_ERRORS
 from lithify.formats.paimon.buckets.resting import is_all_at_top, triggers_nothing
 from lithify.formats.paimon.options.clustering_options import clustering_columns
 from lithify.formats.paimon.options.option_reader import OptionReader
@@ -51,7 +51,7 @@ def have_same_columns(files: pa.Table, has_same_columns: SameColumns) -> bool:
     """
     try:
         return all(has_same_columns(number) for number in np.unique(integers(files["schema_id"])).tolist())
-    except BUCKET_ERRORS:
+    except GROUP_ERRORS:
         return False
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lithify.engine.tasks.blocked_groups import GROUP_ERRORS, GroupError, blocked_group
 from lithify.errors import MissingFile
-from lithify.formats.paimon.buckets.blocked import BUCKET_ERRORS, BucketError, blocked_bucket
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.table import PaimonTable
@@ -31,14 +31,14 @@ class Blocks:
     def __init__(self, table: PaimonTable, view: View) -> None:
         self._table = table
         self._view = view
-        self.errors: dict[BucketId, BucketError] = {}
+        self.errors: dict[BucketId, GroupError] = {}
 
     @contextmanager
     def isolate(self, bucket: BucketId) -> Iterator[None]:
         """Records an error about the bucket's files instead of raising it; other errors propagate."""
         try:
             yield
-        except BUCKET_ERRORS as error:
+        except GROUP_ERRORS as error:
             # A missing file takes precedence: it may only mean that the bucket has changed.
             if bucket not in self.errors or isinstance(error, MissingFile):
                 self.errors[bucket] = error
@@ -59,7 +59,7 @@ class Blocks:
 
     def _block(self, bucket: BucketId) -> Block:
         error = self.errors[bucket]
-        told = blocked_bucket(self._table.name, bucket.path, error, self._view.fingerprint(bucket))
+        told = blocked_group(self._table.name, bucket.path, error, self._view.fingerprint(bucket))
         return Block(bucket, error, told)
 
     def _has_moved_on(self, bucket: BucketId, error: MissingFile) -> bool:

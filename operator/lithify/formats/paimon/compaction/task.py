@@ -14,8 +14,8 @@ from typing import TypeVar
 from lithify.clock import Clock
 from lithify.engine.attempts.names import writer_id
 from lithify.engine.rewrite.budget import Budget
+from lithify.engine.tasks.execution import carry_out
 from lithify.files.model import InputFile
-from lithify.formats.paimon.compaction.task_running import carry_out
 from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.paimon.data_files.reader import Reading
 from lithify.formats.paimon.data_files.writer import FileTarget

@@ -33,8 +33,8 @@ from lithify.columns.column_groups import (
     with_columns,
 )
 from lithify.columns.order_key import OrderKey
+from lithify.engine.tasks.blocked_groups import GROUP_ERRORS, problem_of
 from lithify.errors import CorruptTable
-from lithify.formats.paimon.buckets.blocked import BUCKET_ERRORS, problem_of
 from lithify.formats.paimon.buckets.postponed import postponed_verdict
 from lithify.formats.paimon.buckets.resting import interval_fires, level0_fires, resting_reasons
 from lithify.formats.paimon.buckets.statistics import bucket_statistics, in_order_of_places
@@ -193,7 +193,7 @@ class Judge:
         """Plans one bucket, or says why it cannot be planned."""
         try:
             return self._planned(bucket_id, files, rests_minor=rests_minor)
-        except BUCKET_ERRORS as error:
+        except GROUP_ERRORS as error:
             return Judgement(
                 problem=problem_of(error, self.table),
                 is_corrupt=isinstance(error, CorruptTable),

@@ -1,6 +1,6 @@
 """Runs the work of one task on an executor, and turns its outcome into a result.
 
-Called by `task`. A permanent failure (a missing or corrupt file, a full disk) is returned as a
+Called by the tasks of adapters. A permanent failure (a missing or corrupt file, a full disk) is returned as a
 `TaskFailure`, not raised, so that Spark does not retry; anything else is raised and retried. Either way the
 files that the attempt has written are deleted.
 """
@@ -10,15 +10,26 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 from lithify.errors import CorruptTable, NotAllowed, OutOfMemory, StorageError, UnsupportedTable
 from lithify.faults import failpoint
-from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.protocol.results import TaskFailure, TaskOutputs, TaskResult
 
 
+class WrittenFiles(Protocol):
+    """The files that a task has written so far."""
+
+    def delete(self) -> None:
+        """Deletes all of them; suppresses errors, which would hide the original."""
+        ...
+
+
+Files = TypeVar("Files", bound=WrittenFiles)
+
+
 def carry_out(
-    write: Callable[[NewFiles], TaskOutputs], files: NewFiles, index: int, folder: str, attempt: int
+    write: Callable[[Files], TaskOutputs], files: Files, index: int, folder: str, attempt: int
 ) -> TaskResult:
     """Does the work, and deletes the new files if that fails.
 

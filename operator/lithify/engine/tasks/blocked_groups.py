@@ -1,8 +1,8 @@
-"""Buckets that cannot be compacted while their files stay as they are, and how they are reported.
+"""Reports groups that cannot be compacted while their files stay as they are.
 
-Called by `judging`, which finds them by their metadata, and by `compaction.blocking`, which meets them while
-it plans and rewrites. Pure. Only errors about the files of one bucket are handled here; problems of a store,
-a catalog or the whole table end a run or an observation.
+Called by adapters, which find such groups by metadata when they observe a table, and by files when they plan
+and rewrite. Pure. Only errors about the files of one group are handled here; problems of a store, a catalog
+or the whole table end a run or an observation.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from __future__ import annotations
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.formats.protocol.model import BlockedBucket
 
-BucketError = CorruptTable | UnsupportedTable
-"""Errors that may concern the files of a single bucket."""
+GroupError = CorruptTable | UnsupportedTable
+"""Errors that may concern the files of a single group."""
 
-BUCKET_ERRORS = (CorruptTable, UnsupportedTable)
+GROUP_ERRORS = (CorruptTable, UnsupportedTable)
 """The same errors, for `except`."""
 
 
-def blocked_bucket(table: str, bucket: str, error: BucketError, fingerprint: str) -> BlockedBucket:
-    """Reports the bucket that an error concerns.
+def blocked_group(table: str, group: str, error: GroupError, fingerprint: str) -> BlockedBucket:
+    """Reports the group that an error concerns.
 
     Args:
         table: `database.table`, which the problem does not repeat.
-        bucket: its path.
+        group: its path.
         error: the error.
         fingerprint: fingerprint of all its live files.
     """
     return BlockedBucket(
-        bucket=bucket,
+        bucket=group,
         is_corrupt=isinstance(error, CorruptTable),
         problem=problem_of(error, table),
         fingerprint=fingerprint,
     )
 
 
-def problem_of(error: BucketError, table: str) -> str:
+def problem_of(error: GroupError, table: str) -> str:
     """The file, without its directory, and the problem of the file or of one of its columns."""
     if isinstance(error, CorruptTable):
         return f"{_name(error.path)}: {error.problem}"

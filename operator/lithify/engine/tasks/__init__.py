@@ -1,0 +1,1 @@
+"""Tasks of any table format: how they run on executors, and how a failure stays with its group."""
