@@ -21,21 +21,21 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-POINTS = (
+EVERY_RUN = (
     "planned",
     "journal-written",
-    "rows-spilled",
     "file-written",
     "tasks-done",
-    "manifests-merged",
-    "manifests-written",
     "snapshot-written",
-    "hint-written",
     "leftovers-deleted",
     "step-done",
     "condemned",
     "orphans-deleted",
 )
+"""Points that runs on tables of every format come to, the last two while they clean up after others."""
+
+POINTS = (*EVERY_RUN, "rows-spilled", "manifests-merged", "manifests-written", "hint-written")
+"""All points: also those of merges that are larger than memory, and of formats with manifests and hints."""
 
 _VARIABLE = "LITHIFY_FAULTS"
 _POLL_SECONDS = 0.02

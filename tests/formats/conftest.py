@@ -1,4 +1,7 @@
-"""The formats that the contract is held against; the tables of a new adapter, or kind, join in `MAKERS`."""
+"""The formats that the contract is held against: first the reference, which needs no Java, then the others.
+
+The tables of a new adapter, or of a new kind, join in `OF_JAVA`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from formats.memory import MemoryTables
 from formats.paimon import PaimonTables
 from formats.paimon_append import (
     AppendTables,
@@ -14,10 +18,9 @@ from formats.paimon_append import (
     MarkedAppendTables,
 )
 from formats.tables import FormatTables
-from infrastructure.oracle.client import Oracle
 from lithify.formats.registry import FORMATS
 
-MAKERS = {
+OF_JAVA = {
     "paimon": PaimonTables,
     "paimon append": AppendTables,
     "paimon append in buckets": BucketedAppendTables,
@@ -26,11 +29,15 @@ MAKERS = {
 }
 
 
-@pytest.fixture(scope="module", params=sorted({*FORMATS, *MAKERS}))
-def tables(
-    request: pytest.FixtureRequest, oracle: Oracle, tmp_path_factory: pytest.TempPathFactory
-) -> FormatTables:
-    return MAKERS[request.param](oracle, tmp_path_factory.mktemp(request.param))
+JAVAS = [pytest.param(name, marks=pytest.mark.oracle) for name in sorted({*FORMATS, *OF_JAVA})]
+
+
+@pytest.fixture(scope="module", params=["memory", *JAVAS])
+def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FormatTables:
+    if request.param == "memory":
+        return MemoryTables()
+    oracle = request.getfixturevalue("oracle")
+    return OF_JAVA[request.param](oracle, tmp_path_factory.mktemp(request.param))
 
 
 @pytest.fixture

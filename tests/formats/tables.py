@@ -13,8 +13,8 @@ class FormatTables(Protocol):
     """Tables of one format, made, read and changed by the format's own engine."""
 
     @property
-    def points(self) -> Collection[str]:
-        """The fault points that runs on these tables come to."""
+    def own_points(self) -> Collection[str]:
+        """The fault points that runs on these tables come to, besides those of every run."""
         ...
 
     def make(self, folder: Path) -> Any:

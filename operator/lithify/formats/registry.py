@@ -28,11 +28,13 @@ class _Adapter:
         runs: module with `open_table`.
         looks: module with `open_watch`; imports nothing that writes data files.
         samples: module with `sample_maker`; None for formats without sample tables.
+        is_offered: whether users may have tables of it; only the reference for adapters is not offered.
     """
 
     runs: str
     looks: str
     samples: str | None = None
+    is_offered: bool = True
 
 
 _ADAPTERS = MappingProxyType(
@@ -41,12 +43,15 @@ _ADAPTERS = MappingProxyType(
             runs="lithify.formats.paimon.adapter",
             looks="lithify.formats.paimon.observing.looking",
             samples="lithify.formats.paimon.sample",
-        )
+        ),
+        "memory": _Adapter(
+            "lithify.formats.memory.adapter", "lithify.formats.memory.observing", is_offered=False
+        ),
     }
 )
 
-FORMATS = tuple(_ADAPTERS)
-"""The formats that this release knows."""
+FORMATS = tuple(name for name, adapter in _ADAPTERS.items() if adapter.is_offered)
+"""The formats that this release offers."""
 
 
 def open_table(address: TableAddress) -> OpenTable:

@@ -1,0 +1,141 @@
+"""Plans of reference tables: a group whose small files can be joined is rewritten into one file.
+
+Called by `adapter`. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from lithify.formats.memory.snapshot import DataFile, Group, Snapshot
+from lithify.formats.memory.table import MemoryTable
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.model import SnapshotId, TriggerVerdict
+from lithify.formats.protocol.results import Block
+from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
+
+SMALL_FILES = "SmallFiles"
+FULL = "Full"
+FEW_FILES = "there is no second file"
+_LEAST_SMALL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryView:
+    """Some groups of a pinned snapshot."""
+
+    snapshot: Snapshot
+
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """Id of the pinned snapshot."""
+        return self.snapshot.id
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUnit:
+    """The work in one group: all of its files become one.
+
+    Attributes:
+        group: the group.
+        files: its files.
+        trigger: the trigger that fired.
+        reason: the numbers behind it.
+    """
+
+    group: Group
+    files: tuple[DataFile, ...]
+    trigger: str
+    reason: str
+
+    upgraded_files = 0
+    output_level = None
+    drop_deletes = False
+    upgrades = ()
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of the files."""
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def rewritten_files(self) -> int:
+        """Number of the files."""
+        return len(self.files)
+
+    @property
+    def rewrites(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the files: one merge."""
+        return (tuple(file.name for file in self.files),)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """The work of a run; nothing is left to other plans, and metadata alone blocks no group."""
+
+    view: MemoryView
+    units: tuple[MemoryUnit, ...]
+    resting: Mapping[str, int]
+    held: tuple[Group, ...]
+
+    blocks: tuple[Block, ...] = ()
+    deferred = 0
+    remaining = None
+    unread_files = 0
+
+    @property
+    def conflicts(self) -> Mapping[Group, str]:
+        """None: a plan reads no data files, so it misses none."""
+        return {}
+
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """Id of the snapshot that was planned on."""
+        return self.view.snapshot_id
+
+
+def select(snapshot: Snapshot, selection: Selection) -> MemoryView:
+    """The view of the selected groups; a group is the value of the partition column `group`."""
+    groups = [group for group in snapshot.files if selection.selects({"group": group.path})]
+    return only(snapshot, groups)
+
+
+def only(snapshot: Snapshot, groups: Collection[Group]) -> MemoryView:
+    """The view of some groups."""
+    files = {group: files for group, files in snapshot.files.items() if group in groups}
+    return MemoryView(replace(snapshot, files=files))
+
+
+def plan(table: MemoryTable, view: MemoryView, selection: Selection) -> MemoryPlan:
+    """Plans the groups of a view, except those that are held."""
+    snapshot = view.snapshot
+    held = tuple(
+        group for group in snapshot.files if selection.held.get(group.path) == snapshot.fingerprint(group)
+    )
+    units = [
+        unit
+        for group, files in snapshot.files.items()
+        if group not in held and (unit := work_in(table, group, files, selection.strategy)) is not None
+    ]
+    resting = len(snapshot.files) - len(held) - len(units)
+    reason = FEW_FILES if selection.strategy is Strategy.FULL else NO_TRIGGER
+    return MemoryPlan(view, tuple(units), {reason: resting} if resting else {}, held)
+
+
+def work_in(
+    table: MemoryTable, group: Group, files: tuple[DataFile, ...], strategy: Strategy
+) -> MemoryUnit | None:
+    """The work in a group; None if it has none."""
+    verdict = small_files(table, files)
+    if verdict.fired:
+        return MemoryUnit(group, files, SMALL_FILES, verdict.detail)
+    if strategy is Strategy.FULL and len(files) > 1:
+        return MemoryUnit(group, files, FULL, f"{len(files)} files")
+    return None
+
+
+def small_files(table: MemoryTable, files: Collection[DataFile]) -> TriggerVerdict:
+    """Whether a group has enough small files."""
+    count = table.small(files)
+    return TriggerVerdict(SMALL_FILES, count >= _LEAST_SMALL, f"{count} small files, {_LEAST_SMALL} needed")

@@ -1,0 +1,224 @@
+"""One step of a run at a reference table: rewritten and committed together; implements `CommitStep`.
+
+A commit creates the snapshot after the newest one. A group is committed if all of its inputs are still there;
+others are in conflict. Exactly one writer creates a number, and who loses tries again on the new snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from lithify.clock import Clock, wall_millis
+from lithify.engine.attempts.heartbeat import Heartbeat
+from lithify.engine.tasks.blocked_groups import GROUP_ERRORS, blocked_group
+from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyError, StorageError
+from lithify.faults import failpoint
+from lithify.formats.memory.planning import MemoryPlan, MemoryUnit
+from lithify.formats.memory.remains import MemoryRemains
+from lithify.formats.memory.rewriting import MemoryTask
+from lithify.formats.memory.scope import MemoryAttempt, Scope
+from lithify.formats.memory.snapshot import DataFile, Group, RunMark, Snapshot
+from lithify.formats.memory.table import MemoryTable
+from lithify.formats.protocol.results import (
+    Block,
+    GroupReport,
+    StepOutcome,
+    TaskFailure,
+    TaskResult,
+    Totals,
+)
+
+_MOST_TRIES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A unit and the files that replace its inputs."""
+
+    unit: MemoryUnit
+    outputs: tuple[DataFile, ...]
+
+
+def begin(
+    table: MemoryTable,
+    plan: MemoryPlan,
+    tasks: Mapping[Group, Sequence[MemoryTask]],
+    run: str,
+    after: int,
+    clock: Clock,
+) -> MemoryStep:
+    """Begins a step with all units of a plan by writing its journal entry."""
+    base = plan.view.snapshot
+    inputs = {unit.group.path: tuple(file.name for file in unit.files) for unit in plan.units}
+    attempt = table.journal.begin(run, Scope(base.number, base.id, inputs), clock.now(), after)
+    work = [(unit, task) for unit in plan.units for task in tasks[unit.group]]
+    numbered = [
+        (unit, replace(task, index=index, prefix=attempt.prefix)) for index, (unit, task) in enumerate(work)
+    ]
+    return MemoryStep(table, plan, numbered, attempt, clock)
+
+
+class MemoryStep:
+    """A step with a journal entry.
+
+    Attributes:
+        has_stragglers: whether a task may still be running; then the journal entry stays open.
+    """
+
+    def __init__(
+        self,
+        table: MemoryTable,
+        plan: MemoryPlan,
+        work: Sequence[tuple[MemoryUnit, MemoryTask]],
+        attempt: MemoryAttempt,
+        clock: Clock,
+    ) -> None:
+        self._table = table
+        self._plan = plan
+        self._work = work
+        self._attempt = attempt
+        self._clock = clock
+        self._heartbeat = Heartbeat(table.journal, attempt, clock)
+        self._changes: list[_Change] = []
+        self._committed: frozenset[Group] = frozenset()
+        self.has_stragglers = False
+
+    @property
+    def number(self) -> int:
+        """The number of the attempt."""
+        return self._attempt.number
+
+    @property
+    def tasks(self) -> Sequence[MemoryTask]:
+        """The tasks of all units."""
+        return [task for _, task in self._work]
+
+    def beat(self) -> None:
+        """Writes a heartbeat."""
+        self._heartbeat.beat()
+
+    def followers(self, results: Sequence[TaskResult]) -> Sequence[MemoryTask]:
+        """No task follows."""
+        del results
+        return ()
+
+    def finish(self, results: Sequence[TaskResult], followed: Sequence[TaskResult]) -> Sequence[Block]:
+        """Accepts the results; returns the groups whose files cannot be read.
+
+        Raises:
+            LithifyError: a task failed for a reason that affects more than its own group.
+        """
+        del followed
+        failpoint("tasks-done")
+        units = {task.index: unit for unit, task in self._work}
+        blocks = [self._block(units[each.index], each.failure) for each in results if each.failure]
+        self._changes = [
+            _Change(units[each.index], tuple(each.outputs.data)) for each in results if each.failure is None
+        ]
+        return blocks
+
+    def _block(self, unit: MemoryUnit, failure: TaskFailure) -> Block:
+        try:
+            raise failure.as_error()
+        except GROUP_ERRORS as error:
+            fingerprint = self._plan.view.snapshot.fingerprint(unit.group)
+            told = blocked_group(self._table.name, unit.group.path, error, fingerprint)
+            return Block(unit.group, error, told)
+
+    def commit(self, to_come: int) -> StepOutcome:
+        """Commits the changes whose inputs are still there."""
+        for number in range(_MOST_TRIES):
+            base = self._table.latest()
+            live = [change for change in self._changes if base and _is_live(change, base)]
+            lost = [change.unit.group for change in self._changes if change not in live]
+            conflicts = dict.fromkeys(lost, "others have replaced a file of it")
+            if base is None or not live:
+                return StepOutcome(None, number + 1, (), conflicts)
+            draft = self._draft(base, live, to_come)
+            if self._publish(draft):
+                failpoint("snapshot-written")
+                self._committed = frozenset(change.unit.group for change in live)
+                return StepOutcome(draft.id, number + 1, tuple(map(_report, live)), conflicts)
+        raise CommitOutrun(self._table.name, _MOST_TRIES, 0.0)
+
+    def _publish(self, draft: Snapshot) -> bool:
+        """Creates a snapshot; returns whether it is this attempt's.
+
+        Raises:
+            AttemptFenced: another run has condemned this attempt.
+            CommitUnknown: the store has not answered, and does not answer now.
+        """
+        try:
+            return self._table.publish(draft, self._may_commit)
+        except AttemptFenced:
+            raise
+        except StorageError as error:
+            try:
+                found = self._table.snapshot(draft.number)
+            except LithifyError:
+                raise CommitUnknown(self._table.name, f"it cannot be read ({error.problem})") from error
+            if found is None:
+                raise
+            return found.id == draft.id
+
+    def _may_commit(self) -> bool:
+        self._heartbeat.beat()
+        self._table.journal.check(self._attempt, self._clock.now())
+        return True
+
+    def _draft(self, base: Snapshot, changes: Sequence[_Change], to_come: int) -> Snapshot:
+        files = {**base.files}
+        for change in changes:
+            kept = [file for file in base.files[change.unit.group] if file not in change.unit.files]
+            files[change.unit.group] = (*change.outputs, *kept)
+        removed = [file for change in changes for file in change.unit.files]
+        added = [file for change in changes for file in change.outputs]
+        mark = RunMark(
+            run=self._attempt.run,
+            attempt=self._attempt.prefix,
+            base=base.id,
+            to_come=to_come,
+            groups=tuple(change.unit.group.path for change in changes),
+            removed=(len(removed), sum(file.bytes for file in removed)),
+            added=(len(added), sum(file.bytes for file in added)),
+        )
+        return Snapshot(base.number + 1, uuid4().hex, wall_millis(self._clock.now()), files, mark)
+
+    def clean(self) -> Sequence[str]:
+        """Deletes files of groups that were not committed, then closes the journal entry."""
+        try:
+            if self.has_stragglers or len(self._committed) < len(self._plan.units):
+                self._table.journal.condemn(self._attempt, self._clock.now())
+                MemoryRemains(self._table).sweep(self._attempt)
+            failpoint("leftovers-deleted")
+            if not self.has_stragglers:
+                self._table.journal.close(self._attempt)
+        except LithifyError as error:
+            return (str(error),)
+        return ()
+
+    def give_up(self) -> None:
+        """Ends an attempt that can no longer be committed; suppresses errors, which would hide why."""
+        with suppress(LithifyError):
+            self._table.journal.condemn(self._attempt, self._clock.now())
+            MemoryRemains(self._table).sweep(self._attempt)
+            if not self.has_stragglers:
+                self._table.journal.close(self._attempt)
+
+
+def _is_live(change: _Change, base: Snapshot) -> bool:
+    """Whether all inputs of a change are still there."""
+    return set(change.unit.files) <= set(base.files.get(change.unit.group, ()))
+
+
+def _report(change: _Change) -> GroupReport:
+    unit = change.unit
+    before, after = _totals(unit.files), _totals(change.outputs)
+    return GroupReport(unit.group.path, unit.trigger, unit.reason, None, 0, before, after)
+
+
+def _totals(files: Sequence[DataFile]) -> Totals:
+    return Totals(len(files), sum(file.bytes for file in files), sum(file.rows for file in files))
