@@ -18,7 +18,7 @@ from formats.paimon_append import (
     MarkedAppendTables,
 )
 from formats.tables import FormatTables
-from lithify.formats.registry import FORMATS
+from lithify.formats.adapters import FORMATS
 
 OF_JAVA = {
     "paimon": PaimonTables,

@@ -6,7 +6,7 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import pyarrow as pa
@@ -35,8 +35,8 @@ class MemoryTable:
 class MemoryTables:
     """Tables that the tests write, without Lithify's tasks and commits."""
 
-    own_points = ()
-    format = "memory"
+    format: str = "memory"
+    own_points: ClassVar[tuple[str, ...]] = ()
 
     def make(self, folder: Path) -> MemoryTable:
         """A table of two groups with three files each."""

@@ -30,7 +30,7 @@ from lithify.formats.protocol.results import TaskOutputs, TaskResult
 from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.protocol.table import OpenTable
 from lithify.formats.protocol.tasks import Sizing, Task
-from lithify.formats.registry import open_table, open_watch
+from lithify.formats.registry import open_observer, open_table
 from support.cases import case
 from support.crashes import SETTLED
 from support.races import Meanwhile
@@ -318,7 +318,7 @@ def test_a_kill_at_any_point_is_harmless(tables: FormatTables, table: Any, point
 
 
 def watch_of(address: TableAddress, cache: Path) -> TableObserver:
-    return open_watch(address.format, cache, 1 << 20, CLOCK, 8)
+    return open_observer(address.format, cache, 1 << 20, CLOCK, 8)
 
 
 def following(look: ObservationRequest, seen: Observation | None) -> ObservationRequest:

@@ -15,9 +15,9 @@ import click
 
 from lithify.clock import SystemClock
 from lithify.errors import InvalidOption
+from lithify.formats.adapters import FORMATS
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
-from lithify.formats.registry import FORMATS
 from lithify.sizes import parse_size
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -1,57 +1,22 @@
-"""Maps table formats to adapters, which are imported on first use.
+"""Finds the adapter of a table format (`adapters`), and imports it on first use.
 
-Called by `job`, the operator's workers and the command line, which reach adapters only through this module.
+Called by runs, the operator's workers and the command line, which reach adapters only through this module.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from lithify.clock import Clock
 from lithify.errors import InvalidOption, NotFound
+from lithify.formats.adapters import ADAPTERS, FORMATS, Adapter
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observing import TableObserver
 from lithify.formats.protocol.sample import SampleMaker
 from lithify.formats.protocol.table import OpenTable
-
-
-@dataclass(frozen=True, slots=True)
-class _Adapter:
-    """The modules of an adapter.
-
-    Attributes:
-        runs: module with `open_table`.
-        looks: module with `open_watch`; imports nothing that writes data files.
-        samples: module with `sample_maker`; None for formats without sample tables.
-        is_offered: whether users may have tables of it; only the reference for adapters is not offered.
-    """
-
-    runs: str
-    looks: str
-    samples: str | None = None
-    is_offered: bool = True
-
-
-_ADAPTERS = MappingProxyType(
-    {
-        "paimon": _Adapter(
-            runs="lithify.formats.paimon.adapter",
-            looks="lithify.formats.paimon.observing.looking",
-            samples="lithify.formats.paimon.sample",
-        ),
-        "memory": _Adapter(
-            "lithify.formats.memory.adapter", "lithify.formats.memory.observing", is_offered=False
-        ),
-    }
-)
-
-FORMATS = tuple(name for name, adapter in _ADAPTERS.items() if adapter.is_offered)
-"""The formats that this release offers."""
 
 
 def open_table(address: TableAddress) -> OpenTable:
@@ -71,7 +36,7 @@ def open_table(address: TableAddress) -> OpenTable:
     return table
 
 
-def open_watch(name: str, cache: Path, limit: int, clock: Clock, most_open: int) -> TableObserver:
+def open_observer(name: str, cache: Path, limit: int, clock: Clock, most_open: int) -> TableObserver:
     """Opens the observer of a format's tables.
 
     Args:
@@ -84,7 +49,7 @@ def open_watch(name: str, cache: Path, limit: int, clock: Clock, most_open: int)
     Raises:
         InvalidOption: the format does not exist.
     """
-    opens: Callable[[Path, int, Clock, int], TableObserver] = _module(_adapter(name).looks).open_watch
+    opens: Callable[[Path, int, Clock, int], TableObserver] = _module(_adapter(name).observes).open_observer
     return opens(cache, limit, clock, most_open)
 
 
@@ -96,14 +61,14 @@ def sample_maker(name: str) -> SampleMaker:
     """
     module = _adapter(name).samples
     if module is None:
-        known = ", ".join(name for name, adapter in _ADAPTERS.items() if adapter.samples is not None)
+        known = ", ".join(name for name, adapter in ADAPTERS.items() if adapter.samples is not None)
         raise InvalidOption("format", f"there is no sample table of format {name}, only of {known}")
     makes: Callable[[], SampleMaker] = _module(module).sample_maker
     return makes()
 
 
-def _adapter(name: str) -> _Adapter:
-    found = _ADAPTERS.get(name)
+def _adapter(name: str) -> Adapter:
+    found = ADAPTERS.get(name)
     if found is None:
         problem = f"'{name}' is no table format that this release knows"
         raise InvalidOption("format", f"{problem} ({', '.join(FORMATS)})")

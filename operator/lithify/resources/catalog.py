@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from lithify.formats.adapters import FORMATS
 from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, matching, name_rule, part, rules
 from lithify.resources.objects import (
     CONDITIONS,
@@ -45,10 +46,8 @@ CREDENTIALS = Rule(
 )
 
 
-class Format(StrEnum):
-    """A table format."""
-
-    PAIMON = "Paimon"
+_OFFERED = tuple(name.capitalize() for name in FORMATS)
+_PAIMON = "self.format != 'Paimon' || "
 
 
 class Metastore(StrEnum):
@@ -154,13 +153,13 @@ class Discovery:
         ".warehouse",
     ),
     Rule(
-        "self.metastore != 'Rest' || (has(self.options) && 'token.provider' in self.options) "
+        f"{_PAIMON}self.metastore != 'Rest' || (has(self.options) && 'token.provider' in self.options) "
         "|| (has(self.secretRef) && 'token.provider' in self.secretRef.options)",
         "a Rest catalog needs the option token.provider, which is bear",
         ".options",
     ),
     Rule(
-        "self.metastore != 'Rest' || (has(self.secretRef) && 'token' in self.secretRef.options) "
+        f"{_PAIMON}self.metastore != 'Rest' || (has(self.secretRef) && 'token' in self.secretRef.options) "
         "|| (has(self.options) && 'token.provider' in self.options "
         "&& self.options['token.provider'] != 'bear')",
         "the token.provider bear needs the option token, from a Secret: see spec.secretRef.options",
@@ -170,7 +169,9 @@ class Discovery:
 class CatalogSpec:
     """How to reach the catalog."""
 
-    format: Format = Field(default=Format.PAIMON, description="Format of its tables.")
+    format: str = Field(
+        default=_OFFERED[0], description="Format of its tables.", json_schema_extra={"enum": [*_OFFERED]}
+    )
     metastore: Metastore = Field(default=Metastore.FILESYSTEM, description="Where it stores its metadata.")
     warehouse: str = Field(
         description="Root directory of the warehouse; for a Rest catalog the name of the warehouse.",

@@ -11,7 +11,7 @@ from infrastructure.oracle.client import Oracle
 from infrastructure.oracle.model import Table
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import ObservationRequest
-from lithify.formats.registry import open_watch
+from lithify.formats.registry import open_observer
 from support.runs import ShiftedClock, request, run_inline
 from support.tables import copy_of, stray_files
 
@@ -33,7 +33,7 @@ def table(oracle: Oracle, tmp_path: Path) -> Table:
 
 def seen(table: Table, folder: Path, shift: timedelta, **options: str) -> Observation:
     address = request(table, options=options).table
-    watch = open_watch("paimon", folder, 1 << 20, ShiftedClock(shift), 8)
+    watch = open_observer("paimon", folder, 1 << 20, ShiftedClock(shift), 8)
     found = watch.observe(ObservationRequest(address, "table"))
     assert found is not None
     return found

@@ -17,8 +17,9 @@ from lithify.controller.observing.request import NO_TABLES, PlanRequest
 from lithify.controller.observing.secrets import without_secrets
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
 from lithify.errors import CorruptTable, LithifyError, in_fields
+from lithify.formats.adapters import FORMATS
 from lithify.formats.protocol.observing import ObservationRequest, TableObserver
-from lithify.formats.registry import FORMATS, open_watch
+from lithify.formats.registry import open_observer
 
 _NO_THREAD = "can't start new thread"
 """Python's message if a new thread's stack does not fit into memory."""
@@ -72,7 +73,7 @@ class Answers:
         """Returns the observer of a table format, created for the first table of it."""
         if name not in self._watches:
             folder, given = Path(self._settings.cache_folder), self._settings
-            watch = open_watch(name, folder, given.cache_bytes, self._clock, given.most_open)
+            watch = open_observer(name, folder, given.cache_bytes, self._clock, given.most_open)
             self._watches[name] = watch
         return self._watches[name]
 

@@ -41,7 +41,7 @@ def catalog_address(catalog: Catalog, options: Mapping[str, str], reach: AccessP
         name="",
         catalog_options=options,
         reach=reach,
-        format=spec.format.value.lower(),
+        format=spec.format.lower(),
         catalog=str(catalog.metadata.key),
     )
 

@@ -96,7 +96,7 @@ def _findings(units: tuple[MemoryUnit, ...]) -> tuple[Finding, ...]:
     return (Finding(SMALL_FILES, first.group.path, first.reason, len(units), *sizes),)
 
 
-def open_watch(cache: Path, limit: int, clock: Clock, most_open: int) -> MemoryObserver:
+def open_observer(cache: Path, limit: int, clock: Clock, most_open: int) -> MemoryObserver:
     """Opens an observer, which needs no cache."""
     del cache, limit, clock, most_open
     return MemoryObserver()

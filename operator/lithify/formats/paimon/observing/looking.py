@@ -236,6 +236,6 @@ def _open(address: TableAddress) -> _Opened:
     return _Opened(address, table, table.uuid)
 
 
-def open_watch(cache: Path, limit: int, clock: Clock, most_open: int) -> PaimonWatch:
+def open_observer(cache: Path, limit: int, clock: Clock, most_open: int) -> PaimonWatch:
     """Opens a watch that caches tables in a folder of about `limit` bytes."""
     return PaimonWatch(ObservationCaches(cache, limit), clock, most_open)
