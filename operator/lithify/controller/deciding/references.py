@@ -14,7 +14,7 @@ from lithify.controller.deciding.condition_builder import ConditionBuilder
 from lithify.controller.deciding.found_tables import say_pruned, say_supported
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.pruning import Pruning
-from lithify.controller.deciding.wording import names_text
+from lithify.controller.deciding.sentences import names_text
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.objects import READY, RECONCILING, STALLED, condition_of, without_condition
 from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus
