@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from lithify.amounts import size_text
-from lithify.controller.deciding.blocked import after_look, say_blocked
+from lithify.controller.deciding.blocked import after_observation, say_blocked
 from lithify.controller.deciding.condition_builder import ConditionBuilder
 from lithify.controller.deciding.decision_input import Decision, DecisionInput
 from lithify.controller.deciding.health import POLICY_READY, health_of, trouble_of
@@ -85,7 +85,7 @@ def table_status(decision_input: DecisionInput, decision: Decision, now: datetim
             size=size_text(summary.bytes),
             debt=size_text(summary.due_bytes) if summary.due_bytes else None,
         )
-        found = after_look(found, seen, decision_input.held)
+        found = after_observation(found, seen, decision_input.held)
     return replace(found, due=_due(status, decision), next_full_time=decision.next_full)
 
 
@@ -169,12 +169,12 @@ def _conditions(decision_input: DecisionInput, decision: Decision, now: datetime
     _say_duplicate(conditions, decision_input)
     trouble = trouble_of(decision_input)
     if problem is None and seen is None and _was_seen(table.status):
-        _await_look(conditions, table.status, table.metadata.generation, trouble)
+        _await_observation(conditions, table.status, table.metadata.generation, trouble)
         return conditions.conditions
     _say_ready(conditions, problem, seen, trouble)
     _say_needed(conditions, problem, seen, decision)
     if seen is not None:
-        say_blocked(conditions, after_look(table.status, seen, decision_input.held))
+        say_blocked(conditions, after_observation(table.status, seen, decision_input.held))
         _say_writers(conditions, seen)
         _say_snapshots(conditions, seen.snapshots)
     return conditions.conditions
@@ -185,7 +185,7 @@ def _was_seen(status: LakeTableStatus) -> bool:
     return ready is not None and ready.reason != TableReason.NEVER_OBSERVED
 
 
-def _await_look(
+def _await_observation(
     conditions: ConditionBuilder, status: LakeTableStatus, generation: int, trouble: TableProblem | None
 ) -> None:
     """Keeps what an earlier operator said, unless it is known to be outdated without an observation.

@@ -81,7 +81,7 @@ class RunFactsGatherer:
         try:
             if run.status.shared_run is not None:
                 return await self.sharing.view(run)
-            return SharedView(await self.context.launcher.look(run.metadata.key))
+            return SharedView(await self.context.launcher.observe(run.metadata.key))
         except ClusterUnavailable:
             return UNKNOWN
 

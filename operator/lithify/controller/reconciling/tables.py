@@ -47,7 +47,7 @@ from lithify.resources.objects import READY, ConditionStatus, Reference, conditi
 from lithify.resources.policy import Approval, CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus
 
-_NO_LOOK = object()
+_NO_OBSERVATION = object()
 _TOGETHER = 1.0
 """Seconds by which requeuing a Catalog is delayed, so that changes of many tables requeue it once."""
 
@@ -80,7 +80,7 @@ class Tables:
         now = context.now()
         self._observe_after_runs(key, runs)
         counted = replace(table, status=after_runs(table, runs, rules, now, generation))
-        missing, next_look = await self._observe(counted, spec, context.store.catalog_of(table))
+        missing, next_observation = await self._observe(counted, spec, context.store.catalog_of(table))
         decision_input = self._gather(counted, spec, runs, missing)
         decision_input = replace(decision_input, policy_generation=generation)
         decision_input, decision = self._decide(decision_input, now)
@@ -93,7 +93,7 @@ class Tables:
         seen = decision_input.observation
         moments = [decision.wake, seen.next_trigger if seen is not None else None]
         waits = [(moment - now).total_seconds() for moment in moments if moment is not None and moment > now]
-        return min((wait for wait in (*waits, next_look, expires) if wait is not None), default=None)
+        return min((wait for wait in (*waits, next_observation, expires) if wait is not None), default=None)
 
     def _forget(self, key: ObjectKey) -> None:
         self.context.scheduler.forget(key)
@@ -120,7 +120,7 @@ class Tables:
         context, key = self.context, table.metadata.key
         seen, catalog = context.scheduler.seen(key), context.store.catalog_of(table)
         problem = problem_of(seen.failure) if seen.failure else None
-        if catalog is None or not seen.is_known or self._endings.get(key, _NO_LOOK) == problem:
+        if catalog is None or not seen.is_known or self._endings.get(key, _NO_OBSERVATION) == problem:
             return
         before, now = _blamed(self._endings.get(key)), _blamed(problem)
         self._endings[key] = problem
