@@ -1,4 +1,4 @@
-"""`lithify inspect`: what a table looks like inside, and what each trigger says about it."""
+"""`lithify inspect`: shows the files of a table by bucket, and what each trigger says about them."""
 
 from __future__ import annotations
 

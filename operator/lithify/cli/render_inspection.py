@@ -1,4 +1,4 @@
-"""How an inspection looks, for people and as JSON: the levels of every bucket, and what its triggers say.
+"""Renders an inspection, for people and as JSON: the levels of every bucket, and what its triggers say.
 
 What is common to all kinds of tables comes first; a kind without levels has no picture of them.
 """

@@ -1,4 +1,4 @@
-"""How a plan looks, for people and as JSON."""
+"""Renders a plan, for people and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the report of a run looks in a terminal."""
+"""Renders the report of a run for a terminal."""
 
 from __future__ import annotations
 

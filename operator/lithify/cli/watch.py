@@ -30,9 +30,9 @@ from lithify.io.access_policy import UNBOUNDED, AccessPolicy
 from lithify.plain_text import plain_line
 from lithify.resources.validating import validated
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _LONGEST = 4096
-_IDLE_LOOKS = 4
+_IDLE_POLLS = 4
 """Consecutive idle checks required before the end: changes may be on their way."""
 
 
@@ -54,7 +54,7 @@ def watch(verbose: bool, /, folder: Path, **options: Any) -> int:
 async def _watch(folder: Path, options: Mapping[str, Any]) -> int:
     clock = SystemClock()
     state = folder / ".lithify"
-    with closing(FolderApi(folder, validated, clock.now, _LOOK_SECONDS)) as api:
+    with closing(FolderApi(folder, validated, clock.now, _POLL_SECONDS)) as api:
         async with observer_pool(state, options["looks"]) as observer:
             edges = Edges(
                 api=api,
@@ -98,9 +98,9 @@ async def _attend(api: FolderApi, operator: Operator, *, once: bool) -> None:
             click.echo(plain_line(f"lithify: {flaw}", _LONGEST), err=True)
         told = flaws
         idle = idle + 1 if operator.is_idle else 0
-        if once and idle >= _IDLE_LOOKS:
+        if once and idle >= _IDLE_POLLS:
             operator.stop()
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _verdict(api: FolderApi, operator: Operator) -> int:

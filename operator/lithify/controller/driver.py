@@ -202,7 +202,7 @@ class SharedDrivers(Protocol):
         """
         ...
 
-    async def look(self, lead: ObjectKey) -> SharedDriver | None:
+    async def observe(self, lead: ObjectKey) -> SharedDriver | None:
         """The driver of a lead Compaction; None only if it certainly does not exist."""
         ...
 
@@ -244,7 +244,7 @@ class Launcher(Protocol):
         """
         ...
 
-    async def look(self, key: ObjectKey) -> DriverState | None:
+    async def observe(self, key: ObjectKey) -> DriverState | None:
         """The current driver of a Compaction; None only if it certainly does not exist."""
         ...
 

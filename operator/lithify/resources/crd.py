@@ -122,6 +122,7 @@ DEFINITIONS = (
             PrinterColumn("Level0", f"{_MERGE_TREE}.level0Files", "integer", wide=True),
             PrinterColumn("Runs", f"{_MERGE_TREE}.sortedRuns", "integer", wide=True),
             PrinterColumn("Active", ".status.activeCompaction", wide=True),
+            # The column WHY is the field `.status.due`; `controller.deciding.sentences` makes its sentence.
             PrinterColumn("Why", ".status.due", wide=True),
             PrinterColumn("Message", _of_condition("Ready", "message"), wide=True),
         ),

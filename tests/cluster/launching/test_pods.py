@@ -110,7 +110,7 @@ async def until(
 ) -> DriverState | None:
     deadline = monotonic() + DEADLINE
     while monotonic() < deadline:
-        state = await launcher.look(key)
+        state = await launcher.observe(key)
         if holds(state):
             return state
         await asyncio.sleep(0.05)
@@ -154,25 +154,25 @@ class TestLife:
         progress = Progress(stage=Stage.RUNNING, done=1, total=4)
         note = {"metadata": {"annotations": {"lithify.dev/progress": write_progress(progress)}}}
         await api.patch(POD, ObjectKey(key.namespace, DRIVER), note)
-        running = await launcher.look(key)
+        running = await launcher.observe(key)
         assert running is not None
         assert (running.phase, running.progress, running.trouble) == (DriverPhase.RUNNING, progress, None)
 
         outcome = Outcome(run=ordered.uid, attempt=1, reason=Reason.COMPACTED, committed_snapshot_id="3")
         kubelet.ends(0, write_outcome(outcome))
-        ended = await launcher.look(key)
+        ended = await launcher.observe(key)
         assert ended is not None
         assert (ended.phase, ended.outcome, ended.exit_code) == (DriverPhase.ENDED, outcome, 0)
 
         await launcher.release(key, "another", remove=True)
-        assert await launcher.look(key) == ended
+        assert await launcher.observe(key) == ended
         await launcher.release(key, started.uid, remove=False)
-        kept = await launcher.look(key)
+        kept = await launcher.observe(key)
         assert kept is not None
         assert (kept.released, kept.outcome) == (True, outcome)
         assert key not in [found for found, _ in await launcher.all()]
         await launcher.release(key, started.uid, remove=True)
-        assert await launcher.look(key) is None
+        assert await launcher.observe(key) is None
         await launcher.stop(key, started.uid)
         await launcher.release(key, started.uid, remove=True)
 
@@ -206,7 +206,7 @@ class TestLife:
         kubelet.ends(0, write_outcome(Outcome(run=ordered.uid, attempt=1, reason=Reason.NOTHING_TO_DO)))
         kubectl("delete", "pod", DRIVER, "--grace-period=0", "--force", "--wait=false")
 
-        state = await launcher.look(ordered.key)
+        state = await launcher.observe(ordered.key)
         assert state is not None
         assert state.outcome is not None
         assert (state.uid, state.terminating) == (started.uid, True)
@@ -223,11 +223,11 @@ class TestLife:
         await launcher.stop(ordered.key, "another")
         assert not (await until(launcher, ordered.key, lambda state: state is not None)).terminating  # type: ignore[union-attr]
         await launcher.stop(ordered.key, started.uid)
-        state = await launcher.look(ordered.key)
+        state = await launcher.observe(ordered.key)
         assert state is not None
         assert (state.phase, state.terminating, state.outcome) == (DriverPhase.ENDED, True, None)
         await launcher.release(ordered.key, started.uid, remove=True)
-        assert await launcher.look(ordered.key) is None
+        assert await launcher.observe(ordered.key) is None
         assert (await launcher.start(replace(ordered, attempt=2))).attempt == 2
 
     async def test_stopped_while_it_runs(
@@ -237,11 +237,11 @@ class TestLife:
         kubelet.takes()
         kubelet.reports("Running", running={"startedAt": "2026-05-04T11:00:00Z"})
         await launcher.stop(ordered.key, started.uid)
-        stopping = await launcher.look(ordered.key)
+        stopping = await launcher.observe(ordered.key)
         assert stopping is not None
         assert (stopping.phase, stopping.terminating, stopping.trouble) == (DriverPhase.RUNNING, True, None)
         kubelet.ends(143, "", reason="Error")
-        ended = await launcher.look(ordered.key)
+        ended = await launcher.observe(ordered.key)
         assert ended is not None
         assert (ended.phase, ended.outcome, ended.exit_code) == (DriverPhase.ENDED, None, 143)
 
@@ -325,7 +325,7 @@ class TestTrouble:
         await launcher.start(ordered)
         kubelet.takes()
         kubelet.reports("Pending", waiting={"reason": reason, "message": "as I said"})
-        state = await launcher.look(ordered.key)
+        state = await launcher.observe(ordered.key)
         assert state is not None
         assert (state.phase, state.trouble) == (DriverPhase.STARTING, trouble)
         assert "as I said" in state.message
@@ -356,7 +356,7 @@ class TestRefused:
     ) -> None:
         with pytest.raises(ClusterRefused):
             await launcher.start(replace(ordered, spark=spark))
-        assert await launcher.look(ordered.key) is None
+        assert await launcher.observe(ordered.key) is None
 
 
 @pytest.mark.asyncio

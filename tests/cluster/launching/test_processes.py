@@ -83,7 +83,7 @@ async def until(launcher: ProcessLauncher, holds: Callable[[DriverState], bool])
     """The driver's state once something holds of it."""
     deadline = monotonic() + DEADLINE
     while monotonic() < deadline:
-        state = await launcher.look(KEY)
+        state = await launcher.observe(KEY)
         assert state is not None
         if holds(state):
             return state
@@ -94,7 +94,7 @@ async def until(launcher: ProcessLauncher, holds: Callable[[DriverState], bool])
 async def gone(launcher: ProcessLauncher) -> None:
     """Returns once nothing is left of the driver: Spark's processes take a moment to end after it."""
     deadline = monotonic() + DEADLINE
-    while await launcher.look(KEY) is not None:
+    while await launcher.observe(KEY) is not None:
         assert monotonic() < deadline
         await asyncio.sleep(0.05)
 
@@ -152,7 +152,7 @@ class TestAttempt:
         await launcher.release(KEY, "another", remove=True)
         await launcher.release(KEY, state.uid, remove=False)
         assert await launcher.all() == []
-        kept = await launcher.look(KEY)
+        kept = await launcher.observe(KEY)
         assert kept is not None
         assert (kept.released, kept.outcome) == (True, state.outcome)
         await launcher.release(KEY, state.uid, remove=True)
@@ -247,9 +247,9 @@ class TestStop:
         await reached(held)
         await launcher.release(KEY, started.uid, remove=True)
         deadline = monotonic() + DEADLINE
-        while (await launcher.look(KEY)) is not None and monotonic() < deadline:
+        while (await launcher.observe(KEY)) is not None and monotonic() < deadline:
             await asyncio.sleep(0.05)
-        assert await launcher.look(KEY) is None
+        assert await launcher.observe(KEY) is None
 
 
 class Operator:
@@ -342,7 +342,7 @@ class TestRefused:
         launcher = make()
         with pytest.raises(ClusterRefused):
             await launcher.start(order(spark=spark))
-        assert await launcher.look(KEY) is None
+        assert await launcher.observe(KEY) is None
 
     async def test_secret_without_the_key(self, tmp_path: Path) -> None:
         async def missing(namespace: str, reference: SecretReference) -> Mapping[str, str]:
@@ -351,7 +351,7 @@ class TestRefused:
         launcher = ProcessLauncher(ProcessSettings(tmp_path, [LITHIFY, "drive"]), missing, SystemClock())
         with pytest.raises(ClusterRefused):
             await launcher.start(order(catalog=CatalogSpec(warehouse="/w", secret_ref=SECRET)))
-        assert await launcher.look(KEY) is None
+        assert await launcher.observe(KEY) is None
 
 
 @pytest.mark.asyncio
@@ -427,8 +427,8 @@ class TestWhatADriverLeaves:
             while is_running(pid):
                 await asyncio.sleep(0.01)
             # Asked to end, twice in the same moment; a clock that goes on has it killed.
-            await launcher.look(KEY)
-            state = await launcher.look(KEY)
+            await launcher.observe(KEY)
+            state = await launcher.observe(KEY)
             assert state is not None
             assert (state.phase, is_running(left)) == (DriverPhase.STARTING, True)
             clock._shift = timedelta(seconds=6)

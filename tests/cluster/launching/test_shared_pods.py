@@ -86,17 +86,17 @@ async def test_one_pod_belongs_to_all_and_is_nobody_s_own(
     await drivers.start(orders)
     await drivers.start(orders)  # as an operator does that was killed before it heard the answer
 
-    driver = await drivers.look(lead)
+    driver = await drivers.observe(lead)
 
     assert driver is not None
     assert [member.uid for member in driver.members] == [each.uid for each in orders]
     pod = await api.get(POD, shared_pod_key(lead))
     assert pod is not None
     assert {owner["uid"] for owner in pod["metadata"]["ownerReferences"]} == {each.uid for each in orders}
-    assert await launcher.look(lead) is None
+    assert await launcher.observe(lead) is None
     assert lead not in [key for key, _ in await launcher.all()]
     assert [found.lead for found in await drivers.all() if found.lead.namespace == lead.namespace] == [lead]
-    assert await drivers.look(orders[1].key) is None
+    assert await drivers.observe(orders[1].key) is None
 
 
 @pytest.mark.asyncio
@@ -110,7 +110,7 @@ async def test_outcomes_of_single_runs_and_wishes_to_end_one_pass_through_the_po
         key = shared_pod_key(lead)
         exchange = PodExchange(PodAddress("127.0.0.1", port, key.namespace, key.name, tmp_path))
         assert exchange.tell(Outcome(run=first, attempt=1, reason=Reason.COMPACTED))
-        found = await drivers.look(lead)
+        found = await drivers.observe(lead)
         assert found is not None
         await drivers.stop_member(found, third)
         assert set(exchange.unwanted()) == {third}
@@ -119,7 +119,7 @@ async def test_outcomes_of_single_runs_and_wishes_to_end_one_pass_through_the_po
         assert set(gone.unwanted()) == set()
     await annotate(api, lead, Progress(stage=Stage.RUNNING, run=second))
 
-    found = await drivers.look(lead)
+    found = await drivers.observe(lead)
 
     assert found is not None
     assert (set(found.outcomes), found.stopped) == ({first}, {third})
@@ -152,7 +152,7 @@ async def test_last_words_are_read_and_the_pod_is_let_go(
     text = json.dumps({"status": status})
     kubectl("patch", "pod", shared_pod_key(lead).name, "--subresource=status", "--type=merge", "-p", text)
 
-    found = await drivers.look(lead)
+    found = await drivers.observe(lead)
     assert found is not None
     assert found.state.phase is DriverPhase.ENDED
     assert {uid: outcome.reason for uid, outcome in found.outcomes.items()} == {
@@ -177,7 +177,7 @@ async def test_a_pod_of_the_name_that_is_somebody_s_own_is_left_alone(
     await api.create(POD, lead.namespace, body)
     with pytest.raises(ClusterRefused, match=name):
         await drivers.start(orders)
-    assert await drivers.look(lead) is None
+    assert await drivers.observe(lead) is None
     found = await api.get(POD, shared_pod_key(lead))
     assert found is not None
     assert members_of(found) == ()
@@ -201,7 +201,7 @@ async def test_a_pod_that_claims_to_be_shared_is_neither_read_nor_deleted(
 
     with pytest.raises(ClusterRefused):
         await drivers.start(orders)
-    assert await drivers.look(lead.key) is None
+    assert await drivers.observe(lead.key) is None
     assert lead.key not in [found.lead for found in await drivers.all()]
     state = DriverState(made["metadata"]["name"], made["metadata"]["uid"], "", 1, DriverPhase.ENDED)
     await drivers.release(SharedDriver(lead.key, state, ()))
@@ -227,7 +227,7 @@ async def test_an_outcome_counts_only_for_the_run_that_it_names(
     annotations = {f"{OUTCOME_PREFIX}{uid}": write_outcome(one) for uid, one in told.items()}
     await api.patch(POD, shared_pod_key(lead), {"metadata": {"annotations": annotations}})
 
-    found = await drivers.look(lead)
+    found = await drivers.observe(lead)
 
     assert found is not None
     assert dict(found.outcomes) == {first: told[first]}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.reasons import OperatorRuns
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import (
     Finding,
@@ -197,7 +198,7 @@ def situations(draw: st.DrawFn, now: datetime) -> DecisionInput:
         observation=seen,
         problem=draw(st.sampled_from([None, None, None, UNREACHABLE])),
         active=draw(st.sampled_from([None, None, None, "orders-7-k2x9q"])),
-        admitted=draw(st.booleans()),
+        limit=draw(st.sampled_from([None, OperatorRuns(4)])),
         requested=draw(st.sampled_from([None, None, "today"])),
         requested_strategy=draw(st.sampled_from([None, "Full"])),
     )

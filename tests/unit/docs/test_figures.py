@@ -16,8 +16,8 @@ from lithify.cli.main import cli
 from lithify.cli.operator import _settings
 from lithify.controller.deciding.admission import SECONDS_A_POINT
 from lithify.controller.deciding.decide import decide
-from lithify.controller.deciding.decision_input import Hold
 from lithify.controller.deciding.health import STALLED_FAILURES
+from lithify.controller.deciding.reasons import Hold, OperatorRuns
 from lithify.controller.launching import isolation
 from lithify.controller.reconciling.catalogs import _PROBE_RETRY_SECONDS, _PROBE_SECONDS
 from lithify.controller.running.failures import _MORE_MEMORY
@@ -139,7 +139,7 @@ ORDER: tuple[tuple[str, Hold, dict[str, Any]], ...] = (
     ("a run that found nothing to do", Hold.BACK_OFF, {"status": LakeTableStatus()}),
     ("`minGain`", Hold.LITTLE_GAIN, {"policy": CLOSED}),
     ("a closed window", Hold.OUTSIDE_WINDOW, {"policy": replace(CLOSED, windows=())}),
-    ("a limit of the operator", Hold.CONCURRENCY_LIMIT, {"admitted": True}),
+    ("a limit of the operator", Hold.CONCURRENCY_LIMIT, {"limit": None}),
 )
 """What holds a table back by the page's table, the reason, and the situation without it."""
 
@@ -170,7 +170,7 @@ def holds_in_turn(requested: str | None = None) -> list[Hold | None]:
         "active": "orders-7",
         "duplicate_of": "older",
         "status": FAILED,
-        "admitted": False,
+        "limit": OperatorRuns(4),
         "requested": requested,
     }
     found = []

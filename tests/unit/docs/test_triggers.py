@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.controller.deciding.due_compactions import Occasion
+from lithify.controller.deciding.reasons import Occasion
 from lithify.formats.paimon.buckets.postponed import TRIGGER
 from lithify.formats.paimon.planning.bin_packing.plan import PackingTrigger
 from lithify.formats.paimon.planning.clustering.plan import HISTORY

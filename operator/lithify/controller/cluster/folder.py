@@ -77,7 +77,7 @@ class FolderApi:
         try:
             self._entries = self._file.read()
             self._version = max((entry.version for entry in self._entries.values()), default=0)
-            self.look()
+            self.read_changes()
         except BaseException:
             self.close()
             raise
@@ -90,7 +90,7 @@ class FolderApi:
         """Current mistakes in the folder, by file and document."""
         return sorted(self._flaws, key=lambda flaw: (flaw.file, flaw.document))
 
-    def look(self) -> None:
+    def read_changes(self) -> None:
         """Applies changes of the user's files. A document that cannot be used leaves the last good version.
 
         Raises:
@@ -124,13 +124,13 @@ class FolderApi:
                     async with asyncio.timeout(self._interval):
                         await stop.wait()
                 except TimeoutError:
-                    self._look_again()
+                    self._poll()
         finally:
             self._tell = None
 
-    def _look_again(self) -> None:
+    def _poll(self) -> None:
         try:
-            self.look()
+            self.read_changes()
         except ClusterError as error:
             _log.warning("%s; it will be retried", error)
 

@@ -16,7 +16,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lithify.amounts import bytes_text
+from lithify.controller.deciding.reasons import (
+    NamespaceRuns,
+    OperatorRuns,
+    PolicyBytes,
+    PolicyRuns,
+    SlotLimit,
+)
 from lithify.resources.names import ObjectKey
 from lithify.resources.policy import Limits
 from lithify.resources.quantities import quantity_bytes
@@ -104,12 +110,12 @@ class Admission:
 
     Attributes:
         admitted: the runs that may start now, in order.
-        held: for each other run, the limit that holds it, for people.
+        held: for each other run, the limit that holds it.
         wake: when the answer may change if no run ends before; None for never.
     """
 
     admitted: tuple[ObjectKey, ...]
-    held: Mapping[ObjectKey, str]
+    held: Mapping[ObjectKey, SlotLimit]
     wake: datetime | None = None
 
 
@@ -221,28 +227,25 @@ class _Room:
         over = started + HOUR
         self._first_over[policy] = min(over, self._first_over.get(policy, over))
 
-    def limit_for(self, one: Waiting) -> str | None:
+    def limit_for(self, one: Waiting) -> SlotLimit | None:
         """The limit that holds a run, None if it may start."""
         limits = self._limits.get(one.policy, _UNLIMITED)
         held = None if self._fits(one) else self._full(one, limits)
         if held is not None:
             return held
         if limits.bytes_per_hour is not None and not self._has_bytes(one, limits.bytes_per_hour):
-            size = bytes_text(limits.bytes_per_hour)
-            return f"CompactionPolicy {one.policy.name} allows {size} an hour, which its runs have used"
+            return PolicyBytes(one.policy.name, limits.bytes_per_hour)
         return None
 
-    def _full(self, one: Waiting, limits: PolicyLimits) -> str | None:
+    def _full(self, one: Waiting, limits: PolicyLimits) -> SlotLimit | None:
         """The limit whose slots are all taken, None if each has a free one."""
         total, per_namespace = self._caps.total, self._caps.per_namespace
         if total is not None and self._total >= total:
-            return f"the operator's limit of {total} active runs is reached"
+            return OperatorRuns(total)
         if per_namespace is not None and self._by_namespace[one.policy.namespace] >= per_namespace:
-            return f"the limit of {per_namespace} active runs in a namespace is reached"
+            return NamespaceRuns(per_namespace)
         if limits.active_runs is not None and self._by_policy[one.policy] >= limits.active_runs:
-            return (
-                f"CompactionPolicy {one.policy.name}'s limit of {limits.active_runs} active runs is reached"
-            )
+            return PolicyRuns(one.policy.name, limits.active_runs)
         return None
 
     def _has_bytes(self, one: Waiting, most: int) -> bool:

@@ -53,7 +53,7 @@ def after_run(status: LakeTableStatus, run: Compaction) -> LakeTableStatus:
     return replace(status, blocked_buckets=known[:MOST_BLOCKED], blocked_bucket_count=count)
 
 
-def after_look(status: LakeTableStatus, seen: Observation, held: Mapping[str, str]) -> LakeTableStatus:
+def after_observation(status: LakeTableStatus, seen: Observation, held: Mapping[str, str]) -> LakeTableStatus:
     """The status with the buckets that an observation found or confirmed; removes those not confirmed.
 
     Args:

@@ -1,7 +1,7 @@
-"""Computes the status of a LakeTable from its situation and the decision. Pure.
+"""Computes the status of a LakeTable from the input and the outcome of its decision. Pure.
 
-Called by `reconciling.tables`. The same situation gives exactly the same status, so that an unchanged one is
-not written again: messages name numbers and dates, never ages. After a restart of the operator there is no
+Called by `reconciling.tables`. The same input gives exactly the same status, so that an unchanged one is
+not written again: its texts come from `sentences`. After a restart of the operator there is no
 observation until the first one ends; until then status stays as it was.
 """
 
@@ -10,13 +10,20 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from lithify.amounts import bytes_text, count_of, size_text
-from lithify.controller.deciding.blocked import after_look, say_blocked
+from lithify.amounts import size_text
+from lithify.controller.deciding.blocked import after_observation, say_blocked
 from lithify.controller.deciding.condition_builder import ConditionBuilder
 from lithify.controller.deciding.decision_input import Decision, DecisionInput
-from lithify.controller.deciding.health import POLICY_READY, failure_text, health_of, trouble_of
-from lithify.controller.deciding.hold_reasons import policy_hold
+from lithify.controller.deciding.health import POLICY_READY, health_of, trouble_of
+from lithify.controller.deciding.hold_reasons import policy_hold, problem_of_table
 from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.sentences import (
+    duplicate_text,
+    last_failure_text,
+    policy_text,
+    snapshots_text,
+    why_text,
+)
 from lithify.formats.protocol.observation import (
     AppendObservation,
     Finding,
@@ -54,21 +61,21 @@ _UUID_LENGTH = 128
 _ALL_PERCENT = 100
 
 
-def table_status(situation: DecisionInput, decision: Decision, now: datetime) -> LakeTableStatus:
+def table_status(decision_input: DecisionInput, decision: Decision, now: datetime) -> LakeTableStatus:
     """The table's status as it should be at `now`; the results of runs are taken over from the old one."""
-    status = situation.table.status
+    status = decision_input.table.status
     found = replace(
         status,
-        observed_generation=situation.table.metadata.generation,
-        conditions=_conditions(situation, decision, now),
-        active_compaction=situation.active,
+        observed_generation=decision_input.table.metadata.generation,
+        conditions=_conditions(decision_input, decision, now),
+        active_compaction=decision_input.active,
     )
-    found = replace(found, health=health_of(situation.table.spec, found.conditions))
-    problem = _problem(situation)
-    if problem is None and situation.observation is None and _was_seen(status):
-        failed = failure_text(status) if found.health != status.health else ""
+    found = replace(found, health=health_of(decision_input.table.spec, found.conditions))
+    problem = problem_of_table(decision_input)
+    if problem is None and decision_input.observation is None and _was_seen(status):
+        failed = last_failure_text(status) if found.health != status.health else ""
         return replace(found, due=shortened(failed)) if failed else found
-    seen = situation.observation
+    seen = decision_input.observation
     if seen is not None:
         summary = summary_of(seen)
         found = replace(
@@ -78,7 +85,7 @@ def table_status(situation: DecisionInput, decision: Decision, now: datetime) ->
             size=size_text(summary.bytes),
             debt=size_text(summary.due_bytes) if summary.due_bytes else None,
         )
-        found = after_look(found, seen, situation.held)
+        found = after_observation(found, seen, decision_input.held)
     return replace(found, due=_due(status, decision), next_full_time=decision.next_full)
 
 
@@ -99,9 +106,9 @@ def is_initial(before: LakeTableStatus, after: LakeTableStatus) -> bool:
 
 
 def _due(status: LakeTableStatus, decision: Decision) -> str:
-    """The compaction that is due and its hold, with the error of the last run if it failed."""
-    failed = failure_text(status)
-    return shortened(f"{decision.message}; {failed}" if failed else decision.message)
+    """The column WHY: what is due and what holds it back, with the error of the last run if it failed."""
+    why, failed = why_text(decision), last_failure_text(status)
+    return shortened(f"{why}; {failed}" if failed else why)
 
 
 def summary_of(seen: Observation) -> ObservationSummary:
@@ -153,32 +160,24 @@ def _path(bucket: str | None) -> str | None:
     return None if bucket is None else bucket[:BUCKET_LENGTH]
 
 
-def _conditions(situation: DecisionInput, decision: Decision, now: datetime) -> tuple[Condition, ...]:
-    table = situation.table
+def _conditions(decision_input: DecisionInput, decision: Decision, now: datetime) -> tuple[Condition, ...]:
+    table = decision_input.table
     conditions = ConditionBuilder(table.status.conditions, table.metadata.generation, now)
-    problem = _problem(situation)
-    seen = situation.observation
-    _say_policy(conditions, situation)
-    _say_duplicate(conditions, situation)
-    trouble = trouble_of(situation)
+    problem = problem_of_table(decision_input)
+    seen = decision_input.observation
+    _say_policy(conditions, decision_input)
+    _say_duplicate(conditions, decision_input)
+    trouble = trouble_of(decision_input)
     if problem is None and seen is None and _was_seen(table.status):
-        _await_look(conditions, table.status, table.metadata.generation, trouble)
+        _await_observation(conditions, table.status, table.metadata.generation, trouble)
         return conditions.conditions
     _say_ready(conditions, problem, seen, trouble)
     _say_needed(conditions, problem, seen, decision)
     if seen is not None:
-        say_blocked(conditions, after_look(table.status, seen, situation.held))
+        say_blocked(conditions, after_observation(table.status, seen, decision_input.held))
         _say_writers(conditions, seen)
         _say_snapshots(conditions, seen.snapshots)
     return conditions.conditions
-
-
-def _problem(situation: DecisionInput) -> TableProblem | None:
-    if situation.problem is not None:
-        return situation.problem
-    if situation.observation is not None and situation.observation.refusals:
-        return TableProblem.unsupported(situation.observation.refusals)
-    return None
 
 
 def _was_seen(status: LakeTableStatus) -> bool:
@@ -186,7 +185,7 @@ def _was_seen(status: LakeTableStatus) -> bool:
     return ready is not None and ready.reason != TableReason.NEVER_OBSERVED
 
 
-def _await_look(
+def _await_observation(
     conditions: ConditionBuilder, status: LakeTableStatus, generation: int, trouble: TableProblem | None
 ) -> None:
     """Keeps what an earlier operator said, unless it is known to be outdated without an observation.
@@ -229,32 +228,29 @@ def _say_needed(
     elif seen is None:
         conditions.unknown(COMPACTION_NEEDED, TableReason.NEVER_OBSERVED, NOT_OBSERVED)
     elif decision.due is not None:
-        conditions.true(COMPACTION_NEEDED, decision.due.trigger, decision.message)
+        conditions.true(COMPACTION_NEEDED, decision.due.reason.trigger, why_text(decision))
     else:
         is_up_to_date = seen.full_bytes == 0 and not seen.full_wait
         reason = "UpToDate" if is_up_to_date else "NotDue"
-        conditions.false(COMPACTION_NEEDED, reason, decision.message)
+        conditions.false(COMPACTION_NEEDED, reason, why_text(decision))
 
 
-def _say_policy(conditions: ConditionBuilder, situation: DecisionInput) -> None:
-    held = policy_hold(situation)
-    if held.hold is None:
-        conditions.true(POLICY_READY, "Followed", f"CompactionPolicy {situation.policy_name} is followed")
+def _say_policy(conditions: ConditionBuilder, decision_input: DecisionInput) -> None:
+    held = policy_hold(decision_input)
+    if held is None:
+        conditions.true(
+            POLICY_READY, "Followed", f"CompactionPolicy {decision_input.policy_name} is followed"
+        )
     else:
-        conditions.false(POLICY_READY, held.hold, held.message)
+        conditions.false(POLICY_READY, held.hold, policy_text(held))
 
 
-def _say_duplicate(conditions: ConditionBuilder, situation: DecisionInput) -> None:
-    older = situation.duplicate_of
+def _say_duplicate(conditions: ConditionBuilder, decision_input: DecisionInput) -> None:
+    older = decision_input.duplicate_of
     if older is None:
         conditions.conditions = without_condition(conditions.conditions, DUPLICATE)
         return
-    conditions.true(
-        DUPLICATE,
-        "OlderLakeTable",
-        f"LakeTable {older} is older and is for the same table, so this one starts no automatic runs. "
-        "Delete one of the two",
-    )
+    conditions.true(DUPLICATE, "OlderLakeTable", duplicate_text(older))
 
 
 def _say_writers(conditions: ConditionBuilder, seen: Observation) -> None:
@@ -273,11 +269,4 @@ def _say_snapshots(conditions: ConditionBuilder, kept: KeptSnapshots) -> None:
     if kept.writers_expire:
         conditions.true(SNAPSHOTS_EXPIRE, "WritersExpire", "the table's writers expire old snapshots")
         return
-    oldest = "" if kept.oldest is None else f", the oldest of {kept.oldest:%Y-%m-%d}"
-    conditions.false(
-        SNAPSHOTS_EXPIRE,
-        "NobodyExpires",
-        f"writers of write-only tables expire no snapshots, so compaction only adds files: "
-        f"{count_of(kept.count, 'snapshot')} kept{oldest}, holding at least {bytes_text(kept.expired_bytes)} "
-        "that the newest does not need. Expire its snapshots regularly",
-    )
+    conditions.false(SNAPSHOTS_EXPIRE, "NobodyExpires", snapshots_text(kept))

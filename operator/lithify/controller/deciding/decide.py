@@ -1,19 +1,19 @@
-"""Decides whether a table is compacted now, and says why.
+"""Decides whether a table is compacted now, with the reason; `sentences` puts that into words.
 
 Called by `reconciling.tables` whenever the table or its references have changed, and at `Decision.wake`.
-Pure: the same situation at the same moment gives the same decision.
+Pure: the same input at the same moment gives the same decision.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from lithify.controller.deciding.decision_input import Decision, DecisionInput, Hold
-from lithify.controller.deciding.due_compactions import DueCompactions, due_compactions
-from lithify.controller.deciding.hold_reasons import Held, hold_reason
+from lithify.controller.deciding.decision_input import Decision, DecisionInput
+from lithify.controller.deciding.due_compactions import due_compactions
+from lithify.controller.deciding.hold_reasons import hold_reason
 
 
-def decide(situation: DecisionInput, now: datetime) -> Decision:
+def decide(decision_input: DecisionInput, now: datetime) -> Decision:
     """Decides about a table at `now` (aware).
 
     Due is, in this order: a compaction requested by annotation; a full compaction by the policy's interval or
@@ -24,24 +24,15 @@ def decide(situation: DecisionInput, now: datetime) -> Decision:
     missing, invalid or suspended), for the active run, which may have begun before the data in question was
     written, and for limits, which protect others. It stays pending until then.
 
-    Full compactions by schedule rely on `next_full` being written to status, see `schedule`. If the situation
+    Full compactions by schedule rely on `next_full` being written to status, see `schedule`. If the input
     does not change, the decision stays the same until `wake`; at `wake` it may change.
     """
-    dues = due_compactions(situation, now)
-    held = hold_reason(situation, dues.due, now)
+    found = due_compactions(decision_input, now)
+    held = hold_reason(decision_input, found.due, now)
     return Decision(
-        due=dues.due,
-        hold=held.hold,
-        message=_message(dues, held),
-        waits_for_slot=held.hold is Hold.CONCURRENCY_LIMIT,
-        next_full=dues.next_full,
-        wake=min((moment for moment in (dues.changes, held.changes) if moment is not None), default=None),
+        due=found.due,
+        not_due=found.not_due,
+        held=held.reason,
+        next_full=found.next_full,
+        wake=min((moment for moment in (found.changes, held.changes) if moment is not None), default=None),
     )
-
-
-def _message(dues: DueCompactions, held: Held) -> str:
-    if dues.due is not None:
-        return f"{dues.due.message}; held back: {held.message}" if held.hold else dues.due.message
-    if held.hold is None:
-        return dues.reason
-    return held.message if held.hold is Hold.NOT_READY else f"{held.message}; {dues.reason}"

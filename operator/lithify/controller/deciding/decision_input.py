@@ -8,32 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
 from lithify.controller.deciding.failing import AttemptFailure
 from lithify.controller.deciding.problems import TableProblem
+from lithify.controller.deciding.reasons import DueReason, Hold, HoldReason, LimitReached, NotDue, SlotLimit
 from lithify.formats.protocol.observation import Observation
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
-
-
-class Hold(StrEnum):
-    """Reason that holds back a due compaction."""
-
-    SUSPENDED = "Suspended"
-    POLICY_MISSING = "PolicyMissing"
-    POLICY_INVALID = "PolicyInvalid"
-    POLICY_SUSPENDED = "PolicySuspended"
-    OUTSIDE_WINDOW = "OutsideWindow"
-    CONCURRENCY_LIMIT = "ConcurrencyLimit"
-    BACK_OFF = "BackOff"
-    CANCELLED = "Cancelled"
-    MIN_INTERVAL = "MinInterval"
-    LITTLE_GAIN = "LittleGain"
-    ALREADY_ACTIVE = "AlreadyActive"
-    NOT_READY = "NotReady"
-    DUPLICATE = "Duplicate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +33,7 @@ class DecisionInput:
         problem: why the table cannot be observed now.
         active: the unfinished Compaction of the table.
         failing: how its last attempt failed, None if none has.
-        admitted: whether limits and priorities let one more start now.
-        limit: if not, which limit; for people.
+        limit: the limit that keeps one more from starting now, None if it may start.
         requested: the value of the annotation `lithify.dev/requested-at`.
         requested_strategy: the value of the annotation `lithify.dev/requested-strategy`.
         duplicate_of: the oldest LakeTable of the same table, None if that is this one.
@@ -67,8 +48,7 @@ class DecisionInput:
     problem: TableProblem | None = None
     active: str | None = None
     failing: AttemptFailure | None = None
-    admitted: bool = True
-    limit: str = ""
+    limit: SlotLimit | None = None
     requested: str | None = None
     requested_strategy: str | None = None
     duplicate_of: str | None = None
@@ -81,16 +61,14 @@ class Due:
 
     Attributes:
         strategy: its strategy.
-        trigger: its cause: a trigger of `planning.triggers`, `Schedule`, `Interval` or `Requested`.
-        message: the same for people.
+        reason: why it is due.
         partitions: which partitions; empty for all.
         bytes: about how much it reads.
         surplus_files: the most files that it can remove, None if unknown.
     """
 
     strategy: RunStrategy
-    trigger: str
-    message: str
+    reason: DueReason
     partitions: tuple[Mapping[str, str], ...] = ()
     bytes: int = 0
     surplus_files: int | None = None
@@ -98,25 +76,33 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision about a table.
+    """The decision about a table; `sentences.why_text` puts it into words.
 
     Attributes:
         due: the compaction that should run, None if none is due.
-        hold: what holds it back; None with `due` set means: start it.
-        message: why it is compacted, or why not; shown in status.
-        waits_for_slot: whether only a limit holds it back, so it queues for a slot.
+        not_due: why none is, None if one is due.
+        held: what holds it back; None with `due` set means: start it.
         next_full: when the next full compaction is due.
         wake: when to decide again if nothing changes before; None for never.
     """
 
     due: Due | None
-    hold: Hold | None
-    message: str
-    waits_for_slot: bool = False
+    not_due: NotDue | None
+    held: HoldReason | None
     next_full: datetime | None = None
     wake: datetime | None = None
 
     @property
+    def hold(self) -> Hold | None:
+        """The name of what holds it back, None if nothing does."""
+        return None if self.held is None else self.held.hold
+
+    @property
+    def waits_for_slot(self) -> bool:
+        """Whether only a limit holds it back, so it queues for a slot."""
+        return isinstance(self.held, LimitReached)
+
+    @property
     def start(self) -> Due | None:
         """The compaction to start now, None if there is none."""
-        return self.due if self.hold is None else None
+        return self.due if self.held is None else None

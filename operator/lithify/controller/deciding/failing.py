@@ -1,4 +1,4 @@
-"""How the attempts of an unfinished run fail, for WHY and HEALTH of its table. Pure.
+"""Finds how the attempts of an unfinished run fail, for WHY and HEALTH of its table. Pure.
 
 Called by `reconciling.tables`, which gathers what a decision needs.
 """
@@ -6,27 +6,35 @@ Called by `reconciling.tables`, which gathers what a decision needs.
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
+from datetime import datetime
 
-from lithify.amounts import moment_text
 from lithify.resources.compaction import Compaction, Reason, SearchStatus
-from lithify.resources.objects import shortened
 
 _LASTING = 2
 """Failed attempts from which a run fails for longer than the loss of a single driver explains."""
-_CAUSE_LENGTH = 400
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptFailure:
-    """How the last attempt of a run failed.
+    """How the last attempt of a run failed, and what follows.
 
     Attributes:
-        message: for people, with what follows.
+        attempt: its number.
+        reason: its reason.
+        message: its error.
+        stage: the reason of the run now.
         is_lasting: whether it is more than one lost driver.
+        next_attempt: when the next attempt starts, None if the run does not wait for that time.
+        searched_until: how long its commit is searched for, None if it is not.
     """
 
+    attempt: int
+    reason: str
     message: str
+    stage: Reason
     is_lasting: bool
+    next_attempt: datetime | None = None
+    searched_until: datetime | None = None
 
 
 def failure_of_attempts(run: Compaction) -> AttemptFailure | None:
@@ -34,27 +42,22 @@ def failure_of_attempts(run: Compaction) -> AttemptFailure | None:
     status, failed = run.status, sum(astuple(run.status.failures))
     search = status.search if run.reason is Reason.SEARCHING_COMMIT else None
     if search is not None and _is_failure(search):
-        until = f"its commit is searched for at most until {moment_text(search.deadline)}"
         is_lasting = search.failure is None or failed + 1 >= _LASTING
-        return AttemptFailure(_text(status.attempts, search.reason, search.message, until), is_lasting)
+        return AttemptFailure(
+            status.attempts,
+            search.reason,
+            search.message,
+            run.reason,
+            is_lasting,
+            searched_until=search.deadline,
+        )
     if not failed or not status.attempt_history:
         return None
     last = status.attempt_history[-1]
-    return AttemptFailure(_text(last.attempt, last.reason, last.message, _next(run)), failed >= _LASTING)
+    following = status.next_attempt_time if run.reason is Reason.BACKING_OFF else None
+    is_lasting = failed >= _LASTING
+    return AttemptFailure(last.attempt, last.reason, last.message, run.reason, is_lasting, following)
 
 
 def _is_failure(search: SearchStatus) -> bool:
     return search.reason not in {Reason.CANCELLED.value, Reason.NOTHING_TO_DO.value}
-
-
-def _next(run: Compaction) -> str:
-    """What follows the last failed attempt."""
-    following = run.status.next_attempt_time
-    if run.reason is Reason.BACKING_OFF and following is not None:
-        return f"the next one starts at {moment_text(following)}"
-    return f"the next one is {run.reason.value}"
-
-
-def _text(attempt: int, reason: str, message: str, following: str) -> str:
-    cause = shortened(message.strip(), _CAUSE_LENGTH).rstrip(".")
-    return f"attempt {attempt} failed with {reason}{f': {cause}' if cause else ''}; {following}"

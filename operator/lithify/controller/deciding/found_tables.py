@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from lithify.amounts import count_of
 from lithify.controller.deciding.condition_builder import ConditionBuilder
 from lithify.controller.deciding.pruning import Pruning
-from lithify.controller.deciding.wording import names_text
+from lithify.controller.deciding.sentences import names_text
 from lithify.resources.catalog import Catalog
 from lithify.resources.objects import without_condition
 

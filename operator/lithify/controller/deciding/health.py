@@ -1,4 +1,4 @@
-"""Whether a table is kept compacted, in a word and in a sentence, for `Ready` and HEALTH. Pure.
+"""Finds whether a table is kept compacted, for the condition Ready and the column HEALTH. Pure.
 
 Called by `conditions` while a status is made, and by the operator for its summary. An answering catalog is
 not enough: the table's policy must exist, and its last compaction must not have failed.
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lithify.amounts import count_of
 from lithify.controller.deciding.blocked import BUCKETS_BLOCKED
-from lithify.controller.deciding.decision_input import DecisionInput, Hold
+from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.controller.deciding.hold_reasons import policy_hold
 from lithify.controller.deciding.problems import TableProblem, TableReason
+from lithify.controller.deciding.reasons import Hold
+from lithify.controller.deciding.sentences import attempt_failure_text, failures_text, policy_text
 from lithify.resources.compaction import Reason
-from lithify.resources.objects import READY, Condition, ConditionStatus, condition_of, shortened
-from lithify.resources.table import LakeTable, LakeTableSpec, LakeTableStatus, TableHealth
+from lithify.resources.objects import READY, Condition, ConditionStatus, condition_of
+from lithify.resources.table import LakeTable, LakeTableSpec, TableHealth
 
 POLICY_READY = "PolicyReady"
 STALLED_FAILURES = 3
 """Consecutive failed compactions after which another attempt is unlikely to help."""
 
-_ERROR_LENGTH = 400
 _FAILURES_FOR_PEOPLE = frozenset(
     {Reason.INVALID_SPEC, Reason.UNSUPPORTED, Reason.ACCESS_DENIED, Reason.CORRUPT_TABLE, Reason.IMAGE_ERROR}
 )
@@ -67,37 +67,27 @@ _FOR_OTHER_TEAMS = frozenset(
 )
 
 
-def trouble_of(situation: DecisionInput) -> TableProblem | None:
+def trouble_of(decision_input: DecisionInput) -> TableProblem | None:
     """Why an observable table is not kept compacted; None if it is, or if it is suspended."""
-    held = policy_hold(situation)
-    reason = None if held.hold is None else _POLICY_REASONS.get(held.hold)
-    if reason is not None:
-        return TableProblem(reason, held.message)
-    status = situation.table.status
+    held = policy_hold(decision_input)
+    reason = None if held is None else _POLICY_REASONS.get(held.hold)
+    if held is not None and reason is not None:
+        return TableProblem(reason, policy_text(held))
+    status = decision_input.table.status
     failures, last = status.consecutive_failures, status.last_failure
     if failures == 0:
-        return _failing_now(situation)
+        return _failing_now(decision_input)
     is_lasting = failures >= STALLED_FAILURES or (last is not None and last.reason in _FAILURES_FOR_PEOPLE)
-    failed = failure_text(status)
-    message = f"{count_of(failures, 'compaction')} failed in a row{': ' if failed else ''}{failed}"
-    return TableProblem(TableReason.COMPACTIONS_FAILING, message, is_lasting)
+    return TableProblem(TableReason.COMPACTIONS_FAILING, failures_text(status), is_lasting)
 
 
-def _failing_now(situation: DecisionInput) -> TableProblem | None:
+def _failing_now(decision_input: DecisionInput) -> TableProblem | None:
     """The trouble that attempts of the active run fail again and again, before it ends."""
-    failing = situation.failing
+    failing = decision_input.failing
     if failing is None or not failing.is_lasting:
         return None
-    return TableProblem(TableReason.COMPACTIONS_FAILING, f"Compaction {situation.active}: {failing.message}")
-
-
-def failure_text(status: LakeTableStatus) -> str:
-    """How the last run failed, in one line; empty unless the table's runs fail."""
-    last = status.last_failure
-    if status.consecutive_failures == 0 or last is None:
-        return ""
-    text = f"{last.name} ended with {last.reason}"
-    return f"{text}: {shortened(last.message, _ERROR_LENGTH)}" if last.message else text
+    message = f"Compaction {decision_input.active}: {attempt_failure_text(failing)}"
+    return TableProblem(TableReason.COMPACTIONS_FAILING, message)
 
 
 def catalog_health(problem: TableProblem | None, tables: Iterable[TableProblem | None]) -> set[TableHealth]:

@@ -1,6 +1,6 @@
-"""What holds a compaction back, and how long a table waits after a failure.
+"""Finds what holds a compaction back, and how long a table waits after a failure.
 
-Used by `decide` and, for `held_until`, by `reconciling` when a Compaction has failed.
+Used by `decide` and, for `held_until`, by `history` when a Compaction has failed.
 """
 
 from __future__ import annotations
@@ -10,16 +10,33 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-from lithify.amounts import bytes_text, count_of, moment_text
 from lithify.clock import find_zone
-from lithify.controller.deciding.decision_input import DecisionInput, Due, Hold
-from lithify.controller.deciding.due_compactions import Occasion
+from lithify.controller.deciding.decision_input import DecisionInput, Due
 from lithify.controller.deciding.problems import TableProblem
-from lithify.controller.deciding.windows import describe_window, opening
+from lithify.controller.deciding.reasons import (
+    HoldReason,
+    IntervalNotOver,
+    LimitReached,
+    LittleGain,
+    NothingFound,
+    NotReady,
+    OlderLakeTable,
+    PolicyHold,
+    PolicyInvalid,
+    PolicyMissing,
+    PolicySuspended,
+    Requested,
+    RunActive,
+    RunCancelled,
+    RunsFailed,
+    TableSuspended,
+    TimedHold,
+    WindowClosed,
+)
+from lithify.controller.deciding.windows import opening
 from lithify.resources.compaction import Reason
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.quantities import quantity_bytes
-from lithify.resources.table import NOT_OBSERVED, RunSummary
 
 _MOST_DOUBLINGS = 20
 _SECOND = timedelta(seconds=1)
@@ -30,33 +47,28 @@ class Held:
     """What holds a table back.
 
     Attributes:
-        hold: the reason, None if nothing does.
-        message: the same for people.
+        reason: the reason, None if nothing does.
         changes: when this answer changes by itself, None for never.
     """
 
-    hold: Hold | None = None
-    message: str = ""
+    reason: HoldReason | None = None
     changes: datetime | None = None
 
 
-def hold_reason(situation: DecisionInput, due: Due | None, now: datetime) -> Held:
+def hold_reason(decision_input: DecisionInput, due: Due | None, now: datetime) -> Held:
     """The first reason that holds the table back.
 
     Reasons that apply whether or not a compaction is due come first; back-off, windows and limits hold back
     only what is due.
     """
-    standing = _standing(situation)
-    if standing.hold is None and situation.duplicate_of is not None:
-        standing = _duplicated(situation.duplicate_of, due)
-    if standing.hold is not None or due is None or situation.policy is None:
-        return standing
+    standing = _standing(decision_input, due)
+    if standing is not None or due is None or decision_input.policy is None:
+        return Held(standing)
     held = Held()
-    if due.trigger != Occasion.REQUESTED:
-        held = _by_the_clock(situation, situation.policy, due, now)
-    if held.hold is None and not situation.admitted:
-        limit = situation.limit or "it waits for a slot"
-        return Held(Hold.CONCURRENCY_LIMIT, limit, held.changes)
+    if not _is_requested(due):
+        held = _by_the_clock(decision_input, decision_input.policy, due, now)
+    if held.reason is None and decision_input.limit is not None:
+        return Held(LimitReached(decision_input.limit), held.changes)
     return held
 
 
@@ -80,155 +92,116 @@ def held_until(
     return until.replace(microsecond=0) + _SECOND
 
 
-def policy_hold(situation: DecisionInput) -> Held:
-    """Why the table's policy cannot be followed, None if it can."""
-    name, policy = situation.policy_name, situation.policy
+def policy_hold(decision_input: DecisionInput) -> PolicyHold | None:
+    """Why the table's policy is not followed, None if it is."""
+    name, policy = decision_input.policy_name, decision_input.policy
     if policy is None:
-        message = f"there is no CompactionPolicy {name}; create it or change policyRef"
-        return Held(Hold.POLICY_MISSING, message)
-    if situation.policy_problem is not None:
-        message = f"CompactionPolicy {name} cannot be followed: {situation.policy_problem}"
-        return Held(Hold.POLICY_INVALID, message)
-    if policy.suspend:
-        return Held(Hold.POLICY_SUSPENDED, f"spec.suspend of CompactionPolicy {name} is true")
-    return Held()
+        return PolicyMissing(name)
+    if decision_input.policy_problem is not None:
+        return PolicyInvalid(name, decision_input.policy_problem)
+    return PolicySuspended(name) if policy.suspend else None
 
 
-def _standing(situation: DecisionInput) -> Held:
-    if situation.table.spec.suspend:
-        return Held(Hold.SUSPENDED, "spec.suspend of the LakeTable is true")
-    unready = _unready(situation)
-    if unready is not None:
-        return Held(Hold.NOT_READY, unready)
-    by_policy = policy_hold(situation)
-    if by_policy.hold is None and situation.active is not None:
-        failing = situation.failing
-        text = f", but {failing.message}" if failing is not None else ""
-        return Held(Hold.ALREADY_ACTIVE, f"Compaction {situation.active} is active{text}")
-    return by_policy
+def problem_of_table(decision_input: DecisionInput) -> TableProblem | None:
+    """Why the table cannot be observed or, by its last observation, compacted; None if it can."""
+    seen = decision_input.observation
+    if decision_input.problem is None and seen is not None and seen.refusals:
+        return TableProblem.unsupported(seen.refusals)
+    return decision_input.problem
 
 
-def _duplicated(older: str, due: Due | None) -> Held:
-    """A duplicate starts only what is requested for it."""
-    if due is not None and due.trigger == Occasion.REQUESTED:
-        return Held()
-    return Held(Hold.DUPLICATE, f"LakeTable {older} is older and is for the same table")
+def _standing(decision_input: DecisionInput, due: Due | None) -> HoldReason | None:
+    """What holds the table back at any time; a duplicate starts only what is requested for it."""
+    if decision_input.table.spec.suspend:
+        return TableSuspended()
+    problem = problem_of_table(decision_input)
+    if problem is not None or decision_input.observation is None:
+        return NotReady(problem)
+    by_policy = policy_hold(decision_input)
+    if by_policy is not None:
+        return by_policy
+    if decision_input.active is not None:
+        return RunActive(decision_input.active, decision_input.failing)
+    older = decision_input.duplicate_of
+    return None if older is None or _is_requested(due) else OlderLakeTable(older)
 
 
-def _unready(situation: DecisionInput) -> str | None:
-    if situation.problem is not None:
-        return situation.problem.message
-    if situation.observation is None:
-        return NOT_OBSERVED
-    if situation.observation.refusals:
-        return TableProblem.unsupported(situation.observation.refusals).message
-    return None
+def _is_requested(due: Due | None) -> bool:
+    return due is not None and isinstance(due.reason, Requested)
 
 
-def _by_the_clock(situation: DecisionInput, policy: CompactionPolicySpec, due: Due, now: datetime) -> Held:
+def _by_the_clock(
+    decision_input: DecisionInput, policy: CompactionPolicySpec, due: Due, now: datetime
+) -> Held:
     """Back-off, intervals, gain and windows; not applied to requests."""
     doubted = None
     backoff = timedelta(seconds=policy.retries.max_backoff_seconds) + _SECOND
     interval = timedelta(seconds=policy.min_interval_seconds or 0)
-    for hold, until, message in _waits(situation, due, backoff):
-        longest = interval + _SECOND if hold is Hold.MIN_INTERVAL else backoff
+    for reason in _timed_holds(decision_input, policy, due, backoff):
+        longest = interval + _SECOND if isinstance(reason, IntervalNotOver) else backoff
         # A longer wait was set by a clock that was wrong, or under another policy.
-        if now < until <= now + longest:
-            return Held(hold, message, until)
-        if now < until:
-            doubted = _earlier(doubted, until - longest)
-    too_little = _gain_text(policy, due)
-    if too_little:
-        return Held(Hold.LITTLE_GAIN, too_little, doubted)
+        if now < reason.until <= now + longest:
+            return Held(reason, reason.until)
+        if now < reason.until:
+            doubted = _earlier(doubted, reason.until - longest)
+    too_little = _little_gain(policy, due)
+    if too_little is not None:
+        return Held(too_little, doubted)
     found = opening(policy.windows, find_zone(policy.time_zone), now)
     changes = _earlier(doubted, found.until)
     if found.is_open or found.next_window is None:
         return Held(changes=changes)
-    window = describe_window(found.next_window, policy.time_zone)
-    return Held(Hold.OUTSIDE_WINDOW, f"the next window is {window}", changes)
+    return Held(WindowClosed(found.next_window, policy.time_zone), changes)
 
 
-def _waits(situation: DecisionInput, due: Due, longest: timedelta) -> Iterator[tuple[Hold, datetime, str]]:
-    """Until when the table is left alone, and why: after failures, and after the last run."""
-    status = situation.table.status
+def _timed_holds(
+    decision_input: DecisionInput, policy: CompactionPolicySpec, due: Due, longest: timedelta
+) -> Iterator[TimedHold]:
+    """The reasons to leave the table alone until a time: after failures, and after the last run."""
+    status, seen = decision_input.table.status, decision_input.observation
     if status.held_until is not None:
-        yield Hold.BACK_OFF, status.held_until, _back_off_text(situation, status.held_until)
-    yield from _after_cancel(situation, longest)
-    last, seen = status.last_compaction, situation.observation
-    interval = situation.policy.min_interval_seconds if situation.policy is not None else None
+        yield RunsFailed(max(1, status.consecutive_failures), status.held_until)
+    yield from _after_cancel(decision_input, longest)
+    last, interval = status.last_compaction, policy.min_interval_seconds
     if last is not None and interval is not None:
-        yield Hold.MIN_INTERVAL, *_min_interval(last, interval)
+        until = last.completion_time + timedelta(seconds=interval)
+        yield IntervalNotOver(last.name, last.completion_time, interval, until)
     if last is None or seen is None or last.reason != Reason.NOTHING_TO_DO:
         return
     # If an observation and a planner ever disagree, runs must not follow one another endlessly.
     is_unwritten = seen.snapshot_time is None or seen.snapshot_time <= last.completion_time
     if is_unwritten and last.strategy == due.strategy:
-        until = last.completion_time + longest
-        text = (
-            f"Compaction {last.name} found nothing to do, and nothing has been written since; the next one "
-            f"starts once something is written, or at {moment_text(until)}"
-        )
-        yield Hold.BACK_OFF, until, text
+        yield NothingFound(last.name, last.completion_time + longest)
 
 
-def _min_interval(last: RunSummary, seconds: int) -> tuple[datetime, str]:
-    """When the next automatic run may begin after the last run, and why not earlier."""
-    until = last.completion_time + timedelta(seconds=seconds)
-    text = (
-        f"Compaction {last.name} ended at {moment_text(last.completion_time)} and minIntervalSeconds is "
-        f"{seconds}, so the next one starts no earlier than {moment_text(until)}"
-    )
-    return until, text
-
-
-def _gain_text(policy: CompactionPolicySpec, due: Due) -> str:
-    """A run's gain and the policy's minimum as text, empty if the gain is enough.
+def _little_gain(policy: CompactionPolicySpec, due: Due) -> LittleGain | None:
+    """A run's gain with the policy's minimum, None if the gain is enough.
 
     Only runs by triggers are measured: the clock alone asks for a full one by interval or schedule.
     """
     least = policy.min_gain
     if least is None or due.surplus_files is None:
-        return ""
-    wanted = []
-    if least.files is not None:
-        if due.surplus_files >= least.files:
-            return ""
-        wanted.append(count_of(least.files, "file"))
-    if least.bytes is not None:
-        size = quantity_bytes(least.bytes)
-        if due.bytes >= size:
-            return ""
-        wanted.append(bytes_text(int(size)))
-    return (
-        f"it would read {bytes_text(due.bytes)} and remove at most {count_of(due.surplus_files, 'file')}; "
-        f"minGain requires {' or '.join(wanted)}"
-    )
+        return None
+    size = None if least.bytes is None else int(quantity_bytes(least.bytes))
+    if least.files is not None and due.surplus_files >= least.files:
+        return None
+    if size is not None and due.bytes >= size:
+        return None
+    return LittleGain(due.bytes, due.surplus_files, least.files, size)
 
 
-def _after_cancel(situation: DecisionInput, longest: timedelta) -> Iterator[tuple[Hold, datetime, str]]:
+def _after_cancel(decision_input: DecisionInput, longest: timedelta) -> Iterator[RunCancelled]:
     """Delay after a user cancelled a run: the same one must not start again at once."""
-    cancelled, seen = situation.table.status.cancelled_run, situation.observation
+    cancelled, seen = decision_input.table.status.cancelled_run, decision_input.observation
     if cancelled is None:
         return
-    generations = (situation.table.metadata.generation, situation.policy_generation)
+    generations = (decision_input.table.metadata.generation, decision_input.policy_generation)
     if generations != (cancelled.table_generation, cancelled.policy_generation):
         return
     written = None if seen is None else seen.snapshot_time
-    if written is not None and written > cancelled.completion_time:
-        return
-    until = cancelled.completion_time + longest
-    text = (
-        f"Compaction {cancelled.name} was cancelled; the next one starts once the table, the "
-        f"LakeTable or its policy changes, one is requested, or at {moment_text(until)}"
-    )
-    yield Hold.CANCELLED, until, text
+    if written is None or written <= cancelled.completion_time:
+        yield RunCancelled(cancelled.name, cancelled.completion_time + longest)
 
 
 def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
     return min((moment for moment in (one, other) if moment is not None), default=None)
-
-
-def _back_off_text(situation: DecisionInput, until: datetime) -> str:
-    failures = max(1, situation.table.status.consecutive_failures)
-    counted = count_of(failures, "compaction")
-    return f"{counted} failed in a row; the next one starts no earlier than {moment_text(until)}"

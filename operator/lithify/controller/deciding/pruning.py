@@ -16,7 +16,7 @@ from lithify.amounts import count_of
 from lithify.controller.deciding.names import label_value
 from lithify.controller.deciding.patterns import is_wanted
 from lithify.controller.deciding.problems import TableReason
-from lithify.controller.deciding.wording import names_text
+from lithify.controller.deciding.sentences import names_text
 from lithify.resources.catalog import Catalog, Discovery, Prune
 from lithify.resources.names import ANNOTATION_DISCOVERED, GROUP, LABEL_CATALOG
 from lithify.resources.objects import READY, condition_of

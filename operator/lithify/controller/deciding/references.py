@@ -14,7 +14,7 @@ from lithify.controller.deciding.condition_builder import ConditionBuilder
 from lithify.controller.deciding.found_tables import say_pruned, say_supported
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.pruning import Pruning
-from lithify.controller.deciding.wording import names_text
+from lithify.controller.deciding.sentences import names_text
 from lithify.resources.catalog import Catalog, CatalogStatus
 from lithify.resources.objects import READY, RECONCILING, STALLED, condition_of, without_condition
 from lithify.resources.policy import CompactionPolicy, CompactionPolicyStatus
@@ -92,7 +92,7 @@ def _risks(policy: CompactionPolicy) -> list[str]:
     return [_DRIVERS_ONLY] if kueue is not None and kueue.admission is QueueAdmission.DRIVER else []
 
 
-def catalog_problem(looks: Iterable[TableProblem | None]) -> TableProblem | None:
+def catalog_problem(observations: Iterable[TableProblem | None]) -> TableProblem | None:
     """Why a catalog cannot be reached, by the last observations of its tables and its last list of tables.
 
     An observation that succeeded, or failed for reasons of the table, shows that the catalog answers, unless
@@ -101,7 +101,7 @@ def catalog_problem(looks: Iterable[TableProblem | None]) -> TableProblem | None
     so that the answer is stable.
     """
     blamed, answers = set(), False
-    for problem in looks:
+    for problem in observations:
         if problem is None or not problem.reason.blames_catalog:
             answers = True
         else:
@@ -114,7 +114,7 @@ def catalog_problem(looks: Iterable[TableProblem | None]) -> TableProblem | None
 
 def catalog_status(
     catalog: Catalog,
-    looks: Iterable[TableProblem | None],
+    observations: Iterable[TableProblem | None],
     tables: int,
     now: datetime,
     *,
@@ -126,8 +126,8 @@ def catalog_status(
 
     Args:
         catalog: the catalog.
-        looks: for each that has ended (a table's last observation, the last list of tables): None if it
-            succeeded, else why not.
+        observations: for each that has ended (a table's last observation, the last list of tables): None if
+            it succeeded, else why not.
         tables: number of LakeTables that use it.
         now: the current time.
         discovered: what discovery has found, None if it is off or has not ended yet.
@@ -135,7 +135,7 @@ def catalog_status(
         cut_timeout: the operator's limit in seconds if the catalog asks for a longer timeout, None otherwise.
     """
     conditions = ConditionBuilder(catalog.status.conditions, catalog.metadata.generation, now)
-    ended = list(looks)
+    ended = list(observations)
     problem = catalog_problem(ended)
     if problem is not None:
         conditions.not_ready(replace(problem, message=f"{problem.message}{_cut(catalog, cut_timeout)}"))

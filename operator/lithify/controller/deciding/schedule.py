@@ -1,8 +1,8 @@
 """When a table is compacted fully regardless of its triggers: by interval, or by a cron schedule.
 
-Used by `dues`. A time of a schedule counts only once it is in the table's status as `nextFullTime`: from then
-on that compaction is owed, late if necessary, and once however many times were missed. So neither a new
-LakeTable nor a new schedule makes all tables due at once for times in the past.
+Used by `due_compactions`. A time of a schedule counts only once it is in the table's status as
+`nextFullTime`: from then on that compaction is owed, late if necessary, and once however many times were
+missed. So neither a new LakeTable nor a new schedule makes all tables due at once for times in the past.
 """
 
 from __future__ import annotations

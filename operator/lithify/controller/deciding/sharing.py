@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from lithify.controller.deciding.admission import Pool
 from lithify.controller.deciding.decision_input import Due
-from lithify.controller.deciding.due_compactions import Occasion
+from lithify.controller.deciding.reasons import Requested
 from lithify.resources.compaction import Compaction, CompactionSpec, Reason
 from lithify.resources.names import ObjectKey
 from lithify.resources.policy import Approval, CompactionPolicySpec, SharedRuns
@@ -95,7 +95,7 @@ def shared_bytes(
         return None
     is_small = 0 < due.bytes <= quantity_bytes(policy.shared_runs.max_table_bytes)
     named = max(len(due.partitions), len(table.status.blocked_buckets))
-    if due.trigger == Occasion.REQUESTED or not is_small or named > _MOST_PARTITIONS:
+    if isinstance(due.reason, Requested) or not is_small or named > _MOST_PARTITIONS:
         return None
     return None if any(map(_ended_a_driver, runs)) else due.bytes
 

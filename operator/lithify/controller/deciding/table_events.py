@@ -12,6 +12,7 @@ from typing import Literal
 
 from lithify.controller.deciding.conditions import COMPACTION_NEEDED
 from lithify.controller.deciding.problems import TableReason
+from lithify.controller.deciding.sentences import end_text
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import READY, ConditionStatus, condition_of
 from lithify.resources.table import LakeTableStatus, RunSummary
@@ -53,10 +54,7 @@ _TOLD_REASONS = frozenset(
 
 
 def _ended(run: RunSummary) -> Told:
-    """The end of a run: what it did, or why it failed."""
-    text = f"Compaction {run.name} ended with {run.reason}"
-    is_bad = run.reason in _FAILURES
-    return "Warning" if is_bad else "Normal", run.reason, f"{text}: {run.message}" if run.message else text
+    return "Warning" if run.reason in _FAILURES else "Normal", run.reason, end_text(run)
 
 
 _FAILURES = frozenset(

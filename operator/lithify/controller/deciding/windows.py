@@ -1,7 +1,7 @@
 """Windows: the parts of the day in which compactions may start.
 
-Used by `holds`. A window belongs to the day on which it starts, also when it ends on the next one; clock
-changes make it longer or shorter, or skip it where clocks jump over all of it.
+Used by `hold_reasons`. A window belongs to the day on which it starts, also when it ends on the next one;
+clock changes make it longer or shorter, or skip it where clocks jump over all of it.
 """
 
 from __future__ import annotations
@@ -48,12 +48,6 @@ def opening(windows: Sequence[Window], zone: ZoneInfo, now: datetime) -> Opening
             return Opening(is_open=True, until=closes)
         closes = end if closes is None else max(closes, end)
     return Opening(is_open=closes is not None, until=None)
-
-
-def describe_window(window: Window, time_zone: str | None) -> str:
-    """A window as text independent of the current time, for example `22:00 to 06:00 Europe/Berlin`."""
-    days = f" on {', '.join(window.days)}" if window.days else ""
-    return f"{window.start} to {window.end} {time_zone or 'UTC'}{days}"
 
 
 def _spans(

@@ -1,8 +1,8 @@
 """Drivers as pods.
 
 The pod keeps the driver's result until it is released: a finalizer holds it, even while it is deleted. Every
-look is a request of its own, because a pod in an event may be outdated. Only pods that `ownership` identifies
-as a Compaction's driver are read, changed or deleted, whatever their names.
+observation is a request of its own, because a pod in an event may be outdated. Only pods that `ownership`
+identifies as a Compaction's driver are read, changed or deleted, whatever their names.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class KubernetesLauncher:
         if self._settings.isolated:
             await self.isolate(pod)
         for _ in range(_TRIES):
-            if order.key in self._elsewhere and (found := await self.look(order.key)) is not None:
+            if order.key in self._elsewhere and (found := await self.observe(order.key)) is not None:
                 return found
             try:
                 return self.state(await self._api.create(POD, order.key.namespace, pod))
@@ -94,7 +94,7 @@ class KubernetesLauncher:
             return None
         return AccountMissing(error.request, order.key.namespace, order.spark.service_account_name)
 
-    async def look(self, key: ObjectKey) -> DriverState | None:
+    async def observe(self, key: ObjectKey) -> DriverState | None:
         """The driver in the pod, None if there is no pod, or one that is not this Compaction's."""
         pod = await self._pod(key)
         return None if pod is None else await self.with_executors(pod, self.state(pod))

@@ -140,7 +140,7 @@ class ProcessLauncher:
             ClusterUnavailable: the machine could not start it.
         """
         for _ in range(_TRIES):
-            found = self._look(key)
+            found = self._observe(key)
             if found is not None:
                 return found
             try:
@@ -153,9 +153,9 @@ class ProcessLauncher:
             await asyncio.sleep(self._settings.poll_seconds / 10)
         raise ClusterUnavailable(f"start of {key}", "another process keeps its folder locked")
 
-    async def look(self, key: ObjectKey) -> DriverState | None:
+    async def observe(self, key: ObjectKey) -> DriverState | None:
         """The driver of a Compaction; None if there is none."""
-        return self._look(key)
+        return self._observe(key)
 
     async def stop(self, key: ObjectKey, driver_uid: str) -> None:
         """Asks a driver to end; after the grace period it is killed with all its descendants."""
@@ -181,7 +181,7 @@ class ProcessLauncher:
         folder.write(replace(record, released=True, remove=record.remove or remove))
         if remove:
             await self.stop(key, driver_uid)
-            self._look(key)
+            self._observe(key)
 
     async def all(self) -> list[tuple[ObjectKey, str]]:
         """Returns the drivers that have not been released, except shared ones."""
@@ -323,7 +323,7 @@ class ProcessLauncher:
                 start_new_session=True,
             )
 
-    def _look(self, key: ObjectKey) -> DriverState | None:
+    def _observe(self, key: ObjectKey) -> DriverState | None:
         folder = self.folder(key)
         record = folder.record()
         if record is None:

@@ -111,7 +111,7 @@ class SharedPods:
             missing = self._launcher.account_missing(error, lead)
             raise missing or error from error
 
-    async def look(self, lead: ObjectKey) -> SharedDriver | None:
+    async def observe(self, lead: ObjectKey) -> SharedDriver | None:
         """The driver in the pod, None if there is no such pod."""
         pod = await self._pod(lead)
         return None if pod is None else await self._found(lead, pod)

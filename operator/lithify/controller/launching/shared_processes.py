@@ -43,7 +43,7 @@ class DriverProcesses(Protocol):
         """The folders of drivers that have not been released."""
         ...
 
-    async def look(self, key: ObjectKey) -> DriverState | None:
+    async def observe(self, key: ObjectKey) -> DriverState | None:
         """The state of the driver in the folder of a key; None if there is none."""
         ...
 
@@ -85,10 +85,10 @@ class SharedProcesses:
         text = write_instructions(instructions)
         await self._launcher.begin(shared_key(lead.key), lead, text, members)
 
-    async def look(self, lead: ObjectKey) -> SharedDriver | None:
+    async def observe(self, lead: ObjectKey) -> SharedDriver | None:
         """The driver of a name; None if there is none."""
         key = shared_key(lead)
-        folder, state = self._launcher.folder(key), await self._launcher.look(key)
+        folder, state = self._launcher.folder(key), await self._launcher.observe(key)
         record = folder.record()
         if state is None or record is None or record.uid != state.uid:
             return None
@@ -112,7 +112,7 @@ class SharedProcesses:
     async def all(self) -> list[SharedDriver]:
         """Returns the shared drivers that have not been released."""
         leads = [_lead_of(folder) for folder, record in self._launcher.unreleased() if record.members]
-        found = [await self.look(lead) for lead in leads]
+        found = [await self.observe(lead) for lead in leads]
         return [driver for driver in found if driver is not None]
 
 

@@ -31,9 +31,9 @@ class Answers:
     def __init__(self, settings: WorkerSettings, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self._watches: dict[str, TableObserver] = {}
+        self._observers: dict[str, TableObserver] = {}
         # Import the most common format now: the first question's timeout should not include it.
-        self._watch(FORMATS[0])
+        self._observer(FORMATS[0])
 
     def reply(self, question: Question) -> Reply:
         """Returns the answer, or the error."""
@@ -52,30 +52,30 @@ class Answers:
 
     def _answer(self, question: Question) -> Any:
         address = question.address
-        watch = self._watch(address.format)
+        observer = self._observer(address.format)
         if isinstance(question, ObservationRequest):
-            return watch.observe(question)
+            return observer.observe(question)
         if isinstance(question, PlanRequest):
             # Observations, which are far more frequent, need none of what a plan imports.
             from lithify.controller.observing.planning import plan
 
             return plan(question, self._clock)
         if isinstance(question, FindRun):
-            return watch.find_run(address, question.run, question.since)
+            return observer.find_run(address, question.run, question.since)
         if isinstance(question, ListTables):
             if not question.wanted.include:
-                watch.check_catalog(address)
+                observer.check_catalog(address)
                 return NO_TABLES
-            return wanted_tables(watch.list_tables(address), question.wanted)
+            return wanted_tables(observer.list_tables(address), question.wanted)
         raise TypeError(f"not a question: {type(question).__name__}")
 
-    def _watch(self, name: str) -> TableObserver:
+    def _observer(self, name: str) -> TableObserver:
         """Returns the observer of a table format, created for the first table of it."""
-        if name not in self._watches:
+        if name not in self._observers:
             folder, given = Path(self._settings.cache_folder), self._settings
-            watch = open_observer(name, folder, given.cache_bytes, self._clock, given.most_open)
-            self._watches[name] = watch
-        return self._watches[name]
+            observer = open_observer(name, folder, given.cache_bytes, self._clock, given.most_open)
+            self._observers[name] = observer
+        return self._observers[name]
 
 
 def _checked(reply: Reply, question: Question) -> Reply:

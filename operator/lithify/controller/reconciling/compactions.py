@@ -125,7 +125,7 @@ class Compactions:
         """Cleans up after a deleted Compaction: first its driver, then its lock."""
         context, memory = self.context, self._memories.known(key)
         context.metrics.compaction_changed(key, None)
-        driver = await context.launcher.look(key)
+        driver = await context.launcher.observe(key)
         if driver is not None:
             backoff = self._clearing.setdefault(key, Backoff(driver.uid))
             if await self._is_there(key, driver.owner_uid):

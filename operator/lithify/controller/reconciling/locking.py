@@ -87,7 +87,7 @@ class TableLocking:
             return False
         try:
             found = await context.api.get(COMPACTION, holder.key)
-            driver = await context.launcher.look(holder.key)
+            driver = await context.launcher.observe(holder.key)
             is_at_work = await self._is_at_work(holder, found)
         except ClusterRefused as error:
             # E.g. a namespace was deleted together with its roles. The state is unknown; other runs go on.

@@ -179,12 +179,12 @@ class ObservationScheduler:
         if seen.underway:
             seen.awaited = True
             return math.inf
-        judges = since is not None and since != seen.evaluated
+        reconsiders = since is not None and since != seen.evaluated
         wait = self._wait(key, seen, request, intervals)
-        if wait > 0 and not judges:
+        if wait > 0 and not reconsiders:
             return wait
-        asked = self._question(seen, request, intervals, judges=judges)
-        seen.awaited = seen.wanted or judges or seen.request != request
+        asked = self._question(seen, request, intervals, reconsiders=reconsiders)
+        seen.awaited = seen.wanted or reconsiders or seen.request != request
         seen.evaluated = since or seen.evaluated
         seen.underway, seen.wanted, seen.request = True, False, request
         queue = self._queues.setdefault(request.address.catalog, _CatalogQueue())
@@ -228,7 +228,7 @@ class ObservationScheduler:
         return min(max(1.0, error.again_seconds) * max(1.0, crowd), max(intervals.retry, error.again_seconds))
 
     def _question(
-        self, seen: TableState, request: ObservationRequest, intervals: PollIntervals, *, judges: bool
+        self, seen: TableState, request: ObservationRequest, intervals: PollIntervals, *, reconsiders: bool
     ) -> ObservationRequest:
         known = seen.observation
         if seen.full_at is not None and self.ticks() >= seen.full_at + intervals.full:
@@ -239,7 +239,7 @@ class ObservationScheduler:
             request,
             known_uuid=known.table_uuid,
             known_snapshot=known.snapshot,
-            reconsider=judges,
+            reconsider=reconsiders,
         )
 
     def _next(self) -> Iterator[tuple[ObjectKey, ObservationRequest, PollIntervals]]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from lithify.amounts import count_of
 from lithify.controller.api import Object
 from lithify.controller.deciding.pruning import PruneReason, Pruning
-from lithify.controller.deciding.wording import names_text
+from lithify.controller.deciding.sentences import names_text
 from lithify.controller.reconciling.context import Context
 from lithify.errors import ClusterConflict, ClusterRefused
 from lithify.resources.catalog import Catalog, Prune

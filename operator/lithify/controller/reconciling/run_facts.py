@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lithify.controller.deciding.sentences import limit_text
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.locking import LockView, TableLocking
 from lithify.controller.reconciling.run_memory import RunMemory
@@ -50,9 +51,10 @@ class RunFactsGatherer:
         if memory.refusal is not None and memory.refusal[0] == run.status.attempts:
             problem = Problem(Reason.INVALID_SPEC, memory.refusal[1], may_pass=False)
         seen = await self._lock(run, memory)
-        hold = context.slots.hold_of_run(run, self.context.now()) if is_waiting and not is_planned else ""
+        may_ask = is_waiting and not is_planned
+        limit = context.slots.limit_of_run(run, context.now()) if may_ask else None
         view = await self._view(run)
-        may_start = is_waiting and not hold and problem is None and seen.lock is Lock.OURS
+        may_start = is_waiting and limit is None and problem is None and seen.lock is Lock.OURS
         has_wishes = run.spec.cancel or run.spec.suspend or run.metadata.deletion_timestamp is not None
         sharing = self.sharing.join(run, context.now()) if may_start and not has_wishes else None
         failed_runs = table.status.consecutive_failures if table else 0
@@ -63,8 +65,8 @@ class RunFactsGatherer:
             driver=view.driver if isinstance(view, SharedView) else view,
             lock=seen.lock,
             lock_holder=seen.holder,
-            admitted=not hold,
-            hold=hold,
+            admitted=limit is None,
+            hold="" if limit is None else limit_text(limit),
             problem=problem,
             delay=memory.delay[1] if memory.delay and memory.delay[0] == run.status.attempts else "",
             found=memory.search.found,
@@ -79,7 +81,7 @@ class RunFactsGatherer:
         try:
             if run.status.shared_run is not None:
                 return await self.sharing.view(run)
-            return SharedView(await self.context.launcher.look(run.metadata.key))
+            return SharedView(await self.context.launcher.observe(run.metadata.key))
         except ClusterUnavailable:
             return UNKNOWN
 

@@ -111,7 +111,7 @@ class Sharing:
             return SharedView(None, "The shared driver was refused.")
         # Checked before the driver is read: one that is neither coming nor present will never start.
         is_coming = lead in self._starting or self._is_coming(lead, shared)
-        driver = await self._drivers.look(lead)
+        driver = await self._drivers.observe(lead)
         if driver is not None and driver.lead_uid == shared.lead_uid:
             found = driver.of_member(run.metadata.uid)
             return SharedView(found, "" if found else "The shared driver has begun without this table.")
@@ -165,7 +165,7 @@ class Sharing:
 
         A driver's last run also waits for the driver's release, or its pod would stay until the next sweep.
         """
-        driver = await self._drivers.look(lead) if self._drivers is not None else None
+        driver = await self._drivers.observe(lead) if self._drivers is not None else None
         found = driver.of_member(uid) if driver is not None else None
         if driver is None or found is None:
             return True
@@ -231,7 +231,7 @@ class Sharing:
         shared = run.status.shared_run
         if shared is None or self._drivers is None:
             return None
-        driver = await self._drivers.look(ObjectKey(run.metadata.namespace, shared.lead))
+        driver = await self._drivers.observe(ObjectKey(run.metadata.namespace, shared.lead))
         return driver if driver is not None and driver.lead_uid == shared.lead_uid else None
 
     def _group(self, pool: Pool, asking: Compaction, now: datetime) -> datetime | None:

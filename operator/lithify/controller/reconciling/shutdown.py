@@ -37,7 +37,7 @@ class Driver:
         key: its Compaction; the lead of a shared driver.
         uid: the driver's uid.
         runs: all Compactions that it works for.
-        look: reads its state.
+        observe: reads its state.
         stop: asks it to end.
         release: releases it.
     """
@@ -45,7 +45,7 @@ class Driver:
     key: ObjectKey
     uid: str
     runs: tuple[ObjectKey, ...]
-    look: Callable[[], Awaitable[DriverState | None]]
+    observe: Callable[[], Awaitable[DriverState | None]]
     stop: Callable[[], Awaitable[None]]
     release: Callable[[], Awaitable[None]]
 
@@ -110,7 +110,7 @@ class Shutdown:
             key,
             uid,
             (key,),
-            partial(launcher.look, key),
+            partial(launcher.observe, key),
             partial(launcher.stop, key, uid),
             partial(launcher.release, key, uid, remove=True),
         )
@@ -118,7 +118,7 @@ class Shutdown:
     async def _has_ended(self, driver: Driver) -> bool:
         """Whether a driver has ended; asks it to end once. False for a driver that cannot be read."""
         try:
-            state = await self._tried(driver.look)
+            state = await self._tried(driver.observe)
             if state is None or state.uid != driver.uid or state.phase is DriverPhase.ENDED:
                 return True
             if not state.terminating:
@@ -170,13 +170,13 @@ class Shutdown:
 def _shared(drivers: SharedDrivers, found: SharedDriver) -> Driver:
     """A driver that several Compactions share."""
 
-    async def look() -> DriverState | None:
-        seen = await drivers.look(found.lead)
+    async def observe() -> DriverState | None:
+        seen = await drivers.observe(found.lead)
         return None if seen is None else seen.state
 
     runs = tuple(member.key for member in found.members)
     stop, release = partial(drivers.stop, found), partial(drivers.release, found)
-    return Driver(found.lead, found.state.uid, runs, look, stop, release)
+    return Driver(found.lead, found.state.uid, runs, observe, stop, release)
 
 
 def _warn(what: str, key: ObjectKey, error: Exception) -> None:

@@ -21,6 +21,7 @@ from lithify.controller.deciding.admission import (
     admit,
     limits_of,
 )
+from lithify.controller.deciding.reasons import SlotLimit
 from lithify.controller.deciding.sharing import bytes_of_sharing, pool_of
 from lithify.controller.reconciling.store import Store
 from lithify.controller.running.reconcile_input import is_planned_here
@@ -28,7 +29,6 @@ from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import COMPACTION, LAKE_TABLE, ObjectKey, ResourceKind
 from lithify.resources.table import LakeTable
 
-_FREE = ""
 _REMEMBERED = 1.0
 """Seconds for which a full policy is cached as full: thousands of tables ask at the same time."""
 _PARKED = frozenset({Reason.BACKING_OFF, Reason.SUSPENDED, Reason.AWAITING_APPROVAL})
@@ -49,12 +49,12 @@ class Slots:
     ticks: Callable[[], float] = monotonic
     _waiting: dict[ObjectKey, tuple[ResourceKind, Waiting]] = field(default_factory=dict)
     _granted: dict[ObjectKey, Active] = field(default_factory=dict)
-    _full: dict[tuple[ObjectKey, Pool | None], tuple[float, str]] = field(default_factory=dict)
+    _full: dict[tuple[ObjectKey, Pool | None], tuple[float, SlotLimit]] = field(default_factory=dict)
 
-    def hold_of_table(
+    def limit_of_table(
         self, table: LakeTable, planned_bytes: int, now: datetime, shared: int | None = None
-    ) -> str:
-        """The limit that keeps a new run of a table waiting; takes a slot and returns "" if it may start.
+    ) -> SlotLimit | None:
+        """The limit that keeps a new run of a table waiting; takes a slot and returns None if it may start.
 
         `shared` is the bytes it reads if it may share a driver, and thus a slot; None if it may not.
         """
@@ -69,11 +69,11 @@ class Slots:
         )
         return self._ask(LAKE_TABLE, waiting, now)
 
-    def hold_of_run(self, run: Compaction, now: datetime) -> str:
-        """The limit that keeps a run waiting; takes a slot and returns "" if it may start."""
+    def limit_of_run(self, run: Compaction, now: datetime) -> SlotLimit | None:
+        """The limit that keeps a run waiting; takes a slot and returns None if it may start."""
         table = self.store.table_of(run)
         if table is None or has_slot(run) or is_planned_here(run):
-            return _FREE
+            return None
         since = min(run.metadata.creation_timestamp or now, now)
         waiting = Waiting(run.metadata.key, self._priority(table), since, _policy_key(table), _bytes(run))
         return self._ask(COMPACTION, waiting, now)
@@ -104,9 +104,9 @@ class Slots:
         known = self._waiting.get(key)
         return min(known[1].since, now) if known else now
 
-    def _ask(self, kind: ResourceKind, waiting: Waiting, now: datetime) -> str:
+    def _ask(self, kind: ResourceKind, waiting: Waiting, now: datetime) -> SlotLimit | None:
         if waiting.key in self._granted:
-            return _FREE
+            return None
         self._waiting[waiting.key] = (kind, waiting)
         asked = waiting.policy, waiting.pool
         full = self._full.get(asked)
@@ -118,7 +118,7 @@ class Slots:
             return limit[1]
         del self._waiting[waiting.key]
         self._granted[waiting.key] = Active(waiting.key, waiting.policy, waiting.bytes, now, waiting.pool)
-        return _FREE
+        return None
 
     def _admission(self, now: datetime) -> Admission:
         active, recent = [*self._granted.values()], []

@@ -18,6 +18,7 @@ from lithify.controller.deciding.failing import failure_of_attempts
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
 from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
+from lithify.controller.deciding.sentences import due_text
 from lithify.controller.deciding.sharing import shared_bytes
 from lithify.controller.deciding.table_events import table_events
 from lithify.controller.reconciling.addressing import address_of, poll_intervals, request_of
@@ -46,7 +47,7 @@ from lithify.resources.objects import READY, ConditionStatus, Reference, conditi
 from lithify.resources.policy import Approval, CompactionPolicySpec
 from lithify.resources.table import LakeTable, LakeTableStatus
 
-_NO_LOOK = object()
+_NO_OBSERVATION = object()
 _TOGETHER = 1.0
 """Seconds by which requeuing a Catalog is delayed, so that changes of many tables requeue it once."""
 
@@ -79,20 +80,20 @@ class Tables:
         now = context.now()
         self._observe_after_runs(key, runs)
         counted = replace(table, status=after_runs(table, runs, rules, now, generation))
-        missing, next_look = await self._observe(counted, spec, context.store.catalog_of(table))
-        situation = self._situation(counted, spec, runs, missing)
-        situation = replace(situation, policy_generation=generation)
-        situation, decision = self._decide(situation, now)
-        status = table_status(situation, decision, now)
+        missing, next_observation = await self._observe(counted, spec, context.store.catalog_of(table))
+        decision_input = self._gather(counted, spec, runs, missing)
+        decision_input = replace(decision_input, policy_generation=generation)
+        decision_input, decision = self._decide(decision_input, now)
+        status = table_status(decision_input, decision, now)
         if decision.start is not None:
-            status = await self._start(situation, status, decision.start)
+            status = await self._start(decision_input, status, decision.start)
         await self._write(table, status)
         self._tell_catalog(table)
         expires = await self._tidy(runs, rules, now)
-        seen = situation.observation
+        seen = decision_input.observation
         moments = [decision.wake, seen.next_trigger if seen is not None else None]
         waits = [(moment - now).total_seconds() for moment in moments if moment is not None and moment > now]
-        return min((wait for wait in (*waits, next_look, expires) if wait is not None), default=None)
+        return min((wait for wait in (*waits, next_observation, expires) if wait is not None), default=None)
 
     def _forget(self, key: ObjectKey) -> None:
         self.context.scheduler.forget(key)
@@ -119,7 +120,7 @@ class Tables:
         context, key = self.context, table.metadata.key
         seen, catalog = context.scheduler.seen(key), context.store.catalog_of(table)
         problem = problem_of(seen.failure) if seen.failure else None
-        if catalog is None or not seen.is_known or self._endings.get(key, _NO_LOOK) == problem:
+        if catalog is None or not seen.is_known or self._endings.get(key, _NO_OBSERVATION) == problem:
             return
         before, now = _blamed(self._endings.get(key)), _blamed(problem)
         self._endings[key] = problem
@@ -127,23 +128,23 @@ class Tables:
         if ready is None or ready.reason != now or before != now:
             context.queue.add_after(Item(CATALOG.name, catalog.metadata.key), _TOGETHER)
 
-    def _decide(self, situation: DecisionInput, now: datetime) -> tuple[DecisionInput, Decision]:
+    def _decide(self, decision_input: DecisionInput, now: datetime) -> tuple[DecisionInput, Decision]:
         """Decides, and asks for a slot if nothing else is in the way."""
-        decision = decide(situation, now)
-        key = situation.table.metadata.key
+        decision = decide(decision_input, now)
+        key = decision_input.table.metadata.key
         if decision.start is None:
             self.context.slots.leave(key, LAKE_TABLE)
-            return situation, decision
-        shared = self._shared_bytes(situation, decision.start)
-        limit = self.context.slots.hold_of_table(situation.table, decision.start.bytes, now, shared)
-        if limit:
-            situation = replace(situation, admitted=False, limit=limit)
-            decision = decide(situation, now)
-        return situation, decision
+            return decision_input, decision
+        shared = self._shared_bytes(decision_input, decision.start)
+        limit = self.context.slots.limit_of_table(decision_input.table, decision.start.bytes, now, shared)
+        if limit is not None:
+            decision_input = replace(decision_input, limit=limit)
+            decision = decide(decision_input, now)
+        return decision_input, decision
 
-    def _shared_bytes(self, situation: DecisionInput, due: Due) -> int | None:
-        runs = self.context.store.runs_of(situation.table.metadata.key)
-        return shared_bytes(situation.table, situation.policy, runs, due)
+    def _shared_bytes(self, decision_input: DecisionInput, due: Due) -> int | None:
+        runs = self.context.store.runs_of(decision_input.table.metadata.key)
+        return shared_bytes(decision_input.table, decision_input.policy, runs, due)
 
     async def _observe(
         self, table: LakeTable, policy: CompactionPolicySpec | None, catalog: Catalog | None
@@ -168,7 +169,7 @@ class Tables:
         since = due if due is not None and due <= context.now() else None
         return None, context.scheduler.ask(key, request_of(table, policy, address), intervals, since=since)
 
-    def _situation(
+    def _gather(
         self,
         table: LakeTable,
         policy: CompactionPolicySpec | None,
@@ -195,13 +196,15 @@ class Tables:
             duplicate_of=older_duplicate(self.context.store, table),
         )
 
-    async def _start(self, situation: DecisionInput, status: LakeTableStatus, due: Due) -> LakeTableStatus:
+    async def _start(
+        self, decision_input: DecisionInput, status: LakeTableStatus, due: Due
+    ) -> LakeTableStatus:
         """Creates the due Compaction, never twice: its name is derived from the table and its run count."""
-        context, table = self.context, situation.table
+        context, table = self.context, decision_input.table
         name = run_name(table.metadata.name, table.status.runs + 1, table.metadata.uid)
-        approval = situation.policy.approval if situation.policy else Approval.AUTOMATIC
+        approval = decision_input.policy.approval if decision_input.policy else Approval.AUTOMATIC
         body = _body(table, name, due, approval)
-        record = AutomaticRun(shared_bytes=self._shared_bytes(situation, due))
+        record = AutomaticRun(shared_bytes=self._shared_bytes(decision_input, due))
         try:
             await self._create(ObjectKey(table.metadata.namespace, name), body, record)
         except ClusterExists:
@@ -297,7 +300,7 @@ def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str
         strategy=due.strategy,
         partitions=due.partitions,
         approval=approval,
-        cause=shown(due.message, MESSAGE_LENGTH),
+        cause=shown(due_text(due), MESSAGE_LENGTH),
     )
     return {
         "apiVersion": COMPACTION.api_version,

@@ -58,7 +58,7 @@ class Gathering:
 
     Attributes:
         message: for people.
-        until: when to look again.
+        until: when the run is reconciled again.
     """
 
     message: str

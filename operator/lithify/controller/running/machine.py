@@ -25,35 +25,35 @@ def step(run: Compaction, facts: RunFacts, now: datetime) -> Step:
 
     `now` is aware. Raises nothing, whatever the facts.
     """
-    case = reconcile_input(run, facts, now)
+    inputs = reconcile_input(run, facts, now)
     if facts.driver is UNKNOWN:
-        return case.answer(run.status, until=[case.at(case.now, 5)])
+        return inputs.answer(run.status, until=[inputs.at(inputs.now, 5)])
     if facts.deleted:
-        acts = free_table(case)
-        return case.answer(run.status, acts) if acts or _is_in_doubt(case) else Step(run.status)
-    if case.reason.is_final:
-        acts = settle(case)
-        return case.answer(run.status, acts) if acts or _is_in_doubt(case) else Step(run.status)
-    return _go_on(case)
+        acts = free_table(inputs)
+        return inputs.answer(run.status, acts) if acts or _is_in_doubt(inputs) else Step(run.status)
+    if inputs.reason.is_final:
+        acts = settle(inputs)
+        return inputs.answer(run.status, acts) if acts or _is_in_doubt(inputs) else Step(run.status)
+    return _go_on(inputs)
 
 
-def _go_on(case: ReconcileInput) -> Step:
+def _go_on(inputs: ReconcileInput) -> Step:
     """The next step of an unfinished run."""
-    own = case.own
+    own = inputs.own
     outcome = own.outcome if own is not None and own.phase is DriverPhase.ENDED else None
     if outcome is not None and outcome.reason is Reason.COMPACTED:
-        return compacted(case, outcome)  # Of any attempt: a result is never lost.
-    if is_planning(case):
-        return plan(case)
-    if case.reason.has_driver:
-        return drive(case)
-    if own is not None and (own.phase is not DriverPhase.ENDED or own.attempt > case.status.attempts):
-        return adopt(case, own)
-    if case.reason is Reason.SEARCHING_COMMIT:
-        return search(case)
-    return wait(case)
+        return compacted(inputs, outcome)  # Of any attempt: a result is never lost.
+    if is_planning(inputs):
+        return plan(inputs)
+    if inputs.reason.has_driver:
+        return drive(inputs)
+    if own is not None and (own.phase is not DriverPhase.ENDED or own.attempt > inputs.status.attempts):
+        return adopt(inputs, own)
+    if inputs.reason is Reason.SEARCHING_COMMIT:
+        return search(inputs)
+    return wait(inputs)
 
 
-def _is_in_doubt(case: ReconcileInput) -> bool:
+def _is_in_doubt(inputs: ReconcileInput) -> bool:
     """Whether the release of driver and lock is still unconfirmed."""
-    return case.facts.lock is Lock.UNKNOWN or case.is_alive
+    return inputs.facts.lock is Lock.UNKNOWN or inputs.is_alive

@@ -23,63 +23,63 @@ _TOO_LONG = (
 )
 
 
-def is_planning(case: ReconcileInput) -> bool:
+def is_planning(inputs: ReconcileInput) -> bool:
     """Whether the current attempt only plans, and has no driver."""
-    if case.current is not None or names_driver(case.status) or not case.reason.has_driver:
+    if inputs.current is not None or names_driver(inputs.status) or not inputs.reason.has_driver:
         return False
-    return case.reason is Reason.PLANNING or is_plan_only(case.run)
+    return inputs.reason is Reason.PLANNING or is_plan_only(inputs.run)
 
 
-def begin(case: ReconcileInput) -> Step:
+def begin(inputs: ReconcileInput) -> Step:
     """Records a new attempt in status, and has it planned."""
-    status = case.status
+    status = inputs.status
     new = stand(
-        case,
+        inputs,
         Reason.PLANNING,
         _PLANNING,
         attempts=status.attempts + 1,
-        start_time=status.start_time or case.now,
-        table_uuid=status.table_uuid or case.facts.table_uuid,
+        start_time=status.start_time or inputs.now,
+        table_uuid=status.table_uuid or inputs.facts.table_uuid,
         driver=None,
     )
-    return case.answer(new, _acts(case), [case.at(case.now, case.deadlines.queued_seconds)])
+    return inputs.answer(new, _acts(inputs), [inputs.at(inputs.now, inputs.deadlines.queued_seconds)])
 
 
-def plan(case: ReconcileInput) -> Step:
+def plan(inputs: ReconcileInput) -> Step:
     """The next step of an attempt that only plans."""
-    ended = _given_up(case)
+    ended = _given_up(inputs)
     if ended is not None:
         return ended
-    outcome = case.facts.plan
-    if outcome is not None and outcome.attempt == case.status.attempts:
-        return record(case, outcome)
-    seconds = case.deadlines.queued_seconds
-    if case.reason is Reason.PLANNING and case.since(case.status.stage_time) >= seconds:
-        return finish(case, Reason.DEADLINE_EXCEEDED, _TOO_LONG.format(seconds))
-    status = stand(case, Reason.PLANNING, _PLANNING)
-    return case.answer(status, _acts(case), [case.at(status.stage_time, seconds)])
+    outcome = inputs.facts.plan
+    if outcome is not None and outcome.attempt == inputs.status.attempts:
+        return record(inputs, outcome)
+    seconds = inputs.deadlines.queued_seconds
+    if inputs.reason is Reason.PLANNING and inputs.since(inputs.status.stage_time) >= seconds:
+        return finish(inputs, Reason.DEADLINE_EXCEEDED, _TOO_LONG.format(seconds))
+    status = stand(inputs, Reason.PLANNING, _PLANNING)
+    return inputs.answer(status, _acts(inputs), [inputs.at(status.stage_time, seconds)])
 
 
-def _given_up(case: ReconcileInput) -> Step | None:
+def _given_up(inputs: ReconcileInput) -> Step | None:
     """The end of the attempt before there is a plan, None if it goes on."""
-    problem, replaced = case.facts.problem, recreated(case)
-    if case.spec.cancel:
-        return finish(case, Reason.CANCELLED, CANCELLED)
-    if case.is_out_of_time:
-        return finish(case, Reason.DEADLINE_EXCEEDED, OUT_OF_TIME)
-    if not is_plan_only(case.run):
-        status = stand(case, Reason.QUEUED, "Approved before there was a plan; waiting for its turn.")
-        return case.answer(status, free_table(case))
-    if case.spec.suspend:
-        return case.answer(stand(case, Reason.SUSPENDED, SUSPENDED), free_table(case))
+    problem, replaced = inputs.facts.problem, recreated(inputs)
+    if inputs.spec.cancel:
+        return finish(inputs, Reason.CANCELLED, CANCELLED)
+    if inputs.is_out_of_time:
+        return finish(inputs, Reason.DEADLINE_EXCEEDED, OUT_OF_TIME)
+    if not is_plan_only(inputs.run):
+        status = stand(inputs, Reason.QUEUED, "Approved before there was a plan; waiting for its turn.")
+        return inputs.answer(status, free_table(inputs))
+    if inputs.spec.suspend:
+        return inputs.answer(stand(inputs, Reason.SUSPENDED, SUSPENDED), free_table(inputs))
     if replaced:
-        return finish(case, Reason.TABLE_NOT_FOUND, replaced)
+        return finish(inputs, Reason.TABLE_NOT_FOUND, replaced)
     if problem is None:
         return None
     if not problem.may_pass:
-        return finish(case, problem.reason, problem.message)
-    return case.answer(stand(case, Reason.PENDING, problem.message), free_table(case))
+        return finish(inputs, problem.reason, problem.message)
+    return inputs.answer(stand(inputs, Reason.PENDING, problem.message), free_table(inputs))
 
 
-def _acts(case: ReconcileInput) -> tuple[Action, ...]:
-    return (*free_table(case), Action.PLAN)
+def _acts(inputs: ReconcileInput) -> tuple[Action, ...]:
+    return (*free_table(inputs), Action.PLAN)

@@ -15,7 +15,7 @@ from lithify.controller.running.facts import Action, RunFacts, Step, Unknown
 from lithify.resources.compaction import Compaction, CompactionSpec, CompactionStatus, Reason
 from lithify.resources.policy import Approval, Deadlines
 
-LOOK_AGAIN = timedelta(seconds=60)
+RECONCILE_AGAIN = timedelta(seconds=60)
 """Interval of checks for events that may have been lost."""
 _SKEW = timedelta(seconds=60)
 """Tolerated difference between the clocks of two operators; beyond it one was set back."""
@@ -137,7 +137,7 @@ class ReconcileInput:
     ) -> Step:
         """A step that asks the machine again at the earliest of some times, or after a minute."""
         moments = [moment for moment in (*until, self.end_of_all) if moment is not None]
-        again = min([*moments, self.now + LOOK_AGAIN])
+        again = min([*moments, self.now + RECONCILE_AGAIN])
         return Step(status, tuple(acts), max(again, self.now + timedelta(seconds=1)))
 
 
@@ -160,7 +160,7 @@ def names_driver(status: CompactionStatus) -> bool:
 
 
 def reconcile_input(run: Compaction, facts: RunFacts, now: datetime) -> ReconcileInput:
-    """Returns the case, in whole seconds of UTC, with future times of status moved to now.
+    """Returns the input, in whole seconds of UTC, with future times of status moved to now.
 
     A clock that was set back leaves such times; unchanged they would delay every deadline until the clock
     catches up.

@@ -11,9 +11,9 @@ from lithify.controller.running.facts import UNKNOWN, Action, Lock
 from lithify.controller.running.reconcile_input import ReconcileInput
 
 
-def clear_name(case: ReconcileInput) -> tuple[Action, ...]:
+def clear_name(inputs: ReconcileInput) -> tuple[Action, ...]:
     """Makes the driver's name free for the next attempt; empty once it is."""
-    pod = case.pod
+    pod = inputs.pod
     if pod is None:
         return ()
     if pod.phase is DriverPhase.ENDED:
@@ -21,23 +21,23 @@ def clear_name(case: ReconcileInput) -> tuple[Action, ...]:
     return () if pod.terminating else (Action.STOP_DRIVER,)
 
 
-def free_table(case: ReconcileInput) -> tuple[Action, ...]:
+def free_table(inputs: ReconcileInput) -> tuple[Action, ...]:
     """Makes name and lock free for others, between two attempts."""
-    return (*clear_name(case), *_drop_lock(case))
+    return (*clear_name(inputs), *_drop_lock(inputs))
 
 
-def settle(case: ReconcileInput) -> tuple[Action, ...]:
+def settle(inputs: ReconcileInput) -> tuple[Action, ...]:
     """Releases everything after the end and keeps the logs; empty once that is done."""
-    own = case.own
+    own = inputs.own
     if own is None:
-        return free_table(case)
+        return free_table(inputs)
     if own.phase is DriverPhase.ENDED and own.released:
-        return _drop_lock(case)
+        return _drop_lock(inputs)
     if own.phase is DriverPhase.ENDED:
-        return (Action.KEEP_DRIVER, *_drop_lock(case))
-    return clear_name(case)
+        return (Action.KEEP_DRIVER, *_drop_lock(inputs))
+    return clear_name(inputs)
 
 
-def _drop_lock(case: ReconcileInput) -> tuple[Action, ...]:
-    free = case.facts.lock is not Lock.OURS or case.is_alive or case.facts.driver is UNKNOWN
+def _drop_lock(inputs: ReconcileInput) -> tuple[Action, ...]:
+    free = inputs.facts.lock is not Lock.OURS or inputs.is_alive or inputs.facts.driver is UNKNOWN
     return () if free else (Action.DROP_LOCK,)

@@ -31,40 +31,40 @@ _REASONS = {
 
 
 def begin_search(
-    case: ReconcileInput, reason: Reason, message: str, failure: Failure | None = None, **changes: Any
+    inputs: ReconcileInput, reason: Reason, message: str, failure: Failure | None = None, **changes: Any
 ) -> Step:
     """Enters the stage; without a commit, the run ends with `reason`, or its attempt fails with `failure`."""
     found = SearchStatus(
-        deadline=_deadline(case),
+        deadline=_deadline(inputs),
         reason=reason.value,
         message=shortened(message, _CAUSE_LENGTH),
         failure=None if failure is None else failure.value,
     )
-    status = stand(case, Reason.SEARCHING_COMMIT, _text(found), search=found, **changes)
-    others = clear_name(case) if case.own is None else ()
-    return case.answer(status, others, [case.now + timedelta(seconds=1)])
+    status = stand(inputs, Reason.SEARCHING_COMMIT, _text(found), search=found, **changes)
+    others = clear_name(inputs) if inputs.own is None else ()
+    return inputs.answer(status, others, [inputs.now + timedelta(seconds=1)])
 
 
-def go_on_searching(case: ReconcileInput, found: SearchStatus) -> Step:
+def go_on_searching(inputs: ReconcileInput, found: SearchStatus) -> Step:
     """Continues the search until its deadline."""
-    status = stand(case, Reason.SEARCHING_COMMIT, _text(found), search=found)
-    others = clear_name(case) if case.own is None else ()
-    return case.answer(status, (*others, Action.FIND_RUN), [found.deadline])
+    status = stand(inputs, Reason.SEARCHING_COMMIT, _text(found), search=found)
+    others = clear_name(inputs) if inputs.own is None else ()
+    return inputs.answer(status, (*others, Action.FIND_RUN), [found.deadline])
 
 
-def searched_for(case: ReconcileInput, cancelled: str) -> SearchStatus:
+def searched_for(inputs: ReconcileInput, cancelled: str) -> SearchStatus:
     """What follows the search; a cancellation in the course of it counts, and shortens it.
 
     A status that was edited may lack it.
     """
-    found = case.status.search
+    found = inputs.status.search
     if found is None:
         lost, failure = Reason.DRIVER_LOST.value, Failure.INFRASTRUCTURE.value
         found = SearchStatus(
-            deadline=_deadline(case), reason=lost, message="The driver left no result.", failure=failure
+            deadline=_deadline(inputs), reason=lost, message="The driver left no result.", failure=failure
         )
-    if case.spec.cancel and found.reason != Reason.CANCELLED.value:
-        deadline = min(found.deadline, _deadline(case))
+    if inputs.spec.cancel and found.reason != Reason.CANCELLED.value:
+        deadline = min(found.deadline, _deadline(inputs))
         found = SearchStatus(deadline=deadline, reason=Reason.CANCELLED.value, message=cancelled)
     return found
 
@@ -86,12 +86,12 @@ def ended_text(message: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
-def _deadline(case: ReconcileInput) -> datetime:
-    deadlines, end = case.deadlines, case.end_of_all
-    if case.spec.cancel:
-        return case.at(case.now, min(deadlines.lost_seconds, deadlines.searching_seconds))
-    latest = case.at(case.now, deadlines.searching_seconds)
-    return latest if end is None else min(latest, case.at(max(case.now, end), deadlines.lost_seconds))
+def _deadline(inputs: ReconcileInput) -> datetime:
+    deadlines, end = inputs.deadlines, inputs.end_of_all
+    if inputs.spec.cancel:
+        return inputs.at(inputs.now, min(deadlines.lost_seconds, deadlines.searching_seconds))
+    latest = inputs.at(inputs.now, deadlines.searching_seconds)
+    return latest if end is None else min(latest, inputs.at(max(inputs.now, end), deadlines.lost_seconds))
 
 
 def _text(found: SearchStatus) -> str:

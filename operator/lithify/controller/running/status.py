@@ -27,59 +27,59 @@ _ATTEMPTS_KEPT = 5
 _WITH_PROGRESS = frozenset({Reason.WAITING_FOR_EXECUTORS, Reason.RUNNING, Reason.COMMITTING})
 
 
-def stand(case: ReconcileInput, reason: Reason, message: str, **changes: Any) -> CompactionStatus:
+def stand(inputs: ReconcileInput, reason: Reason, message: str, **changes: Any) -> CompactionStatus:
     """The status of a run in the stage of `reason`.
 
     Fields of the stage that it leaves are cleared, unless `changes` sets them.
     """
-    status = case.status
-    stays = status.stage_time is not None and case.reason is reason
+    status = inputs.status
+    stays = status.stage_time is not None and inputs.reason is reason
     fields: dict[str, Any] = {
-        "observed_generation": case.run.metadata.generation,
-        "conditions": _conditions(case, reason, message),
-        "stage_time": status.stage_time if stays else case.now,
-        "waited_seconds": status.waited_seconds if stays else case.seconds_waited,
+        "observed_generation": inputs.run.metadata.generation,
+        "conditions": _conditions(inputs, reason, message),
+        "stage_time": status.stage_time if stays else inputs.now,
+        "waited_seconds": status.waited_seconds if stays else inputs.seconds_waited,
         "search": None,
         "next_attempt_time": status.next_attempt_time if reason is Reason.BACKING_OFF else None,
         "driver": None if reason.is_waiting else status.driver,
         "shared_run": None if reason.is_waiting else status.shared_run,
         "progress": status.progress if reason in _WITH_PROGRESS else None,
-        "identifier": case.facts.identifier or status.identifier,
+        "identifier": inputs.facts.identifier or status.identifier,
     }
     return replace(status, **{**fields, **changes})
 
 
-def with_attempt(case: ReconcileInput, reason: Reason, message: str) -> tuple[AttemptSummary, ...]:
+def with_attempt(inputs: ReconcileInput, reason: Reason, message: str) -> tuple[AttemptSummary, ...]:
     """The history of attempts with the one that ends now."""
-    driver = case.status.driver
+    driver = inputs.status.driver
     ended = AttemptSummary(
-        attempt=max(1, case.status.attempts),
+        attempt=max(1, inputs.status.attempts),
         reason=reason.value,
         message=shortened(message),
         start_time=driver.start_time if driver else None,
-        completion_time=case.driver_end or case.now,
+        completion_time=inputs.driver_end or inputs.now,
     )
-    return (*case.status.attempt_history, ended)[-_ATTEMPTS_KEPT:]
+    return (*inputs.status.attempt_history, ended)[-_ATTEMPTS_KEPT:]
 
 
-def message_of(case: ReconcileInput) -> str:
+def message_of(inputs: ReconcileInput) -> str:
     """The current message of status."""
-    condition = condition_of(case.status.conditions, SUCCEEDED)
+    condition = condition_of(inputs.status.conditions, SUCCEEDED)
     return "" if condition is None else condition.message
 
 
-def _conditions(case: ReconcileInput, reason: Reason, message: str) -> tuple[Condition, ...]:
+def _conditions(inputs: ReconcileInput, reason: Reason, message: str) -> tuple[Condition, ...]:
     def said(kind: str, status: ConditionStatus) -> Condition:
         return Condition(
             type=kind,
             status=status,
             reason=reason.value,
             message=message[: MESSAGE_LENGTH + 1],
-            last_transition_time=case.now,
-            observed_generation=case.run.metadata.generation,
+            last_transition_time=inputs.now,
+            observed_generation=inputs.run.metadata.generation,
         )
 
-    found = with_condition(case.status.conditions, said(SUCCEEDED, reason.status))
+    found = with_condition(inputs.status.conditions, said(SUCCEEDED, reason.status))
     if not reason.is_final:
         found = without_condition(found, STALLED)
         return with_condition(found, said(RECONCILING, ConditionStatus.TRUE))

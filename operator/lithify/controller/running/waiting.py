@@ -26,104 +26,112 @@ _LOCKS = {
 }
 
 
-def wait(case: ReconcileInput) -> Step:
+def wait(inputs: ReconcileInput) -> Step:
     """The next step of a run that has no driver."""
-    spec, status, replaced = case.spec, case.status, recreated(case)
+    spec, status, replaced = inputs.spec, inputs.status, recreated(inputs)
     if spec.cancel:
-        return finish(case, Reason.CANCELLED, CANCELLED)
-    if case.is_out_of_time:
-        return finish(case, Reason.DEADLINE_EXCEEDED, OUT_OF_TIME)
+        return finish(inputs, Reason.CANCELLED, CANCELLED)
+    if inputs.is_out_of_time:
+        return finish(inputs, Reason.DEADLINE_EXCEEDED, OUT_OF_TIME)
     if spec.suspend:
-        return _rest(case, Reason.SUSPENDED, SUSPENDED)
+        return _rest(inputs, Reason.SUSPENDED, SUSPENDED)
     if spec.approval is Approval.MANUAL and not spec.approved and status.plan is not None:
-        return _rest(case, Reason.AWAITING_APPROVAL, approval_text(status.plan))
-    following = _next_attempt(case)
+        return _rest(inputs, Reason.AWAITING_APPROVAL, approval_text(status.plan))
+    following = _next_attempt(inputs)
     if following is not None:
-        return case.answer(stand(case, Reason.BACKING_OFF, message_of(case)), free_table(case), [following])
+        return inputs.answer(
+            stand(inputs, Reason.BACKING_OFF, message_of(inputs)), free_table(inputs), [following]
+        )
     if replaced:
-        return finish(case, Reason.TABLE_NOT_FOUND, replaced)
-    if case.facts.problem is not None:
-        return _pend(case, case.facts.problem)
-    return begin(case) if is_plan_only(case.run) else _queue(case)
+        return finish(inputs, Reason.TABLE_NOT_FOUND, replaced)
+    if inputs.facts.problem is not None:
+        return _pend(inputs, inputs.facts.problem)
+    return begin(inputs) if is_plan_only(inputs.run) else _queue(inputs)
 
 
-def _rest(case: ReconcileInput, reason: Reason, message: str) -> Step:
+def _rest(inputs: ReconcileInput, reason: Reason, message: str) -> Step:
     """Waits for a person, without a limit."""
-    status, acts = stand(case, reason, message), free_table(case)
-    return case.answer(status, acts) if acts else Step(status)
+    status, acts = stand(inputs, reason, message), free_table(inputs)
+    return inputs.answer(status, acts) if acts else Step(status)
 
 
-def _next_attempt(case: ReconcileInput) -> datetime | None:
+def _next_attempt(inputs: ReconcileInput) -> datetime | None:
     """When the next attempt begins, None if it may begin now."""
-    following = case.status.next_attempt_time if case.reason is Reason.BACKING_OFF else None
-    return None if following is None or following <= case.now else following
+    following = inputs.status.next_attempt_time if inputs.reason is Reason.BACKING_OFF else None
+    return None if following is None or following <= inputs.now else following
 
 
-def _pend(case: ReconcileInput, problem: Problem) -> Step:
+def _pend(inputs: ReconcileInput, problem: Problem) -> Step:
     """Waits for missing references."""
-    if not problem.may_pass or _is_overdue(case, Reason.PENDING):
-        return finish(case, problem.reason, problem.message)
-    return _stay(case, Reason.PENDING, problem.message, free_table(case))
+    if not problem.may_pass or _is_overdue(inputs, Reason.PENDING):
+        return finish(inputs, problem.reason, problem.message)
+    return _stay(inputs, Reason.PENDING, problem.message, free_table(inputs))
 
 
-def _queue(case: ReconcileInput) -> Step:
+def _queue(inputs: ReconcileInput) -> Step:
     """Waits for its turn and for the table's lock, then begins an attempt."""
-    facts = case.facts
-    if _is_overdue(case, Reason.QUEUED):
-        limit = case.deadlines.queued_seconds
-        return finish(case, Reason.DEADLINE_EXCEEDED, f"It could not start within {limit} s. {_line(case)}")
+    facts = inputs.facts
+    if _is_overdue(inputs, Reason.QUEUED):
+        limit = inputs.deadlines.queued_seconds
+        return finish(
+            inputs, Reason.DEADLINE_EXCEEDED, f"It could not start within {limit} s. {_line(inputs)}"
+        )
     if not facts.admitted:
-        return _stay(case, Reason.QUEUED, _line(case), free_table(case))
-    if facts.lock is Lock.OURS and case.pod is None:
+        return _stay(inputs, Reason.QUEUED, _line(inputs), free_table(inputs))
+    if facts.lock is Lock.OURS and inputs.pod is None:
         if isinstance(facts.sharing, Gathering):
-            return _stay(case, Reason.QUEUED, facts.sharing.message, (), [facts.sharing.until])
-        return _begin(case)
+            return _stay(inputs, Reason.QUEUED, facts.sharing.message, (), [facts.sharing.until])
+        return _begin(inputs)
     lock = (Action.TAKE_LOCK,) if facts.lock is Lock.FREE else ()
-    again = [case.now + _LOCK_AGAIN] if facts.lock is Lock.OTHERS else []
-    return _stay(case, Reason.QUEUED, _line(case), (*clear_name(case), *lock), again)
+    again = [inputs.now + _LOCK_AGAIN] if facts.lock is Lock.OTHERS else []
+    return _stay(inputs, Reason.QUEUED, _line(inputs), (*clear_name(inputs), *lock), again)
 
 
-def _begin(case: ReconcileInput) -> Step:
+def _begin(inputs: ReconcileInput) -> Step:
     """Records a new attempt in status, and starts its driver."""
-    status, facts = case.status, case.facts
+    status, facts = inputs.status, inputs.facts
     attempt = status.attempts + 1
     shared = None if isinstance(facts.sharing, Gathering) else facts.sharing
     new = stand(
-        case,
+        inputs,
         Reason.SUBMITTING,
         f"Starting the driver of attempt {attempt}.",
         attempts=attempt,
-        start_time=status.start_time or case.now,
+        start_time=status.start_time or inputs.now,
         table_uuid=status.table_uuid or facts.table_uuid,
         driver=None,
         shared_run=shared,
     )
-    until = case.at(case.now, case.deadlines.scheduling_seconds)
-    return case.answer(new, (Action.START_DRIVER,), [until])
+    until = inputs.at(inputs.now, inputs.deadlines.scheduling_seconds)
+    return inputs.answer(new, (Action.START_DRIVER,), [until])
 
 
 def _stay(
-    case: ReconcileInput,
+    inputs: ReconcileInput,
     reason: Reason,
     message: str,
     acts: tuple[Action, ...],
     until: Sequence[datetime] = (),
 ) -> Step:
-    status = stand(case, reason, message)
-    return case.answer(status, acts, [*until, case.at(status.stage_time, case.deadlines.queued_seconds)])
+    status = stand(inputs, reason, message)
+    return inputs.answer(
+        status, acts, [*until, inputs.at(status.stage_time, inputs.deadlines.queued_seconds)]
+    )
 
 
-def _is_overdue(case: ReconcileInput, reason: Reason) -> bool:
-    return case.reason is reason and case.since(case.status.stage_time) >= case.deadlines.queued_seconds
+def _is_overdue(inputs: ReconcileInput, reason: Reason) -> bool:
+    return (
+        inputs.reason is reason and inputs.since(inputs.status.stage_time) >= inputs.deadlines.queued_seconds
+    )
 
 
-def _line(case: ReconcileInput) -> str:
+def _line(inputs: ReconcileInput) -> str:
     """The reason why a queued run waits."""
-    facts = case.facts
+    facts = inputs.facts
     if not facts.admitted:
         return facts.hold or "Waiting for its turn."
-    if case.pod is not None:
-        return f"Waiting until driver {case.pod.name} of an earlier attempt is gone."
+    if inputs.pod is not None:
+        return f"Waiting until driver {inputs.pod.name} of an earlier attempt is gone."
     return _LOCKS.get(
         facts.lock, f"Waiting for the table's lock, which {facts.lock_holder or 'another run'} holds."
     )

@@ -53,7 +53,7 @@ def _histogram(name: str, meaning: str, buckets: tuple[float, ...], *labels: str
 _REQUEST = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Buckets up to the timeouts: the API server waits ten seconds for etcd, the client thirty for the API
 server."""
-_LOOK = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+_OBSERVATION = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _RUN = (1.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 21600.0, 43200.0)
 """Buckets up to the default deadline of a run's longest stage."""
 
@@ -86,7 +86,7 @@ EXPIRED_BYTES = _gauge("lithify_expired_bytes", "minimum bytes of files that onl
 
 OBSERVATIONS = _counter("lithify_observations_total", "observations of tables, by result", "result")
 OBSERVATION_SECONDS = _histogram(
-    "lithify_observation_duration_seconds", "duration of an observation of a table", _LOOK, "result"
+    "lithify_observation_duration_seconds", "duration of an observation of a table", _OBSERVATION, "result"
 )
 OBSERVATION_AGE = _gauge(
     "lithify_oldest_observation_age_seconds", "age of the oldest among all tables' last observations"

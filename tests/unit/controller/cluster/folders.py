@@ -79,8 +79,8 @@ class Folder:
 
     def settle(self) -> None:
         """Two looks: what is saved counts."""
-        self.api.look()
-        self.api.look()
+        self.api.read_changes()
+        self.api.read_changes()
 
     def put(self, name: str, text: str) -> None:
         """Writes a file and has it taken in."""

@@ -37,7 +37,7 @@ def write_and_kill(folder: Path, steps: int, rest: int) -> list[int]:
 @pytest.mark.asyncio
 async def test_killed_at_any_moment(folder: Folder) -> None:
     folder.save("a.yaml", table())
-    folder.api.look()
+    folder.api.read_changes()
     known = await the_table(folder)
     chance, version, done = random.Random(7), int(known["metadata"]["resourceVersion"]), 0
     for _ in range(3):

@@ -54,9 +54,9 @@ async def test_a_spec_that_changed_while_nobody_looked(folder: Folder) -> None:
 async def test_a_save_counts_once_two_looks_agree(folder: Folder) -> None:
     folder.put("a.yaml", table())
     folder.save("a.yaml", table(more="  suspend: true\n"))
-    folder.api.look()
+    folder.api.read_changes()
     assert (await the_table(folder))["spec"]["suspend"] is False
-    folder.api.look()
+    folder.api.read_changes()
     assert (await the_table(folder))["spec"]["suspend"] is True
 
 
@@ -78,14 +78,14 @@ async def test_a_flawed_save_keeps_the_last_good_version(
     good = await the_table(folder)
     run = await make_run(folder)
     folder.save("a.yaml", text)
-    folder.api.look()
+    folder.api.read_changes()
     if documents is not None:
         folder.settle()
         assert folder.messages() == [("a.yaml", number) for number in documents]
     assert await the_table(folder) == good
     assert await folder.api.get(COMPACTION, RUN) == run
     if documents is not None:
-        folder.reopen().look()
+        folder.reopen().read_changes()
         folder.settle()
         assert await the_table(folder) == good, "nor does a new process forget it"
         assert await folder.api.get(COMPACTION, RUN) == run
@@ -143,7 +143,7 @@ async def test_an_editor_that_removes_before_it_writes(folder: Folder) -> None:
     known = await the_table(folder)
     run = await make_run(folder)
     (folder.path / "a.yaml").unlink()
-    folder.api.look()
+    folder.api.read_changes()
     folder.save("a.yaml", table())
     folder.settle()
     assert await the_table(folder) == known
@@ -167,7 +167,7 @@ async def test_moving_a_document_between_files_changes_nothing(folder: Folder) -
     folder.settle()
     assert await the_table(folder) == known
     folder.save("b.yaml", "# empty\n")
-    folder.api.look()
+    folder.api.read_changes()
     folder.save("c.yaml", table())
     folder.settle()
     assert await the_table(folder) == known
@@ -215,7 +215,7 @@ async def test_what_the_api_changed_outlives_the_process_but_not_the_users_word(
         found = await the_table(folder)
         assert found["metadata"]["labels"] == {"mine": "a", LABEL_CATALOG: "x"}
         assert (found["spec"]["suspend"], found["metadata"]["generation"]) == (True, 2)
-        folder.reopen().look()
+        folder.reopen().read_changes()
     folder.put("a.yaml", table(identifier="sales.other", labels="{mine: b}"))
     found = await the_table(folder)
     assert found["metadata"]["labels"] == {"mine": "b", LABEL_CATALOG: "x"}
@@ -238,7 +238,7 @@ async def test_a_discovered_table_is_taken_over_by_a_file(folder: Folder) -> Non
         assert found["metadata"]["labels"] == {LABEL_CATALOG: "c", "a": "b"}
         assert (found["spec"]["suspend"], found["status"]["runs"]) == (True, 3)
         assert len(folder.stored(LAKE_TABLE)) == 1
-        folder.reopen().look()
+        folder.reopen().read_changes()
 
 
 async def test_a_run_is_cancelled_by_a_copy_of_its_item(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ async def test_two_looks_at_the_same_folder_write_once(folder: Folder) -> None:
     written = folder.state.stat()
     for _ in range(2):
         folder.settle()
-        folder.reopen().look()
+        folder.reopen().read_changes()
     assert folder.state.stat() == written
 
 
@@ -290,12 +290,12 @@ async def test_a_state_file_that_cannot_be_written_is_tried_again(folder: Folder
     blocker = folder.state.with_name("state.yaml.new")
     blocker.mkdir()
     folder.save("a.yaml", table(more="  suspend: true\n"))
-    folder.api.look()
+    folder.api.read_changes()
     with pytest.raises(ClusterUnavailable):
-        folder.api.look()
+        folder.api.read_changes()
     assert (await the_table(folder))["spec"]["suspend"] is False, "disk first"
     blocker.rmdir()
-    folder.api.look()
+    folder.api.read_changes()
     assert (await the_table(folder))["spec"]["suspend"] is True
 
 

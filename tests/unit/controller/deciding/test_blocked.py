@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.controller.deciding.blocked import after_look, after_run, held_by
+from lithify.controller.deciding.blocked import after_observation, after_run, held_by
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.decision_input import DecisionInput
@@ -63,7 +63,7 @@ class TestRuns:
         found = after_run(status_with(*many), run_with(bucket("late"), count=MOST_BLOCKED + 9))
         assert len(found.blocked_buckets) == MOST_BLOCKED
         assert found.blocked_bucket_count == MOST_BLOCKED + 9
-        assert after_look(found, replace(QUIET, blocked=tuple(many)), held_by(found)) == found
+        assert after_observation(found, replace(QUIET, blocked=tuple(many)), held_by(found)) == found
 
 
 LOOKS = [
@@ -81,14 +81,14 @@ class TestLooks:
     def test_only_a_look_that_knew_of_it_forgets_it(
         self, seen: tuple[BlockedBucket, ...], held: dict[str, str], left: dict[str, str]
     ) -> None:
-        found = after_look(status_with(bucket(A)), replace(QUIET, blocked=seen), held)
+        found = after_observation(status_with(bucket(A)), replace(QUIET, blocked=seen), held)
         assert held_by(found) == left
         assert found.blocked_bucket_count == len(left)
 
     def test_what_a_run_said_is_kept_where_a_look_only_confirms(self) -> None:
         confirming = BlockedBucket(A, is_corrupt=True, problem="as found by a run", fingerprint="f1")
         status = status_with(bucket(A, corrupt=False))
-        assert after_look(status, replace(QUIET, blocked=(confirming,)), held_by(status)) == status
+        assert after_observation(status, replace(QUIET, blocked=(confirming,)), held_by(status)) == status
 
     @BRIEFLY
     @given(
@@ -99,9 +99,9 @@ class TestLooks:
         """A look that receives the blocks of the look before changes nothing."""
         observed = replace(QUIET, blocked=tuple(bucket(path, mark) for path, mark in sorted(seen.items())))
         status = status_with(*(bucket(path, mark) for path, mark in known.items()))
-        once = after_look(status, observed, held_by(status))
+        once = after_observation(status, observed, held_by(status))
         assert held_by(once) == seen
-        assert after_look(once, observed, held_by(once)) == once
+        assert after_observation(once, observed, held_by(once)) == once
 
 
 def asked(*buckets: BlockedBucket, seen: tuple[BlockedBucket, ...] = ()) -> DecisionInput:

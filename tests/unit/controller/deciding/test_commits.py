@@ -8,6 +8,7 @@ import pytest
 
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.limits import OperatorLimits
+from lithify.controller.deciding.sentences import why_text
 from lithify.controller.reconciling.addressing import poll_intervals
 from lithify.formats.protocol.observation import CommitCount, Observation
 from lithify.resources.catalog import CatalogSpec
@@ -27,14 +28,14 @@ def counted(seen: Observation, found: int) -> Observation:
 def test_a_full_compaction_is_due_after_as_many_commits(seen: Observation) -> None:
     decision = decide(situation(counted(seen, 5)), NOON)
     assert decision.start is not None
-    assert (decision.start.strategy, decision.start.trigger) == (RunStrategy.FULL, "Commits")
-    assert all(part in decision.message for part in ("5 commits", OPTION, "is 5"))
+    assert (decision.start.strategy, decision.start.reason.trigger) == (RunStrategy.FULL, "Commits")
+    assert all(part in why_text(decision) for part in ("5 commits", OPTION, "is 5"))
 
 
 def test_before_that_the_count_stands_beside_the_reason_why_none_is_due() -> None:
     decision = decide(situation(counted(QUIET, 4)), NOON)
     assert decision.start is None
-    assert "4 commits since the last full compaction" in decision.message
+    assert "4 commits since the last full compaction" in why_text(decision)
 
 
 @pytest.mark.parametrize(

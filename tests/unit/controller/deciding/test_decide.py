@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.decide import decide
-from lithify.controller.deciding.decision_input import Decision, DecisionInput, Hold
+from lithify.controller.deciding.decision_input import Decision, DecisionInput
 from lithify.controller.deciding.due_compactions import MOST_PARTITIONS, handled_request
 from lithify.controller.deciding.hold_reasons import held_until
+from lithify.controller.deciding.reasons import Hold, OperatorRuns
+from lithify.controller.deciding.sentences import why_text
 from lithify.formats.protocol.model import BlockedBucket
 from lithify.formats.protocol.observation import AppendObservation, Finding, Observation
 from lithify.resources.compaction import RunStrategy
@@ -45,6 +47,7 @@ NIGHTLY = policy(timeZone="Europe/Berlin", full={"schedule": "30 2 * * *"})
 PROMISED = datetime.fromisoformat("2026-03-10T01:30:00+00:00")
 CLOSED = policy(timeZone="Europe/Berlin", windows=[{"start": "22:00", "end": "06:00"}])
 OPENS = datetime.fromisoformat("2026-03-10T21:00:00+00:00")
+FULL_OPERATOR = OperatorRuns(4)
 FAILED = LakeTableStatus(consecutive_failures=2, held_until=NOON + timedelta(seconds=90))
 
 
@@ -132,7 +135,7 @@ class TestDue:
     ) -> None:
         decision = decide(asked, NOON)
         due = decision.due
-        assert (due and due.trigger, due and due.strategy) == (trigger, strategy)
+        assert (due and due.reason.trigger, due and due.strategy) == (trigger, strategy)
         assert decision.start == due
 
     @pytest.mark.parametrize(
@@ -170,7 +173,7 @@ class TestDue:
         ],
     )
     def test_why_nothing_is_due_is_said_in_numbers(self, seen: Observation, said: list[str]) -> None:
-        message = decide(situation(seen, DAILY, status=RECENTLY), NOON).message
+        message = why_text(decide(situation(seen, DAILY, status=RECENTLY), NOON))
         assert [text for text in said if text not in message] == []
 
     @pytest.mark.parametrize(
@@ -189,7 +192,7 @@ class TestDue:
         ],
     )
     def test_the_strongest_finding_is_named(self, finding: Finding, said: str) -> None:
-        assert decide(situation(replace(QUIET, findings=(finding,))), NOON).message == said
+        assert why_text(decide(situation(replace(QUIET, findings=(finding,))), NOON)) == said
 
 
 A, B = {"dt": "a"}, {"dt": "b"}
@@ -262,8 +265,7 @@ EVERYTHING: dict[str, Any] = {
     "suspend": True,
     "problem": UNREACHABLE,
     "active": "orders-7-k2x9q",
-    "admitted": False,
-    "limit": "the limit of 4 active runs is reached",
+    "limit": FULL_OPERATOR,
     "duplicate_of": "older",
     "status": FAILED,
     "policy_problem": "no such zone",
@@ -329,13 +331,13 @@ class TestHolds:
             case(situation(QUIET, duplicate_of="older"), Hold.DUPLICATE, id="a duplicate"),
             case(situation(QUIET, status=FAILED), None, id="back-off holds only what is due"),
             case(situation(QUIET, CLOSED), None, id="windows hold only what is due"),
-            case(situation(QUIET, admitted=False), None, id="limits hold only what is due"),
+            case(situation(QUIET, limit=FULL_OPERATOR), None, id="limits hold only what is due"),
         ],
     )
     def test_when_nothing_is_due(self, asked: DecisionInput, hold: Hold | None) -> None:
         decision = decide(asked, NOON)
         assert (decision.due, decision.hold, decision.start) == (None, hold, None)
-        assert decision.message
+        assert why_text(decision)
 
     @pytest.mark.parametrize(
         ("fields", "spec", "hold"),
@@ -349,7 +351,7 @@ class TestHolds:
             case({"policy_problem": "?"}, policy(), Hold.POLICY_INVALID, id="for a policy that is invalid"),
             case({}, policy(suspend=True), Hold.POLICY_SUSPENDED, id="for a policy that is suspended"),
             case({"active": "orders-7"}, policy(), Hold.ALREADY_ACTIVE, id="for the run that is active"),
-            case({"admitted": False}, policy(), Hold.CONCURRENCY_LIMIT, id="for limits"),
+            case({"limit": FULL_OPERATOR}, policy(), Hold.CONCURRENCY_LIMIT, id="for limits"),
         ],
     )
     def test_what_a_request_waits_for(
@@ -357,7 +359,7 @@ class TestHolds:
     ) -> None:
         decision = decide(replace(situation(QUIET, requested="now", **fields), policy=spec), NOON)
         assert decision.due is not None
-        assert (decision.due.trigger, decision.hold) == ("Requested", hold)
+        assert (decision.due.reason.trigger, decision.hold) == ("Requested", hold)
 
     @pytest.mark.parametrize(
         ("until", "hold", "wake"),
@@ -426,12 +428,12 @@ class TestHolds:
         assert decision.hold is hold
         if hold is not None:
             assert decision.wake == ended + 601 * SECOND
-            assert "orders-6" in decision.message
+            assert "orders-6" in why_text(decision)
 
     def test_the_window_is_named_with_its_zone(self) -> None:
         decision = decide(situation(BUSY, CLOSED), NOON)
-        assert "22:00" in decision.message
-        assert "Europe/Berlin" in decision.message
+        assert "22:00" in why_text(decision)
+        assert "Europe/Berlin" in why_text(decision)
         assert decision.wake == OPENS
 
 
@@ -517,11 +519,11 @@ class TestTime:
         found, now = asked
         decision = decide(found, now)
         if decision.start is None:
-            assert decision.message
+            assert why_text(decision)
             return
         assert found.policy is not None
         assert (found.policy.suspend, found.table.spec.suspend) == (False, False)
-        assert (found.active, found.problem, found.admitted) == (None, None, True)
+        assert (found.active, found.problem, found.limit) == (None, None, None)
         assert found.observation is not None
         assert not found.observation.refusals
 
@@ -533,7 +535,7 @@ class TestTime:
     ) -> None:
         """Going from wake to wake, as the operator does, something due is held back for good or starts."""
         found, now = asked
-        found = replace(found, active=None, problem=None, admitted=True, observation=BUSY)
+        found = replace(found, active=None, problem=None, limit=None, observation=BUSY)
         decision = decide(found, now)
         for _ in range(200):
             if decision.start is not None or decision.wake is None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lithify.controller.deciding.failing import failure_of_attempts
+from lithify.controller.deciding.sentences import attempt_failure_text
 from lithify.controller.running.failures import rules_of_run
 from lithify.errors import Failure
 from lithify.resources.compaction import Reason
@@ -37,11 +38,11 @@ def test_back_off_names_attempt_cause_and_next_start(times: int, is_lasting: boo
     assert way.reason is Reason.BACKING_OFF
     assert found is not None
     assert found.is_lasting is is_lasting
-    assert f"attempt {times} " in found.message
-    assert "no space left" in found.message
+    assert f"attempt {times} " in attempt_failure_text(found)
+    assert "no space left" in attempt_failure_text(found)
     following = way.run.status.next_attempt_time
     assert following is not None
-    assert f"{following:%H:%M:%S}" in found.message
+    assert f"{following:%H:%M:%S}" in attempt_failure_text(found)
 
 
 def test_search_after_the_last_attempt_names_its_failure() -> None:
@@ -50,7 +51,7 @@ def test_search_after_the_last_attempt_names_its_failure() -> None:
     assert way.reason is Reason.SEARCHING_COMMIT
     assert found is not None
     assert found.is_lasting
-    assert "attempt 3 " in found.message
+    assert "attempt 3 " in attempt_failure_text(found)
 
 
 def test_search_after_a_cancellation_is_no_failure() -> None:

@@ -8,7 +8,8 @@ from datetime import timedelta
 import pytest
 
 from lithify.controller.deciding.decide import decide
-from lithify.controller.deciding.decision_input import Hold
+from lithify.controller.deciding.reasons import Hold
+from lithify.controller.deciding.sentences import why_text
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTableStatus, RunSummary
 from support.cases import case
@@ -43,7 +44,7 @@ class TestMinInterval:
     def test_wakes_when_the_interval_ends_and_says_when(self) -> None:
         decision = decide(situation(BUSY, HOURLY, status=ended(600)), NOON)
         assert decision.wake == NOON + timedelta(seconds=3000)
-        assert all(part in decision.message for part in ("orders-7", "3600", "2026-03-10 12:50:00"))
+        assert all(part in why_text(decision) for part in ("orders-7", "3600", "2026-03-10 12:50:00"))
         assert decide(situation(BUSY, HOURLY, status=ended(600)), decision.wake).hold is None
 
     def test_holds_no_request(self) -> None:
@@ -71,7 +72,7 @@ class TestMinGain:
         assert decide(situation(SEEN, spec), NOON).hold is hold
 
     def test_says_the_figures(self) -> None:
-        message = decide(situation(SEEN, policy(minGain={"files": 50, "bytes": "64Mi"})), NOON).message
+        message = why_text(decide(situation(SEEN, policy(minGain={"files": 50, "bytes": "64Mi"})), NOON))
         assert all(part in message for part in ("3.9Ki", "10 files", "50 files", "64.0Mi"))
 
     def test_holds_neither_requests_nor_full_runs_by_the_clock(self) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lithify.controller.deciding.admission import Active, Caps, PolicyLimits, Pool, Waiting, admit
 from lithify.controller.deciding.decision_input import Due
+from lithify.controller.deciding.reasons import Requested, TriggerFired
 from lithify.controller.deciding.sharing import (
     Candidate,
     bytes_of_sharing,
@@ -31,13 +32,14 @@ from lithify.resources.names import LABEL_TABLE, ObjectKey
 from lithify.resources.objects import Metadata, Reference
 from lithify.resources.policy import Approval, SharedRuns
 from support.cases import case
-from support.deciding.situations import BRIEFLY, NOON, policy, table
+from support.deciding.situations import BRIEFLY, NOON, SORTED_RUNS, policy, table
 
 SECOND = timedelta(seconds=1)
 MIB = 1 << 20
 RULES = SharedRuns(max_tables=3, max_bytes="10Mi", max_table_bytes="5Mi", wait_seconds=30)
 SHARING = replace(policy(), shared_runs=RULES)
-SMALL = Due(RunStrategy.MINOR, "SortedRuns", "6 runs", bytes=MIB)
+REQUESTED = Requested("now", RunStrategy.MINOR, is_understood=True)
+SMALL = Due(RunStrategy.MINOR, TriggerFired(SORTED_RUNS), bytes=MIB)
 
 
 def ready(name: str, age: int = 0, size: int = MIB) -> Candidate:
@@ -106,7 +108,7 @@ class TestWhoMayShare:
             case(replace(SHARING, approval=Approval.MANUAL), SMALL, (), None, id="with approval"),
             case(SHARING, replace(SMALL, bytes=5 * MIB + 1), (), None, id="too large"),
             case(SHARING, replace(SMALL, bytes=0), (), None, id="of unknown size"),
-            case(SHARING, replace(SMALL, trigger="Requested"), (), None, id="a person asked for it"),
+            case(SHARING, replace(SMALL, reason=REQUESTED), (), None, id="a person asked for it"),
             case(SHARING, replace(SMALL, partitions=({"dt": "1"},) * 17), (), None, id="many partitions"),
             case(SHARING, SMALL, (FailureCounts(out_of_memory=1),), None, id="ran out of memory before"),
             case(SHARING, SMALL, (FailureCounts(bug=1),), None, id="failed unexpectedly before"),

@@ -33,6 +33,9 @@ WELL, DUE = status_of(QUIET), status_of(BUSY)
 STARTED = status_of(BUSY, active="orders-7")
 
 
+TWICE = AttemptFailure(2, "DriverFailed", "?", Reason.RUNNING, is_lasting=True)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
@@ -58,7 +61,12 @@ STARTED = status_of(BUSY, active="orders-7")
         case(LakeTableStatus(), status_of(REFUSED), [("Warning", "UnsupportedOption")], id="from the start"),
         case(
             DUE,
-            status_of(BUSY, status=DUE, active="orders-7", failing=AttemptFailure("?", is_lasting=True)),
+            status_of(
+                BUSY,
+                status=DUE,
+                active="orders-7",
+                failing=TWICE,
+            ),
             [("Warning", "CompactionsFailing"), ("Normal", "CompactionStarted")],
             id="attempts that fail",
         ),

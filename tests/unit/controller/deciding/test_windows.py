@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.clock import find_zone
-from lithify.controller.deciding.windows import describe_window, opening
+from lithify.controller.deciding.windows import opening
 from lithify.controller.deciding.zones import moment_of
 from lithify.resources.policy import Day, Window
 from support.cases import case
@@ -196,8 +196,3 @@ class TestZones:
     def test_moments(self, wall: str, moment: str) -> None:
         local = datetime.fromisoformat(wall)
         assert moment_of(local.date(), local.time(), BERLIN) == utc(moment)
-
-
-def test_a_window_in_words_says_the_zone_and_the_days() -> None:
-    text = describe_window(window("22:00", "06:00", "Fri", "Sat"), "Europe/Berlin")
-    assert [part in text for part in ("22:00", "06:00", "Europe/Berlin", "Fri", "Sat")] == [True] * 5

@@ -215,7 +215,7 @@ class Drivers:
         assert isinstance(found, DriverState)
         return found
 
-    async def look(self, key: ObjectKey) -> DriverState | None:
+    async def observe(self, key: ObjectKey) -> DriverState | None:
         await _leave()
         found = self._seen(key.name)
         if found is UNKNOWN:

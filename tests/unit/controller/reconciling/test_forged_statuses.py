@@ -62,7 +62,7 @@ def is_held_up(forged: list[dict[str, Any]]) -> bool:
     for number, status in enumerate(forged):
         store.compactions.put(run(number, status))
     slots = Slots(store, Caps(total=2, per_namespace=1), lambda: 0.0)
-    return slots.hold_of_table(mine, 1, NOON) != ""
+    return slots.limit_of_table(mine, 1, NOON) is not None
 
 
 def at_work(**changes: Any) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_a_run_shares_no_slot_with_a_driver_of_another_namespace() -> None:
         shared = compaction("run-0", "t")
         store.compactions.put(stored(COMPACTION, shared, namespace, at_work(sharedRun=driver)))
     slots = Slots(store, Caps(total=2), lambda: 0.0)
-    assert slots.hold_of_table(table("third", {}), 1, NOON) != ""
+    assert slots.limit_of_table(table("third", {}), 1, NOON) is not None
 
 
 @settings(deadline=None)

@@ -68,28 +68,28 @@ def test_a_holder_that_cannot_be_looked_at_keeps_its_lock_and_nobody_elses(
 ) -> None:
     for run in ("mad", "gone"):
         leases.put(lease(f"lithify-table-{run}", run, "uid"))
-    look = operator.drivers.look
+    look = operator.drivers.observe
 
     async def looks(key: ObjectKey) -> DriverState | None:
         if key.name == "mad":
             raise problem
         return await look(key)
 
-    operator.drivers.look = looks  # type: ignore[method-assign]
+    operator.drivers.observe = looks  # type: ignore[method-assign]
     done(operator.shell.take_over())
     assert list(held(leases)) == ["lithify-table-mad"]
 
 
 def test_who_holds_a_lock_is_told_within_a_namespace_only(operator: ShellOperator, leases: Leases) -> None:
     leases.put(lease(NAME, "secret-run", "uid", "secret-namespace"))
-    look = operator.drivers.look
+    look = operator.drivers.observe
 
     async def looks(key: ObjectKey) -> DriverState | None:
         if key.name == "secret-run":
             raise ClusterRefused("get", "403")
         return await look(key)
 
-    operator.drivers.look = looks  # type: ignore[method-assign]
+    operator.drivers.observe = looks  # type: ignore[method-assign]
     for _ in range(3):
         operator.finish("a")
     run = operator.world.runs["a"]

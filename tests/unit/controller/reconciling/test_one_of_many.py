@@ -170,7 +170,7 @@ def test_nothing_of_somebody_elses_pod_is_changed() -> None:
     api = Server()
     api.put(POD, pod("theirs", ownerReferences=[]))
     drivers = launcher(api)
-    assert asyncio.run(drivers.look(KEY)) is None
+    assert asyncio.run(drivers.observe(KEY)) is None
     asyncio.run(drivers.release(KEY, "theirs", remove=False))
     assert api.deleted == []
 

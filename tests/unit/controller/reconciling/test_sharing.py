@@ -56,7 +56,7 @@ class Drivers:
         state = DriverState("pod", "pod-1", orders[0].uid, 1, DriverPhase.RUNNING)
         self.found[orders[0].key] = SharedDriver(orders[0].key, state, members)
 
-    async def look(self, lead: ObjectKey) -> SharedDriver | None:
+    async def observe(self, lead: ObjectKey) -> SharedDriver | None:
         return self.found.get(lead)
 
     async def stop_member(self, driver: SharedDriver, uid: str) -> None:

@@ -48,7 +48,7 @@ class Drivers:
         self._answer()
         return [(key, f"{key.name}-uid") for key in self.takes]
 
-    async def look(self, key: ObjectKey) -> DriverState | None:
+    async def observe(self, key: ObjectKey) -> DriverState | None:
         self._answer(key)
         asked = self.stopped.get(key)
         has_ended = asked is not None and self.now >= asked + self.takes[key]
@@ -95,7 +95,7 @@ class Shared:
         state = DriverState("pod", "pod-1", "", 1, phase, terminating="stop" in self.acts)
         return [SharedDriver(ORDERS, state, (Member(ORDERS, "a"), Member(ITEMS, "b")))]
 
-    async def look(self, lead: ObjectKey) -> SharedDriver | None:
+    async def observe(self, lead: ObjectKey) -> SharedDriver | None:
         (found,) = await self.all()
         return found
 

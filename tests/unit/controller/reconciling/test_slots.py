@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.admission import Caps
+from lithify.controller.deciding.reasons import SlotLimit
 from lithify.controller.reconciling.slots import Slots
 from lithify.controller.reconciling.store import Store
 from lithify.resources.compaction import (
@@ -72,15 +73,15 @@ class Stage:
         self.ticks = 0.0
         self.slots = Slots(self.store, caps or Caps(), lambda: self.ticks)
 
-    def table(self, name: str, priority: int | None = None) -> str:
+    def table(self, name: str, priority: int | None = None) -> SlotLimit | None:
         found = table(name, priority)
         self.store.tables.put(found)
-        return self.slots.hold_of_table(found, 10, self.now)
+        return self.slots.limit_of_table(found, 10, self.now)
 
-    def run(self, found: Compaction) -> str:
+    def run(self, found: Compaction) -> SlotLimit | None:
         self.store.tables.put(table(found.spec.table_ref.name))
         self.store.compactions.put(found)
-        return self.slots.hold_of_run(found, self.now)
+        return self.slots.limit_of_run(found, self.now)
 
     def next_names(self) -> list[str]:
         return [key.name for _, key in self.slots.next_in_line(self.now)]
@@ -88,29 +89,29 @@ class Stage:
 
 def test_a_slot_is_taken_at_once_and_kept_until_it_is_given_back() -> None:
     stage = Stage()
-    assert stage.table("a") == ""
-    assert stage.table("a") == "", "asking again does not lose it"
-    assert stage.table("b") != ""
+    assert stage.table("a") is None
+    assert stage.table("a") is None, "asking again does not lose it"
+    assert stage.table("b") is not None
     assert stage.next_names() == []
     stage.slots.leave(ObjectKey("team", "a"), LAKE_TABLE)
     assert stage.next_names() == ["b"]
-    assert stage.table("b") == ""
+    assert stage.table("b") is None
 
 
 def test_a_slot_passes_from_a_table_to_the_run_that_was_made_for_it() -> None:
     stage = Stage()
-    assert stage.table("a") == ""
+    assert stage.table("a") is None
     made = run("a", is_ours=True)
     stage.store.compactions.put(made)
     stage.slots.leave(ObjectKey("team", "a"), LAKE_TABLE)
-    assert stage.table("b") != ""
-    assert stage.run(made) == "", "it was made because there was a slot"
+    assert stage.table("b") is not None
+    assert stage.run(made) is None, "it was made because there was a slot"
 
 
 def test_runs_of_people_wait_like_everybody() -> None:
     stage = Stage()
-    assert stage.run(run("a", Reason.RUNNING, attempts=1)) == ""
-    assert stage.run(run("b")) != ""
+    assert stage.run(run("a", Reason.RUNNING, attempts=1)) is None
+    assert stage.run(run("b")) is not None
     stage.store.compactions.drop(ObjectKey("team", "run-a"))
     assert stage.next_names() == ["run-b"]
 
@@ -120,7 +121,7 @@ def test_a_run_without_a_driver_after_its_first_attempt_has_no_slot(reason: Reas
     stage = Stage()
     stage.run(run("a", reason, is_ours=True, attempts=1))
     stage.slots.leave(ObjectKey("team", "run-a"), COMPACTION)
-    assert stage.table("b") == ""
+    assert stage.table("b") is None
 
 
 def test_priority_goes_first_and_a_full_policy_is_asked_once_a_second() -> None:
@@ -158,7 +159,7 @@ def test_slots_are_never_given_to_more_than_there_are(steps: list[tuple[str, int
     stage = Stage(active_runs=limit)
     holders: set[int] = set()
     for step, number in steps:
-        if step == "ask" and stage.table(f"t{number}") == "":
+        if step == "ask" and stage.table(f"t{number}") is None:
             holders.add(number)
         elif step == "leave":
             stage.slots.leave(ObjectKey("team", f"t{number}"), LAKE_TABLE)
@@ -187,8 +188,8 @@ def test_a_run_that_is_only_planned_takes_neither_slot_nor_bytes(spec: dict[str,
     metadata = Metadata(name="default", namespace="team", uid="policy", resource_version="2")
     stage.store.policies.put(CompactionPolicy(metadata=metadata, spec=rules))
     for one in (planning, planned):
-        assert stage.run(one) == ""
-        assert stage.table("a") == "", "the only slot is free"
+        assert stage.run(one) is None
+        assert stage.table("a") is None, "the only slot is free"
         stage.slots.leave(ObjectKey("team", "a"), LAKE_TABLE)
 
 
@@ -199,4 +200,4 @@ def test_a_driver_that_an_older_release_has_plan_takes_a_slot() -> None:
     stage.run(
         replace(planning, status=replace(planning.status, driver=DriverStatus(name="b-driver", uid="pod-b")))
     )
-    assert stage.table("a") != ""
+    assert stage.table("a") is not None

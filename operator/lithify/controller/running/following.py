@@ -32,95 +32,99 @@ _RUNS = frozenset({Reason.RUNNING, Reason.COMMITTING})
 _TROUBLES = {Trouble.IMAGE: Reason.IMAGE_ERROR, Trouble.CONFIGURATION: Reason.INVALID_SPEC}
 
 
-def watch(case: ReconcileInput, driver: DriverState) -> Step:
+def follow(inputs: ReconcileInput, driver: DriverState) -> Step:
     """The next step of a run whose driver has not ended."""
-    case, known = _with_gate(case, driver)
+    inputs, known = _with_gate(inputs, driver)
     if driver.trouble is Trouble.UNREACHABLE:
-        return _out_of_reach(case, driver, known)
-    stage = _stage_of(case, driver)
-    stop = _stop(case, driver, stage)
+        return _out_of_reach(inputs, driver, known)
+    stage = _stage_of(inputs, driver)
+    stop = _stop(inputs, driver, stage)
     known = replace(known, missing_since=None, stopping=stop)
-    return _follow(case, driver, known, stage) if stop is None else _end(case, driver, known, stop, stage)
+    return (
+        _keep_on(inputs, driver, known, stage) if stop is None else _end(inputs, driver, known, stop, stage)
+    )
 
 
-def _with_gate(case: ReconcileInput, driver: DriverState) -> tuple[ReconcileInput, DriverStatus]:
+def _with_gate(inputs: ReconcileInput, driver: DriverState) -> tuple[ReconcileInput, DriverStatus]:
     """The driver in status with whether a queue holds it; its time to start begins again at admission."""
-    known = case.status.driver or DriverStatus(name=driver.name, uid=driver.uid)
+    known = inputs.status.driver or DriverStatus(name=driver.name, uid=driver.uid)
     gated = True if driver.trouble is Trouble.GATED else None
     if known.gated and not gated:
-        case = replace(case, run=replace(case.run, status=replace(case.status, stage_time=case.now)))
-    return case, replace(known, gated=gated)
+        inputs = replace(
+            inputs, run=replace(inputs.run, status=replace(inputs.status, stage_time=inputs.now))
+        )
+    return inputs, replace(known, gated=gated)
 
 
-def _follow(case: ReconcileInput, driver: DriverState, known: DriverStatus, stage: Reason) -> Step:
-    plan = _plan(case, driver)
+def _keep_on(inputs: ReconcileInput, driver: DriverState, known: DriverStatus, stage: Reason) -> Step:
+    plan = _plan(inputs, driver)
     message = _message(driver, stage, plan)
     if stage is Reason.WAITING_FOR_EXECUTORS and driver.progress is None and not driver.terminating:
-        message = message_of(case)
-    status = stand(case, stage, message, driver=known, plan=plan, progress=_progress(case, driver, stage))
-    until = [case.at(status.stage_time, _limit(case, driver, stage))]
+        message = message_of(inputs)
+    status = stand(inputs, stage, message, driver=known, plan=plan, progress=_progress(inputs, driver, stage))
+    until = [inputs.at(status.stage_time, _limit(inputs, driver, stage))]
     if driver.progress is not None and driver.progress.lacks_executors:
-        until.append(case.now + _EXECUTORS_AGAIN)
-    return case.answer(status, _keep_lock(case), until)
+        until.append(inputs.now + _EXECUTORS_AGAIN)
+    return inputs.answer(status, _keep_lock(inputs), until)
 
 
 def _end(
-    case: ReconcileInput, driver: DriverState, known: DriverStatus, stop: StopStatus, stage: Reason
+    inputs: ReconcileInput, driver: DriverState, known: DriverStatus, stop: StopStatus, stage: Reason
 ) -> Step:
-    grace = case.deadlines.lost_seconds
-    if case.since(stop.time) >= grace:
+    grace = inputs.deadlines.lost_seconds
+    if inputs.since(stop.time) >= grace:
         message = f"Driver {driver.name} did not end within {grace} s after it was asked to ({stop.message})"
-        return lost(case, known, message, case.at(stop.time, grace))
+        return lost(inputs, known, message, inputs.at(stop.time, grace))
     status = stand(
-        case,
+        inputs,
         stage,
         f"Stopping driver {driver.name}: {stop.message}",
         driver=known,
-        plan=_plan(case, driver),
-        progress=_progress(case, driver, stage),
+        plan=_plan(inputs, driver),
+        progress=_progress(inputs, driver, stage),
     )
     acts = () if driver.terminating else (Action.STOP_DRIVER,)
-    return case.answer(status, (*acts, *_keep_lock(case)), [case.at(stop.time, grace)])
+    return inputs.answer(status, (*acts, *_keep_lock(inputs)), [inputs.at(stop.time, grace)])
 
 
-def _out_of_reach(case: ReconcileInput, driver: DriverState, known: DriverStatus) -> Step:
-    since, grace = known.missing_since or case.now, case.deadlines.lost_seconds
+def _out_of_reach(inputs: ReconcileInput, driver: DriverState, known: DriverStatus) -> Step:
+    since, grace = known.missing_since or inputs.now, inputs.deadlines.lost_seconds
     known = replace(known, missing_since=since)
     seen = f" ({driver.message})" if driver.message else ""
-    if case.since(since) >= grace:
+    if inputs.since(since) >= grace:
         message = f"Driver {driver.name} has been unreachable for {grace} s{seen}."
-        return lost(case, known, message, case.at(since, grace))
+        return lost(inputs, known, message, inputs.at(since, grace))
     message = f"Driver {driver.name} is unreachable{seen}; it counts as lost if that persists."
-    status = stand(case, case.reason, message, driver=known)
-    return case.answer(status, _keep_lock(case), [case.at(since, grace)])
+    status = stand(inputs, inputs.reason, message, driver=known)
+    return inputs.answer(status, _keep_lock(inputs), [inputs.at(since, grace)])
 
 
-def _stop(case: ReconcileInput, driver: DriverState, stage: Reason) -> StopStatus | None:
+def _stop(inputs: ReconcileInput, driver: DriverState, stage: Reason) -> StopStatus | None:
     """Why the driver must end, None if it may go on."""
-    stop = stop_of(case)
-    if stop is not None and not (case.spec.cancel and stop.reason in _OVERRULED_BY_CANCEL):
+    stop = stop_of(inputs)
+    if stop is not None and not (inputs.spec.cancel and stop.reason in _OVERRULED_BY_CANCEL):
         return stop
-    why = _why_stop(case, driver, stage)
+    why = _why_stop(inputs, driver, stage)
     if why is None:
         return stop
-    return StopStatus(reason=why[0].value, message=shortened(why[1]), time=stop.time if stop else case.now)
+    return StopStatus(reason=why[0].value, message=shortened(why[1]), time=stop.time if stop else inputs.now)
 
 
-def _why_stop(case: ReconcileInput, driver: DriverState, stage: Reason) -> tuple[Reason, str] | None:
-    limit = _limit(case, driver, stage)
-    late = stage is case.reason and case.since(case.status.stage_time) >= limit
+def _why_stop(inputs: ReconcileInput, driver: DriverState, stage: Reason) -> tuple[Reason, str] | None:
+    limit = _limit(inputs, driver, stage)
+    late = stage is inputs.reason and inputs.since(inputs.status.stage_time) >= limit
     if stage is Reason.COMMITTING and not late:
         return None  # It is nearly done, and its outcome will be reliable.
-    if case.spec.cancel:
+    if inputs.spec.cancel:
         return Reason.CANCELLED, CANCELLED
     if late:
         return _overdue(driver, stage, limit)
-    if case.is_out_of_time:
+    if inputs.is_out_of_time:
         return Reason.DEADLINE_EXCEEDED, OUT_OF_TIME
-    if case.spec.suspend:
+    if inputs.spec.suspend:
         return Reason.SUSPENDED, SUSPENDED
-    if case.facts.lock is Lock.OTHERS:
-        return Reason.QUEUED, f"The table's lock was lost to {case.facts.lock_holder}."
+    if inputs.facts.lock is Lock.OTHERS:
+        return Reason.QUEUED, f"The table's lock was lost to {inputs.facts.lock_holder}."
     return None
 
 
@@ -139,9 +143,9 @@ def _overdue(driver: DriverState, stage: Reason, limit: int) -> tuple[Reason, st
     return Reason.SCHEDULING_TIMED_OUT, f"Driver {driver.name} {did} within {limit} s{seen}"
 
 
-def _limit(case: ReconcileInput, driver: DriverState, stage: Reason) -> int:
+def _limit(inputs: ReconcileInput, driver: DriverState, stage: Reason) -> int:
     """Seconds that the driver may stay in a stage."""
-    deadlines = case.deadlines
+    deadlines = inputs.deadlines
     match stage:
         case Reason.PLANNING:
             return deadlines.planning_seconds
@@ -157,34 +161,34 @@ def _limit(case: ReconcileInput, driver: DriverState, stage: Reason) -> int:
     return min(limit, _TROUBLE_GRACE) if driver.trouble in _TROUBLES else limit
 
 
-def _stage_of(case: ReconcileInput, driver: DriverState) -> Reason:
+def _stage_of(inputs: ReconcileInput, driver: DriverState) -> Reason:
     if driver.phase is DriverPhase.STARTING:
         return Reason.SUBMITTING
     if driver.progress is not None:
         # Once a task may have run, a loss of all executors is limited by the deadline of Running.
-        if driver.progress.lacks_executors and case.reason not in _RUNS:
+        if driver.progress.lacks_executors and inputs.reason not in _RUNS:
             return Reason.WAITING_FOR_EXECUTORS
         return Reason(driver.progress.stage.value)
-    return Reason.PLANNING if case.reason is Reason.SUBMITTING else case.reason
+    return Reason.PLANNING if inputs.reason is Reason.SUBMITTING else inputs.reason
 
 
-def _plan(case: ReconcileInput, driver: DriverState) -> PlanSummary | None:
+def _plan(inputs: ReconcileInput, driver: DriverState) -> PlanSummary | None:
     """The plan as far as it is known; one to be approved counts only once it is complete."""
-    if case.spec.approval is Approval.MANUAL or driver.progress is None:
-        return case.status.plan
-    return driver.progress.plan or case.status.plan
+    if inputs.spec.approval is Approval.MANUAL or driver.progress is None:
+        return inputs.status.plan
+    return driver.progress.plan or inputs.status.plan
 
 
-def _progress(case: ReconcileInput, driver: DriverState, stage: Reason) -> str | None:
+def _progress(inputs: ReconcileInput, driver: DriverState, stage: Reason) -> str | None:
     if stage is Reason.WAITING_FOR_EXECUTORS:
         if driver.progress is None:
-            return case.status.progress
+            return inputs.status.progress
         ready, wanted = _counts(driver.progress)
         return f"{ready}/{wanted} executors"[:_PROGRESS_LENGTH]
     if stage not in _RUNS:
         return None
     if driver.progress is None or not driver.progress.total:
-        return case.status.progress
+        return inputs.status.progress
     return f"{driver.progress.done}/{driver.progress.total} tasks"[:_PROGRESS_LENGTH]
 
 
@@ -218,5 +222,5 @@ def _counts(progress: Progress) -> tuple[int, int]:
     return progress.executors_ready or 0, progress.executors_wanted or 1
 
 
-def _keep_lock(case: ReconcileInput) -> tuple[Action, ...]:
-    return (Action.TAKE_LOCK,) if case.facts.lock is Lock.FREE else ()
+def _keep_lock(inputs: ReconcileInput) -> tuple[Action, ...]:
+    return (Action.TAKE_LOCK,) if inputs.facts.lock is Lock.FREE else ()
