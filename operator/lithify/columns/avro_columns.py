@@ -1,9 +1,10 @@
 """Decodes Avro rows to columns, without an object for each row or a loop over rows.
 
-Called by adapters for manifests. The start of an Avro row is only known once the previous row was read, so starts
-are guessed: decoding begins at every offset that looks like a start, all in parallel (`row_lanes`), and those
-reachable from the first row, each row ending where the next starts, are the rows. These are exactly the rows
-that sequential reading finds; otherwise `Unsure` is raised: they are not as expected, or damaged, and have to be read one by one.
+Called by adapters for manifests. The start of an Avro row is only known once the previous row was read, so
+starts are guessed: decoding begins at every offset that looks like a start to the adapter, all in parallel
+(`row_lanes`), and those reachable from the first row, each row ending where the next starts, are the rows.
+These are exactly the rows that sequential reading finds; otherwise `Unsure` is raised: they are not as
+expected, or damaged, and have to be read one by one.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def rows_as_columns(
         schema: a plain record, or a union of null and one.
         blocks: number of rows and bytes of each block.
         wanted: the fields to return; fields that rows do not have are null.
-        starts_of: finds all offsets where a row may start, in ascending order; of them, none may be missing.
+        starts_of: finds the offsets where a row may start, ascending, without missing any.
 
     Raises:
         Unsure: the rows have to be read one by one.

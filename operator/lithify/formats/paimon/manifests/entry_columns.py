@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from string import ascii_letters
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -202,7 +203,7 @@ def row_starts(block: ByteBlock, prefix: bytes) -> Numbers:
     rows = places + width + 2 + (octets[places + width + 1] >> 7)
     rows = np.minimum(rows, block.size)
     arities = block.words[rows] & np.uint64(0xFFFF_FFFF)
-    return places[arities == arities[:1]]
+    return cast(Numbers, places[arities == arities[:1]])
 
 
 def _flat(rows: pa.StructArray, *, statistics: bool, earliest: Earliest | None) -> pa.Table:
