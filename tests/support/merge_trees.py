@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from lithify.columns.order import decode_key, encode_key
 from lithify.columns.order_key import OrderKey
+from lithify.engine.pack.figures import FileFigures
 from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
@@ -87,7 +88,7 @@ def bucket_of(files: Iterable[DataFile]) -> Bucket:
     return Bucket(BucketId(b"", 3, "dt=1/bucket-3"), tuple(files), 4)
 
 
-def names(files: Iterable[DataFile]) -> list[str]:
+def names(files: Iterable[FileFigures]) -> list[str]:
     return [file.name for file in files]
 
 

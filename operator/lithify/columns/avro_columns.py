@@ -1,16 +1,16 @@
 """Decodes Avro rows to columns, without an object for each row or a loop over rows.
 
-Called by `entry_columns`. The start of an Avro row is only known once the previous row was read, so starts
-are guessed: decoding begins at every offset that looks like a start, all in parallel (`row_lanes`), and those
-reachable from the first row, each row ending where the next starts, are the rows. These are exactly the rows
-that sequential reading finds; otherwise `Unsure` is raised: the rows are not as in Paimon's manifests, or
-damaged, and have to be read one by one.
+Called by adapters for manifests. The start of an Avro row is only known once the previous row was read, so
+starts are guessed: decoding begins at every offset that looks like a start to the adapter, all in parallel
+(`row_lanes`), and those reachable from the first row, each row ending where the next starts, are the rows.
+These are exactly the rows that sequential reading finds; otherwise `Unsure` is raised: they are not as
+expected, or damaged, and have to be read one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +22,16 @@ _MOST_ITEMS = 256
 _SIZES = {"boolean": 1, "float": 4, "double": 8}
 
 
+Starts = Callable[[ByteBlock, bytes], Numbers]
+"""Finds where rows may start in a block; the bytes begin every row."""
+
+
 class Unsure(Exception):
     """The starts of rows are not known, or their content is not as usual."""
 
 
 def rows_as_columns(
-    schema: Any, blocks: Sequence[tuple[int, bytes]], wanted: pa.StructType, head: bytes
+    schema: Any, blocks: Sequence[tuple[int, bytes]], wanted: pa.StructType, starts_of: Starts
 ) -> pa.StructArray:
     """Decodes the rows of some blocks.
 
@@ -35,7 +39,7 @@ def rows_as_columns(
         schema: a plain record, or a union of null and one.
         blocks: number of rows and bytes of each block.
         wanted: the fields to return; fields that rows do not have are null.
-        head: the first bytes of a record in all rows. A number, which is 0 or 1, and a BinaryRow follow.
+        starts_of: finds the offsets where a row may start, ascending, without missing any.
 
     Raises:
         Unsure: the rows have to be read one by one.
@@ -46,7 +50,9 @@ def rows_as_columns(
     block = ByteBlock(b"".join(data for _, data in blocks))
     bounds = np.cumsum([0, *(len(data) for _, data in blocks)])
     counts = np.array([rows for rows, _ in blocks])
-    starts = _candidates(block, b"\x02" + head if is_union else head)
+    starts = starts_of(block, b"\x02" if is_union else b"")
+    if not len(starts) or starts[0]:
+        raise Unsure
     if len(starts) != counts.sum():
         starts = _rows_among(starts, _read(schema, Lanes(block, starts), None), block.size)
     _check_blocks(starts, bounds, counts)
@@ -57,23 +63,6 @@ def rows_as_columns(
     if not np.array_equal(lanes.at, np.append(starts[1:], block.size)):
         raise Unsure
     return rows
-
-
-def _candidates(block: ByteBlock, head: bytes) -> Numbers:
-    """All offsets where a row may start: version, kind and partition look like those of the first row."""
-    octets, width = block.octets, len(head)
-    if not block.size or bytes(octets[:width]) != head:
-        raise Unsure
-    places = np.flatnonzero(octets[: block.size] == head[0])
-    for number in range(1, width):
-        places = places[octets[places + number] == head[number]]
-    places = places[(octets[places + width] & 0xFD) == 0]
-    rows = places + width + 2 + (octets[places + width + 1] >> 7)
-    rows = np.minimum(rows, block.size)
-    arities = block.words[rows] & np.uint64(0xFFFF_FFFF)
-    if not len(arities):
-        raise Unsure
-    return cast(Numbers, places[arities == arities[0]])
 
 
 def _rows_among(starts: Numbers, ends: Numbers, size: int) -> Numbers:

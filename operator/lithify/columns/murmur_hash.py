@@ -1,6 +1,6 @@
-"""The steps of Murmur3 with 32 bits, for many hashes at once.
+"""Murmur3 with 32 bits: its steps, for many hashes at once, and the hash of a byte string.
 
-Used where Paimon hashes rows and texts; the callers know how bytes become words.
+Used where formats hash rows and texts; they differ in the seed and in how bytes become words. Pure.
 """
 
 from __future__ import annotations
@@ -10,14 +10,10 @@ import numpy.typing as npt
 
 Words = npt.NDArray[np.uint32]
 
-SEED = 42
-"""Paimon's."""
-
 
 def mixed(hashes: Words, words: Words) -> Words:
     """The hashes after one more word each."""
-    words = _rotated(words * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-    return _rotated(hashes ^ words, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    return _rotated(hashes ^ _scrambled(words), 13) * np.uint32(5) + np.uint32(0xE6546B64)
 
 
 def finished(hashes: Words, lengths: Words) -> Words:
@@ -26,6 +22,19 @@ def finished(hashes: Words, lengths: Words) -> Words:
     hashes = (hashes ^ (hashes >> np.uint32(16))) * np.uint32(0x85EBCA6B)
     hashes = (hashes ^ (hashes >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return hashes ^ (hashes >> np.uint32(16))
+
+
+def murmur3(data: bytes) -> int:
+    """The hash of bytes, with seed 0, as MurmurHash3 by Austin Appleby defines it."""
+    hashes, end = np.zeros(1, np.uint32), len(data) // 4 * 4
+    for word in np.frombuffer(data[:end], "<u4").reshape(-1, 1):
+        hashes = mixed(hashes, word)
+    rest = np.array([int.from_bytes(data[end:], "little")], np.uint32)
+    return int(finished(hashes ^ _scrambled(rest), np.array([len(data)], np.uint32))[0])
+
+
+def _scrambled(words: Words) -> Words:
+    return _rotated(words * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
 
 
 def _rotated(words: Words, bits: int) -> Words:

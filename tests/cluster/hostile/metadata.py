@@ -18,7 +18,7 @@ from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 from pypaimon.manifest.schema.manifest_file_meta import MANIFEST_FILE_META_SCHEMA
 
 from lithify.files.avro.container import as_long, block, new_header
-from lithify.formats.paimon.manifests.metadata_files import unpack
+from lithify.files.avro.metadata_files import unpack
 from support.small_tables import SmallTable
 
 MIB = 1 << 20
@@ -112,7 +112,7 @@ def _many_entries(table: SmallTable) -> None:
 
     import fastavro
 
-    from lithify.formats.paimon.manifests.metadata_files import unpack
+    from lithify.files.avro.metadata_files import unpack
 
     content = _delta(table).read_bytes()
     records = list(unpack(content, MANIFEST_FILE_META_SCHEMA).records())

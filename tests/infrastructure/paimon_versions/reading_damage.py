@@ -19,10 +19,10 @@ from typing import Any
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from infrastructure.paimon_versions.archive import VERSIONS, archive_of
+from lithify.files.avro.metadata_files import unpack
 from lithify.formats.paimon.manifests.entry_columns import decode_entries
 from lithify.formats.paimon.manifests.entry_objects import entries_of
 from lithify.formats.paimon.manifests.manifest_lists import read_list
-from lithify.formats.paimon.manifests.metadata_files import unpack
 from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
 from support.damage import damaged_avro, damaged_json
 

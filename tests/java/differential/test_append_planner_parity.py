@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from infrastructure.oracle.model import Table
-from lithify.formats.paimon.model import DataFile
-from lithify.formats.paimon.planning.bin_packing.packing import pack
-from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
-from lithify.formats.paimon.planning.bin_packing.runs import full_run, picks
+from lithify.engine.pack.bins import pack
+from lithify.engine.pack.options import PackingOptions
+from lithify.engine.pack.runs import full_run, picks
 from support.merge_trees import names
-from support.small_files import random_files, random_options, with_deletes
+from support.packed_files import BY_FIRST, File, random_files, random_options, with_deletes
 
 if TYPE_CHECKING:
     from infrastructure.oracle.client import Oracle
@@ -78,21 +77,21 @@ def test_full_runs_agree(oracle: Oracle) -> None:
     rng = Random(3)
     asked = [drawn(rng, is_ordered=True) for _ in range(COUNT)]
     replies = oracle.append_full({**java(files), "options": numbers(options)} for options, files in asked)
-    assert [names(full_run(files, options)) for options, files in asked] == replies
+    assert [names(full_run(files, options, BY_FIRST)) for options, files in asked] == replies
 
 
-def drawn(rng: Random, *, is_ordered: bool) -> tuple[PackingOptions, tuple[DataFile, ...]]:
+def drawn(rng: Random, *, is_ordered: bool) -> tuple[PackingOptions, tuple[File, ...]]:
     options = random_options(rng, is_ordered=is_ordered)
     return options, random_files(rng, options)
 
 
-def with_vectors(rng: Random) -> tuple[PackingOptions, tuple[DataFile, ...]]:
+def with_vectors(rng: Random) -> tuple[PackingOptions, tuple[File, ...]]:
     options, files = drawn(rng, is_ordered=False)
     ratio = rng.choice([0.0, 0.2, 0.5, 1.0])
     return replace(options, delete_ratio=ratio), with_deletes(rng, files)
 
 
-def has_one_order(options: PackingOptions, files: tuple[DataFile, ...]) -> bool:
+def has_one_order(options: PackingOptions, files: tuple[File, ...]) -> bool:
     """Whether the groups of files that share an index file differ in size."""
     sizes: Counter[str] = Counter()
     for one in pack(files, options).vector_bins:
@@ -101,17 +100,17 @@ def has_one_order(options: PackingOptions, files: tuple[DataFile, ...]) -> bool:
     return len(set(sizes.values())) == len(sizes)
 
 
-def java(files: tuple[DataFile, ...]) -> dict[str, Any]:
+def java(files: tuple[File, ...]) -> dict[str, Any]:
     return {"files": [java_file(each) for each in files]}
 
 
-def java_file(each: DataFile) -> dict[str, Any]:
+def java_file(each: File) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": each.name,
         "size": each.size,
         "rows": each.rows,
-        "minSequence": each.min_sequence,
-        "maxSequence": each.max_sequence,
+        "minSequence": each.first,
+        "maxSequence": each.first + each.rows - 1,
     }
     if each.vector_file is not None:
         found |= {"vectorFile": each.vector_file, "deletedRows": each.deleted_rows}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lithify.controller.deciding.reasons import Occasion
+from lithify.engine.pack.triggers import PackingTrigger
 from lithify.formats.paimon.buckets.postponed import TRIGGER
-from lithify.formats.paimon.planning.bin_packing.plan import PackingTrigger
 from lithify.formats.paimon.planning.clustering.plan import HISTORY
 from lithify.formats.paimon.planning.universal.triggers import Trigger
 from support.pages import OPERATOR

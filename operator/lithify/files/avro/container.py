@@ -1,6 +1,6 @@
 """Avro's container files: a header with the schema and the codec, then blocks of rows.
 
-Used by the reader and the writer beside this module, and by those of Paimon's own files (`metadata_files`).
+Used by the reader and the writer beside this module, and by `metadata_files`.
 Follows the specification of Avro 1.11 ("Object Container Files"); the codecs are those of Java's library.
 Lengths in a file are bounded: a damaged one could otherwise request all memory.
 """

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lithify.controller.deciding.overrides import LARGEST_SIZE, table_overrides
+from lithify.engine.pack.options import PackingOptions
 from lithify.formats.paimon.options.table_options import read_options
-from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak
 from lithify.resources.quantities import quantity_bytes

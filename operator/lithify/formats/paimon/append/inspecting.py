@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
+from lithify.engine.pack.triggers import verdicts
 from lithify.formats.paimon.append.planning import packing_of
 from lithify.formats.paimon.buckets.levels import check_levels
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import Bucket
-from lithify.formats.paimon.planning.bin_packing.plan import plan_bucket, verdicts
+from lithify.formats.paimon.planning.bin_packing import plan_bucket
+from lithify.formats.paimon.planning.files import BY_SEQUENCE
 from lithify.formats.paimon.planning.work import BucketWork, Idle
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.inspection import GroupInspection, MergeTreeShape
@@ -28,7 +30,9 @@ def inspector(table: PaimonTable, view: View, now: datetime) -> Callable[[Bucket
     def inspect(bucket: Bucket) -> GroupInspection:
         check_levels(table.name, bucket.files)
         planned = plan_bucket(bucket, options, Strategy.MINOR, now)
-        return inspection_of(bucket, options.small_file_size, verdicts(bucket, options, now), planned)
+        return inspection_of(
+            bucket, options.small_file_size, verdicts(bucket.files, options, now, BY_SEQUENCE), planned
+        )
 
     return inspect
 

@@ -1,6 +1,6 @@
 """The plan of a run on a table without a primary key: the files to join in one pinned snapshot, and tasks.
 
-Called by `compacting`. `planning.bin_packing` decides; this module provides its input from the table and
+Called by `compacting`. `engine.pack` decides; this module provides its input from the table and
 turns units into tasks for executors. It reads no data files and writes nothing.
 """
 
@@ -11,12 +11,16 @@ from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
 
+from lithify.engine.pack.bins import Bin
+from lithify.engine.pack.candidates import candidates, rests
+from lithify.engine.pack.options import PackingOptions
+from lithify.engine.pack.runs import chunks
+from lithify.engine.pack.triggers import nothing_to_do
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.model import VectorLocation
 from lithify.formats.paimon.append.pack_task import PackTask
 from lithify.formats.paimon.append.row_numbers import RowNumbers, ordered, unordered
 from lithify.formats.paimon.buckets.levels import check_levels
-from lithify.formats.paimon.buckets.packable import packable, rests
 from lithify.formats.paimon.buckets.statistics import bucket_statistics
 from lithify.formats.paimon.compaction.plan import BucketPlan
 from lithify.formats.paimon.compaction.planning import BucketPlanner
@@ -24,11 +28,8 @@ from lithify.formats.paimon.compaction.task_files import input_of, schemas_of, t
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, locations
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import BucketId, DataFile
-from lithify.formats.paimon.planning.bin_packing.packing import Bin
-from lithify.formats.paimon.planning.bin_packing.plan import PackedUnit, nothing_to_do, plan_bucket
-from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
-from lithify.formats.paimon.planning.bin_packing.runs import chunks
-from lithify.formats.paimon.planning.files import in_order
+from lithify.formats.paimon.planning.bin_packing import PackedUnit, plan_bucket
+from lithify.formats.paimon.planning.files import BY_SEQUENCE, in_order
 from lithify.formats.paimon.planning.work import Idle
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
@@ -56,7 +57,7 @@ def plan_run(planner: BucketPlanner) -> PackingPlan:
     options = packing_of(table)
 
     def plan(bucket: BucketId) -> PackedUnit | Idle:
-        files = view.bucket(bucket, lambda files: packable(files, options, strategy))
+        files = view.bucket(bucket, lambda files: candidates(files, options, strategy))
         return plan_bucket(files, options, strategy, planner.now)
 
     def check(unit: PackedUnit) -> None:
@@ -108,7 +109,7 @@ def _ordered_tasks(
     share = sizing.task_bytes or int(4 * options.target_file_size * sizing.share)
     following = _following(in_order(view.bucket(unit.bucket).files))
     for run in unit.bins:
-        for files in chunks(run, max(share, options.full_bin_size)):
+        for files in chunks(run, max(share, options.full_bin_size), BY_SEQUENCE):
             after = following.get(files[-1].name)
             task = _task(table, view, unit, files, ordered(files, after), sizing)
             # At the end of the bucket, a small rest is joined with the files to come.
@@ -130,7 +131,7 @@ def _task(
     table: PaimonTable,
     view: View,
     unit: PackedUnit,
-    files: Bin,
+    files: Bin[DataFile],
     numbers: RowNumbers,
     sizing: Sizing,
     vectors: Mapping[str, VectorLocation] = NO_VECTORS,

@@ -9,7 +9,7 @@ from lithify.formats.paimon.append.pack_task import PackTask
 from lithify.formats.paimon.compaction.outputs import Outputs
 from lithify.formats.paimon.compaction.reporting import bucket_report
 from lithify.formats.paimon.compaction.step import CompactionStep
-from lithify.formats.paimon.planning.bin_packing.plan import PackedUnit
+from lithify.formats.paimon.planning.bin_packing import PackedUnit
 from lithify.formats.protocol.results import GroupReport, TaskOutputs, TaskResult
 
 

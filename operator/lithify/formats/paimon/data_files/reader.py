@@ -14,6 +14,13 @@ import pyarrow as pa
 
 from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.columns.order import parts_of_column
+from lithify.engine.rewrite.row_positions import (
+    PLACE_FIELD,
+    Positions,
+    is_deleted,
+    no_places,
+    places,
+)
 from lithify.engine.rewrite.runs import Piece
 from lithify.errors import CorruptTable
 from lithify.files.casting import Cast, cast_between, reads_as
@@ -31,13 +38,6 @@ from lithify.files.types import field_ids
 from lithify.files.variants.columns import merged_form
 from lithify.files.variants.options import NOT_SHREDDED, VariantOptions
 from lithify.formats.paimon.data_files.expired_rows import ExpiredRows
-from lithify.formats.paimon.data_files.row_positions import (
-    PLACE_FIELD,
-    Positions,
-    is_deleted,
-    no_places,
-    places,
-)
 from lithify.formats.paimon.deletion_vectors.index_files import read_vector
 from lithify.formats.paimon.schema.schema import SEQUENCE_NUMBER, Schema
 from lithify.io.storage import Storage

@@ -17,10 +17,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from lithify.columns.order import IntPart
-
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
@@ -60,11 +56,6 @@ def bitmap_of(positions: Iterable[int] = ()) -> BitMap:
     from pyroaring import BitMap
 
     return BitMap(positions)
-
-
-def positions_between(bitmap: BitMap, first: int, last: int) -> IntPart:
-    """The positions of a bitmap from `first` to `last`, ascending."""
-    return np.asarray((bitmap & bitmap_of(range(first, last + 1))).to_array(), dtype=np.int64)
 
 
 def encode(vector: DeletionVector) -> tuple[bytes, int]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from zlib import crc32
 
-_WORD = 0xFFFF_FFFF
+from lithify.columns.murmur_hash import murmur3
+
 _ENTROPY_BITS = 20
 _ENTROPY_CUTS = (0, 4, 8, 12, _ENTROPY_BITS)
 
@@ -44,29 +45,8 @@ class ExternalPaths:
 
 def entropy(name: str) -> str:
     """Directories named after the last bits of a hash (`EntropyInjectExternalPathProvider`)."""
-    bits = format(murmur3_32(name.encode()), "032b")[-_ENTROPY_BITS:]
+    bits = format(murmur3(name.encode()), "032b")[-_ENTROPY_BITS:]
     return "/".join(bits[start:end] for start, end in pairwise(_ENTROPY_CUTS))
-
-
-def murmur3_32(data: bytes) -> int:
-    """MurmurHash3 (x86, 32 bits, seed 0) by Austin Appleby."""
-    state = 0
-    for start in range(0, len(data) - len(data) % 4, 4):
-        state ^= _scrambled(int.from_bytes(data[start : start + 4], "little"))
-        state = (_rotated(state, 13) * 5 + 0xE6546B64) & _WORD
-    state ^= _scrambled(int.from_bytes(data[len(data) - len(data) % 4 :], "little"))
-    state ^= len(data)
-    state = (state ^ state >> 16) * 0x85EBCA6B & _WORD
-    state = (state ^ state >> 13) * 0xC2B2AE35 & _WORD
-    return state ^ state >> 16
-
-
-def _scrambled(block: int) -> int:
-    return _rotated(block * 0xCC9E2D51 & _WORD, 15) * 0x1B873593 & _WORD
-
-
-def _rotated(word: int, bits: int) -> int:
-    return (word << bits | word >> 32 - bits) & _WORD
 
 
 def _drawn(weights: Sequence[int], name: str) -> int:

@@ -12,7 +12,6 @@ from typing import Any
 
 from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.formats.paimon.manifests.metadata_files import check_version
 from lithify.formats.paimon.model import DataFile
 from lithify.io.file_names import check_file_name
 
@@ -23,6 +22,16 @@ ENTRY_VERSION = 2
 _NEVER_NULL = ("_PARTITION", "_BUCKET", "_TOTAL_BUCKETS")
 _NEVER_NULL_OF_FILE = ("_FILE_NAME", "_FILE_SIZE", "_ROW_COUNT", "_SCHEMA_ID", "_LEVEL", "_EXTRA_FILES")
 """NOT NULL fields that are checked in a copied record; other fields are copied unchanged."""
+
+
+def check_version(found: int | None, expected: int) -> None:
+    """Checks that an entry is of the known version.
+
+    Raises:
+        ValueError: it is of another one.
+    """
+    if found != expected:
+        raise ValueError(f"its entries are of version {found}, this release reads version {expected}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from string import ascii_letters
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +23,10 @@ import pyarrow.compute as pc
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
 from lithify.columns.avro_columns import Unsure, rows_as_columns
-from lithify.columns.column_groups import whole
-from lithify.formats.paimon.manifests.entries import ENTRY_VERSION, check_kind
-from lithify.formats.paimon.manifests.metadata_files import Unpacked, check_version, unpack
+from lithify.columns.column_groups import Numbers, whole
+from lithify.columns.row_lanes import ByteBlock
+from lithify.files.avro.metadata_files import Unpacked, unpack
+from lithify.formats.paimon.manifests.entries import ENTRY_VERSION, check_kind, check_version
 from lithify.formats.paimon.model import LATEST_MILLIS
 from lithify.io.file_names import FORBIDDEN, MOST_BYTES, shown
 
@@ -40,6 +42,7 @@ _OBJECTS = 1 << 10
 """Maximum number of entries that exist as objects at a time."""
 _HEAD = bytes([2 * ENTRY_VERSION])
 """The first bytes of an entry: its version in Avro encoding."""
+_NONE: Numbers = np.empty(0, dtype=np.int64)
 
 Columns = Mapping[str, tuple[str, pa.DataType]]
 """Name and type of each column, and its field in the manifest."""
@@ -177,11 +180,30 @@ def _decoded(unpacked: Unpacked, wanted: pa.StructType) -> Iterator[pa.StructArr
     for blocks in unpacked.portions(_AT_A_TIME):
         if sum(rows for rows, _ in blocks) > _FEW and sum(len(data) for _, data in blocks) <= _MOST_AT_ONCE:
             with suppress(Unsure, pa.ArrowInvalid):
-                yield rows_as_columns(unpacked.schema, blocks, wanted, _HEAD)
+                yield rows_as_columns(unpacked.schema, blocks, wanted, row_starts)
                 continue
         records = unpacked.records(blocks)
         while part := list(islice(records, _OBJECTS)):
             yield pa.array(part, wanted)
+
+
+def row_starts(block: ByteBlock, prefix: bytes) -> Numbers:
+    """All offsets where an entry may start: version, kind and partition look like those of the first entry.
+
+    The kind is a number, which is 0 or 1. The partition is a BinaryRow, which begins with its arity.
+    """
+    octets, head = block.octets, prefix + _HEAD
+    width = len(head)
+    if not block.size or bytes(octets[:width]) != head:
+        return _NONE
+    places = np.flatnonzero(octets[: block.size] == head[0])
+    for number in range(1, width):
+        places = places[octets[places + number] == head[number]]
+    places = places[(octets[places + width] & 0xFD) == 0]
+    rows = places + width + 2 + (octets[places + width + 1] >> 7)
+    rows = np.minimum(rows, block.size)
+    arities = block.words[rows] & np.uint64(0xFFFF_FFFF)
+    return cast(Numbers, places[arities == arities[:1]])
 
 
 def _flat(rows: pa.StructArray, *, statistics: bool, earliest: Earliest | None) -> pa.Table:

@@ -15,15 +15,10 @@ from fastavro import writer
 from pypaimon.manifest import avro_codec
 from pypaimon.manifest.index_manifest_file import INDEX_MANIFEST_ENTRY_SCHEMA
 
+from lithify.files.avro.metadata_files import Record, field_names, unpack
 from lithify.formats.paimon.deletion_vectors.index_files import DELETION_VECTORS, VectorIndex, VectorRange
-from lithify.formats.paimon.manifests.entries import ADD
+from lithify.formats.paimon.manifests.entries import ADD, check_version
 from lithify.formats.paimon.manifests.entry_selection import EntrySelection, Place
-from lithify.formats.paimon.manifests.metadata_files import (
-    Record,
-    check_version,
-    field_names,
-    unpack,
-)
 from lithify.io.file_names import check_file_name
 
 _VERSION = 1

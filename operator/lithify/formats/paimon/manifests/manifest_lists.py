@@ -12,7 +12,8 @@ from pypaimon.manifest.schema.manifest_file_meta import MANIFEST_FILE_META_SCHEM
 from pypaimon.manifest.schema.simple_stats import SimpleStats
 from pypaimon.table.row.binary_row import BinaryRow
 
-from lithify.formats.paimon.manifests.metadata_files import check_version, unpack
+from lithify.files.avro.metadata_files import unpack
+from lithify.formats.paimon.manifests.entries import check_version
 from lithify.io.file_names import check_file_name
 
 _VERSION = 2

@@ -20,6 +20,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import CorruptTable, LithifyError, MissingFile, StorageError
+from lithify.files.avro.metadata_files import field_names, unpack
 from lithify.files.types import ColumnType
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.formats.paimon.manifests.entries import ManifestEntry, check_record, record_of_entry
@@ -41,7 +42,6 @@ from lithify.formats.paimon.manifests.index_manifests import (
 from lithify.formats.paimon.manifests.live_entries import chosen, live_of
 from lithify.formats.paimon.manifests.manifest_lists import read_list
 from lithify.formats.paimon.manifests.manifest_writer import ManifestWriter
-from lithify.formats.paimon.manifests.metadata_files import field_names, unpack
 from lithify.formats.paimon.names.file_names import is_manifest_of
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from lithify.io.small_files import MOST_MANIFEST

@@ -11,15 +11,16 @@ import pyarrow as pa
 
 from lithify.clock import epoch_of_wall
 from lithify.columns.column_groups import Flags, taken
+from lithify.engine.pack.candidates import candidates, rests
+from lithify.engine.pack.options import PackingOptions
+from lithify.engine.pack.triggers import leftovers_due_millis
 from lithify.formats.paimon.buckets.levels import check_levels
-from lithify.formats.paimon.buckets.packable import packable, rests
 from lithify.formats.paimon.manifests.entry_objects import data_files
 from lithify.formats.paimon.manifests.vector_columns import has_vectors
 from lithify.formats.paimon.model import Bucket, BucketId
 from lithify.formats.paimon.observing.due_work import UNCOUNTED, Judgement
 from lithify.formats.paimon.observing.due_work_append import AppendJudge
-from lithify.formats.paimon.planning.bin_packing.plan import PackedUnit, leftovers_due_millis, plan_bucket
-from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
+from lithify.formats.paimon.planning.bin_packing import PackedUnit, plan_bucket
 from lithify.formats.protocol.strategy import Strategy
 
 
@@ -53,13 +54,15 @@ class PackingJudge(AppendJudge):
         minor = None if rests_minor else plan_bucket(bucket, self.packing, Strategy.MINOR, self.now)
         fully = plan_bucket(full, self.packing, Strategy.FULL, self.now)
         later = (
-            None if isinstance(minor, PackedUnit) else leftovers_due_millis(bucket, self.packing, self.now)
+            None
+            if isinstance(minor, PackedUnit)
+            else leftovers_due_millis(bucket.files, self.packing, self.now)
         )
         due_at = None if later is None else epoch_of_wall(later, self.now.tzinfo)
         return self._judgement(bucket_id, minor, fully, due_at)
 
     def _bucket(self, bucket: BucketId, files: pa.Table, strategy: Strategy) -> Bucket:
         """The files that a plan may take."""
-        found = data_files(taken(files, packable(files, self.packing, strategy)), self.order_keys)
+        found = data_files(taken(files, candidates(files, self.packing, strategy)), self.order_keys)
         check_levels(self.table, found)
         return Bucket(bucket, found, UNCOUNTED)

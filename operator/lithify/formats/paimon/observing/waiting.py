@@ -25,10 +25,10 @@ from lithify.columns.column_groups import (
     nullable,
     whole,
 )
+from lithify.engine.pack.options import PackingOptions
 from lithify.formats.paimon.buckets.resting import interval_fires, level0_fires
 from lithify.formats.paimon.observing.table_statistics import DueWork
 from lithify.formats.paimon.options.table_options import DELTA_COMMITS
-from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.protocol.observing import Filter

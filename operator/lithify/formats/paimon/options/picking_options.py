@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from lithify.engine.pack.options import PackingOptions
 from lithify.files.options import FileOptions
 from lithify.formats.paimon.options.changelog_options import (
     GENTLE_MILLIS,
@@ -18,7 +19,6 @@ from lithify.formats.paimon.options.changelog_options import (
 )
 from lithify.formats.paimon.options.merge_engine import MergeEngine, merge_engine
 from lithify.formats.paimon.options.option_reader import OptionReader, as_ratio, parse_millis
-from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak, PickingRule
 from lithify.sizes import parse_size

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from lithify.columns.orders import SequenceField
+from lithify.engine.pack.options import PackingOptions
 from lithify.files.options import FileOptions
 from lithify.formats.paimon.file_indexes.model import NO_INDEXES, FileIndexOptions
 from lithify.formats.paimon.options.changelog_options import (
@@ -38,7 +39,6 @@ from lithify.formats.paimon.options.snapshot_options import (
     read_commit_options,
     read_manifest_options,
 )
-from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 
 DELTA_COMMITS = "full-compaction.delta-commits"

@@ -1,25 +1,17 @@
-"""Sequences of a bucket's files, for all planners: their order, and consecutive parts. Pure."""
+"""The order of a bucket's files. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from operator import attrgetter
 
+from lithify.engine.pack.figures import Rank
 from lithify.formats.paimon.model import DataFile
+
+BY_SEQUENCE: Rank[DataFile] = attrgetter("min_sequence")
+"""The rank of a file among those of its bucket; Java's full compactions write several of one rank."""
 
 
 def in_order(files: Iterable[DataFile]) -> list[DataFile]:
     """The files of a bucket in the order of their rows; of equal sequence numbers, as they are listed."""
-    return sorted(files, key=lambda file: file.min_sequence)
-
-
-def parts_of(files: Iterable[DataFile], size: int) -> Iterator[tuple[DataFile, ...]]:
-    """Divides files into consecutive parts of at most `size` bytes; a larger file is a part of its own."""
-    part: list[DataFile] = []
-    taken = 0
-    for file in files:
-        if part and taken + file.size > size:
-            yield tuple(part)
-            part, taken = [], 0
-        part.append(file)
-        taken += file.size
-    yield tuple(part)
+    return sorted(files, key=BY_SEQUENCE)

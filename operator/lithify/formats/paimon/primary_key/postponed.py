@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from lithify.engine.pack.runs import parts_of
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.functions import Deduplicate
 from lithify.errors import UnsupportedTable
@@ -24,7 +25,6 @@ from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import Bucket, BucketId, DataFile
 from lithify.formats.paimon.options.bucket_key import bucket_key
 from lithify.formats.paimon.options.merging.merge_options import has_order_of_its_own
-from lithify.formats.paimon.planning.files import parts_of
 from lithify.formats.paimon.planning.work import BucketWork
 from lithify.formats.paimon.primary_key.merge_functions.choosing import merge_function
 from lithify.formats.paimon.primary_key.merge_functions.first_row import FirstRow

@@ -16,18 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lithify.columns.murmur_hash import (
-    SEED,
-    Words,
-    finished,
-    mixed,
-)
+from lithify.columns.murmur_hash import Words, finished, mixed
 from lithify.columns.order import EPOCH_DAY, parts_of_column
 from lithify.files.types import ColumnType
 
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 _Octets: TypeAlias = npt.NDArray[np.uint8]
 
+SEED = 42
+"""Seed of all of Paimon's hashes of rows and texts."""
 _SLOT_BYTES = 8
 _WORD_BYTES = 4
 _INLINE_BYTES = 7

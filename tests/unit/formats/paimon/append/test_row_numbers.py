@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from lithify.formats.paimon.append.row_numbers import RowNumbers, ordered, unordered
 from lithify.formats.paimon.model import DataFile
-from lithify.formats.paimon.planning.bin_packing.runs import chunks
 from support.cases import case
-from support.merge_trees import names, repeatable
+from support.merge_trees import repeatable
 from support.small_files import file
 
 
@@ -62,12 +61,3 @@ def test_new_files_stay_between_their_neighbours(given_files: list[tuple[int, in
 
 def first_of(one: DataFile) -> int:
     return one.min_sequence
-
-
-def test_a_long_run_is_divided_between_files_of_different_numbers() -> None:
-    run = tuple(
-        file(name, 50, first=first) for name, first in zip("abcdef", (0, 0, 9, 19, 29, 39), strict=True)
-    )
-    assert [names(part) for part in chunks(run, 50)] == [["a", "b"], ["c"], ["d"], ["e"], ["f"]]
-    assert [names(part) for part in chunks(run, 150)] == [["a", "b", "c"], ["d", "e", "f"]]
-    assert [names(part) for part in chunks(run, 151)] == [["a", "b", "c", "d", "e", "f"]]

@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,18 +21,14 @@ from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.functions import Deduplicate
 from lithify.engine.rewrite.passes import merge_section
 from lithify.engine.rewrite.records import RecordLayout, RowKinds
+from lithify.engine.rewrite.row_positions import (
+    PLACE_FIELD,
+    ROW_PLACE,
+)
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import CorruptTable, MissingFile
 from lithify.files.model import InputFile
 from lithify.formats.paimon.access.file_access import storage_of
-from lithify.formats.paimon.data_files.row_positions import (
-    PLACE_FIELD,
-    ROW_PLACE,
-    Positions,
-    is_deleted,
-    places,
-    split_places,
-)
 from lithify.formats.paimon.deletion_vectors.bitmaps import (
     DeletionVector,
     decode,
@@ -267,34 +262,6 @@ class TestIndexManifests:
         assert content is not None
         with pytest.raises(ValueError, match="no name"):
             decode_indexes(content, EVERYTHING)
-
-
-class TestPositions:
-    @given(
-        st.lists(st.tuples(st.integers(0, 9), st.integers(1, 20)), max_size=6),
-        st.lists(st.integers(0, 30), max_size=20),
-        st.sets(st.integers(0, 200)),
-    )
-    @PROPERTY
-    def test_of_rows_in_batches(
-        self, gaps: list[tuple[int, int]], sizes: list[int], deleted: set[int]
-    ) -> None:
-        spans, start = [], 0
-        for gap, rows in gaps:
-            spans.append((start + gap, rows))
-            start += gap + rows
-        expected = [row for first, rows in spans for row in range(first, first + rows)]
-        taken = Positions(spans)
-        for size in sizes:
-            part, expected = expected[:size], expected[size:]
-            found = taken.take(len(part))
-            assert found.tolist() == part
-            assert is_deleted(found, BitMap(deleted)).tolist() == [row in deleted for row in part]
-
-    def test_places_are_split_again(self) -> None:
-        rows = np.array([0, 5, (1 << 33) + 1])
-        files, found = split_places(places(77, rows).to_numpy())
-        assert (files.tolist(), found.tolist()) == ([77] * 3, rows.tolist())
 
 
 SCHEMA = pa.schema(

@@ -9,27 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.formats.paimon.layout.external_paths import ExternalPaths, entropy, murmur3_32
+from lithify.formats.paimon.layout.external_paths import ExternalPaths, entropy
 
 FOLDERS = ("file:/a/bucket-0", "file:/b/bucket-0", "file:/c/bucket-0")
 
 
 def name(number: int, writer: int = 0, ending: str = "parquet") -> str:
     return f"data-{UUID(int=writer)}-{number}.{ending}"
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (b"", 0),
-        (b"a", 0x3C2569B2),
-        (b"abc", 0xB3DD93FA),
-        (b"abcd", 0x43ED676A),
-        (b"Hello, world!", 0xC0363E43),
-    ],
-)
-def test_the_hash_is_murmur3(data: bytes, expected: int) -> None:
-    assert murmur3_32(data) == expected
 
 
 def test_entropy_is_that_of_files_that_java_wrote() -> None:

@@ -12,23 +12,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
-from lithify.columns.avro_columns import Unsure, _candidates, rows_as_columns
+from lithify.columns.avro_columns import Unsure, rows_as_columns
 from lithify.columns.row_lanes import ByteBlock, Lanes
+from lithify.files.avro.metadata_files import Unpacked, unpack
 from lithify.formats.paimon.manifests import entry_columns
 from lithify.formats.paimon.manifests.entries import ManifestEntry, record_of_entry
+from lithify.formats.paimon.manifests.entry_columns import row_starts
 from lithify.formats.paimon.manifests.entry_objects import entries_of
-from lithify.formats.paimon.manifests.metadata_files import Unpacked, unpack
 from support.cases import case
 from support.properties import examples
 from unit.formats.paimon.manifests.test_entry_columns import entries, one, written
 
-HEAD = b"\x04"
 NARROW, WIDE = entry_columns._STORED, entry_columns._STORED_WITH_STATISTICS
 LONGS = st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-200, 200)
 
 
 def side_by_side(unpacked: Unpacked, wanted: pa.StructType) -> pa.StructArray:
-    return rows_as_columns(unpacked.schema, list(unpacked.blocks()), wanted, HEAD)
+    return rows_as_columns(unpacked.schema, list(unpacked.blocks()), wanted, row_starts)
 
 
 def one_by_one(unpacked: Unpacked, wanted: pa.StructType) -> list[Any]:
@@ -79,7 +79,7 @@ def test_damage_is_not_read_as_anything_else(drawn: list[ManifestEntry], data: s
     blocks[number] = (rows, content[:place] + changed + content[end:])
 
     try:
-        found = rows_as_columns(unpacked.schema, blocks, WIDE, HEAD).to_pylist()
+        found = rows_as_columns(unpacked.schema, blocks, WIDE, row_starts).to_pylist()
     except (Unsure, pa.ArrowInvalid):
         return
     assert found == pa.array(list(unpacked.records(blocks)), WIDE).to_pylist()
@@ -140,6 +140,6 @@ def test_a_manifest_is_the_same_either_way(few: int, monkeypatch: pytest.MonkeyP
 
 
 def test_bytes_in_which_no_row_can_begin_are_left_to_others() -> None:
-    head = b"\x04\x00\x08"
+    assert len(row_starts(ByteBlock(b"\x04" + b"\xff" * 16), b"")) == 0
     with pytest.raises(Unsure):
-        _candidates(ByteBlock(head + b"\xff" * 16), head)
+        rows_as_columns(MANIFEST_ENTRY_SCHEMA, [(1, b"\x04" + b"\xff" * 16)], WIDE, row_starts)

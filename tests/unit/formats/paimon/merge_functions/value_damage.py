@@ -18,12 +18,12 @@ from time import monotonic
 
 from pyroaring import BitMap
 
+from lithify.engine.rewrite.row_positions import positions_between
 from lithify.formats.paimon.deletion_vectors.bitmaps import (
     DeletionVector,
     bitmap_of,
     decode,
     encode,
-    positions_between,
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
 from support.process import peak_bytes

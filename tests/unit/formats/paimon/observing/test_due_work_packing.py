@@ -15,27 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.clock import epoch_millis
-from lithify.formats.paimon.buckets.packable import packable
+from lithify.engine.pack.options import PackingOptions
 from lithify.formats.paimon.model import LATEST_MILLIS, Bucket, DataFile
 from lithify.formats.paimon.observing.due_work_packing import PackingJudge
 from lithify.formats.paimon.options.table_options import read_options
-from lithify.formats.paimon.planning.bin_packing.packing import pack, pack_fully
-from lithify.formats.paimon.planning.bin_packing.plan import PackedUnit, plan_bucket
-from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
+from lithify.formats.paimon.planning.bin_packing import PackedUnit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.live_files import live_files, path_of
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, repeatable
-from support.small_files import (
-    bucket_of,
-    cases,
-    file,
-    marked,
-    random_files,
-    random_options,
-    with_deletes,
-)
+from support.packed_files import File, random_files, random_options, with_deletes
+from support.small_files import data_file, file, marked
 
 ZONE = ZoneInfo("Asia/Kolkata")
 
@@ -59,7 +50,7 @@ def test_figures_are_those_of_planning_each_bucket(seed: int) -> None:
             path_of(f"dt={number}".encode(), 0),
             tuple(
                 replace(each, created_millis=each.created_millis - rng.choice([0, 1, HOUR_MILLIS * 9]))
-                for each in marks(random_files(rng, options) or [file("one")])
+                for each in map(data_file, marks(random_files(rng, options) or [File("one")]))
             ),
             0,
         )
@@ -124,38 +115,6 @@ def test_clustered_files_block_their_bucket() -> None:
     (row,) = judge(PackingOptions(), MIDNIGHT).figures(live_files([bucket])).to_pylist()
     assert "level 2" in row["problem"]
     assert (row["trigger"], row["is_corrupt"]) == (None, False)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        case(PackingOptions(small_file_size=70, max_files=2), [0, 2], id="small ones, up to the limit"),
-        case(
-            PackingOptions(small_file_size=70, is_ordered=True), [0, 1, 2, 3], id="all of an ordered bucket"
-        ),
-    ],
-)
-def test_files_to_plan_are_found_before_objects_are_made(
-    options: PackingOptions, expected: list[int]
-) -> None:
-    files = live_files([bucket_of([file("a", 10), file("b", 70), file("c", 20), file("d", 30)])])
-    assert packable(files, options, Strategy.MINOR).tolist() == expected
-
-
-@repeatable
-@given(cases(is_ordered=False))
-def test_files_to_plan_are_those_that_are_packed(
-    drawn: tuple[PackingOptions, tuple[DataFile, ...]],
-) -> None:
-    options, files = drawn
-    frame = live_files([bucket_of(files)])
-    for strategy in (Strategy.MINOR, Strategy.FULL):
-        packed = pack(files, options)
-        bins = (*packed.bins, packed.leftovers) if strategy is Strategy.MINOR else pack_fully(files, options)
-        found = {files[row].name for row in packable(frame, options, strategy)}
-        left_out = found - {each.name for one in bins for each in one}
-        assert len(found) - len(left_out) == sum(map(len, bins))
-        assert len(left_out) <= (strategy is Strategy.FULL), "one small file alone stays as it is"
 
 
 def test_deleted_rows_are_counted_and_told() -> None:

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.engine.pack.options import PackingOptions
 from lithify.formats.paimon.model import Bucket, DataFile
 from lithify.formats.paimon.observing.due_work import Judge
 from lithify.formats.paimon.observing.due_work_clustering import ClusteringJudge
 from lithify.formats.paimon.observing.due_work_packing import PackingJudge
 from lithify.formats.paimon.observing.table_statistics import selected_buckets, work_in
 from lithify.formats.paimon.observing.waiting import Rules, full_wait, minor_waits
-from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions, HistoryOptions
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lithify.columns.orders import SequenceField
+from lithify.engine.pack.options import PackingOptions
 from lithify.errors import InvalidOption
 from lithify.files.options import FileOptions
 from lithify.files.statistics import StatsModes
@@ -16,7 +17,6 @@ from lithify.formats.paimon.options.changelog_options import ChangelogOptions, C
 from lithify.formats.paimon.options.location_options import LocationOptions
 from lithify.formats.paimon.options.snapshot_options import CommitOptions, ManifestOptions
 from lithify.formats.paimon.options.table_options import TableOptions, read_options
-from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
 from lithify.formats.paimon.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak, PickingRule
 from support.cases import case

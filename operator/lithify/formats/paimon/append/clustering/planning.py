@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 
+from lithify.engine.pack.runs import parts_of
 from lithify.engine.rewrite.sort_keys import SortKey
 from lithify.formats.paimon.append.clustering.sorting import clustering_of, sort_key
 from lithify.formats.paimon.append.clustering.task import ClusterTask
@@ -28,7 +29,6 @@ from lithify.formats.paimon.planning.clustering.plan import (
     plan_bucket,
 )
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
-from lithify.formats.paimon.planning.files import parts_of
 from lithify.formats.paimon.planning.work import ALL_AT_TOP, Idle
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.murmur_hash import SEED, finished, mixed
+from lithify.columns.murmur_hash import finished, mixed
 from lithify.columns.order import (
     EPOCH_DAY,
     INSTANT,
@@ -25,6 +25,7 @@ from lithify.columns.order import (
 from lithify.engine.rewrite.records import Mask
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.decimals import Unscaled, unscaled
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.segments import valid_of
+from lithify.formats.paimon.rows.row_hashes import SEED
 
 Hashes = npt.NDArray[np.uint32]
 

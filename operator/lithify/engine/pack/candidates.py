@@ -1,7 +1,7 @@
-"""The files of a bucket that bin packing has to know, found in columns before any object is made.
+"""Finds the files of a group that packing has to know, in columns, before any object is made.
 
-Called by planning and by the observer: a table without a primary key may have millions of files, of which
-one plan takes a limited number. Pure.
+Called by planners and observers of adapters: a table may have millions of files, of which one plan takes a
+limited number. Pure.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from lithify.columns.column_groups import (
     integers,
     is_null,
 )
-from lithify.formats.paimon.manifests.vector_columns import has_vectors
-from lithify.formats.paimon.planning.bin_packing.policy import PackingOptions
-from lithify.formats.paimon.planning.bin_packing.runs import FULL_MIN_FILES
+from lithify.engine.pack.options import PackingOptions
+from lithify.engine.pack.runs import FULL_MIN_FILES
 from lithify.formats.protocol.strategy import Strategy
 
 
-def packable(files: pa.Table, options: PackingOptions, strategy: Strategy) -> Numbers:
-    """The rows of the files of one bucket that a plan may take: all of an ordered one, else those to pack.
+def candidates(files: pa.Table, options: PackingOptions, strategy: Strategy) -> Numbers:
+    """The rows of the files of one group that a plan may take: all of an ordered one, else those to pack.
 
     Args:
-        files: the files of the bucket.
-        options: the options that steer bin packing.
+        files: the files of the group, with the columns `size` and `rows`, and `vector_file` and
+            `deleted_rows` if any of them may have deleted rows (see `FileFigures`).
+        options: the options that steer packing.
         strategy: minor or full.
     """
     if options.is_ordered:
         return np.arange(len(files))
     wanted = integers(files["size"]) < options.small_file_size
-    if options.delete_ratio is not None and has_vectors(files):
+    if options.delete_ratio is not None and "vector_file" in files.column_names:
         wanted = wanted | _has_deleted(files, options.delete_ratio, strategy)
     return np.flatnonzero(wanted)[: options.max_files]
 
@@ -49,11 +49,11 @@ def _has_deleted(files: pa.Table, ratio: float, strategy: Strategy) -> Flags:
 
 
 def rests(statistics: pa.Table, options: PackingOptions, strategy: Strategy) -> Flags:
-    """Whether a bucket certainly has no work; others have to be planned to know.
+    """Whether a group certainly has no work; others have to be planned to know.
 
     Args:
-        statistics: one row per bucket, of `bucket_statistics`.
-        options: the options that steer bin packing.
+        statistics: one row per group, with its number of `files`, `small_files` and `vector_files`.
+        options: the options that steer packing.
         strategy: minor or full.
     """
     files, small = (integers(statistics[name]) for name in ("files", "small_files"))

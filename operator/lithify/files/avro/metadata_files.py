@@ -1,10 +1,8 @@
-"""Paimon's own Avro files (manifests, manifest lists, index manifests), unpacked within bounds.
+"""Unpacks a table's Avro files of metadata (manifests, their lists) within bounds.
 
-Called by `entry_columns`, which decodes manifests into columns, and by `manifest_lists` and `manifests`,
-which read the small ones record by record. Does not know the meaning of fields. Even for a damaged or hostile
-file, unpacking terminates, in memory bounded by the file's size.
-
-Rows are records; releases before 0.9 wrote them as a union of null and a record.
+Called by adapters, which decode the rows into columns (`columns.avro_columns`) or read them record by record.
+Does not know the meaning of fields. Even for a damaged or hostile file, unpacking terminates, in memory
+bounded by the file's size. Rows are records, or a union of null and a record.
 """
 
 from __future__ import annotations
@@ -37,9 +35,9 @@ _MOST_IN_ALL = 1 << 30
 _AT_ONCE = 1 << 20
 """Bytes of a block up to which its rows are decoded in one call; writers end blocks at 64 kB."""
 _MOST_DEPTH = 10
-"""Maximum nesting depth of a schema's types; those of Paimon 0.4 reach 8."""
+"""Maximum nesting depth of a schema's types; those of table formats reach 8."""
 _MOST_TYPES = 4096
-"""Maximum number of types in a schema with references to named types resolved; Paimon's have 100."""
+"""Maximum number of types in a schema with references to named types resolved; table formats have 100."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBERS = frozenset({"int", "long"})
 _PRIMITIVES = _NUMBERS | {"boolean", "float", "double", "bytes", "string"}
@@ -132,16 +130,6 @@ def unpack(content: bytes, known: Mapping[str, Any]) -> Unpacked:
         raise ValueError("its rows are no records")
     _check_types(_not_null(schema), _Schema().plain(known, 0), "")
     return Unpacked(content, header, schema)
-
-
-def check_version(found: int | None, expected: int) -> None:
-    """Checks that an entry is of the known version.
-
-    Raises:
-        ValueError: it is of another one.
-    """
-    if found != expected:
-        raise ValueError(f"its entries are of version {found}, this release reads version {expected}")
 
 
 def field_names(schema: Any) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Positions of rows in their data files: to leave out deleted rows, and to identify rows in a merge.
 
-Used by `reader` for each file. A deletion vector is applied batch by batch: only the part of it that concerns
-a batch is expanded.
+Called by readers of adapters for each file. A bitmap of deleted rows is applied batch by batch: only the part
+of it that concerns a batch is expanded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.records import Mask
-from lithify.formats.paimon.deletion_vectors.bitmaps import positions_between
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -65,8 +64,14 @@ class Positions:
         return np.concatenate(parts)
 
 
+def positions_between(bitmap: BitMap, first: int, last: int) -> IntPart:
+    """The positions of a bitmap from `first` to `last`, ascending."""
+    between = type(bitmap)(range(first, last + 1))
+    return np.asarray((bitmap & between).to_array(), dtype=np.int64)
+
+
 def is_deleted(positions: IntPart, deleted: BitMap) -> Mask:
-    """Mask of the positions (ascending) that a deletion vector contains."""
+    """Mask of the positions (ascending) that a bitmap of deleted rows contains."""
     if not len(positions):
         return np.zeros(0, dtype=bool)
     mask = np.zeros(len(positions), dtype=bool)
