@@ -1,20 +1,23 @@
 """One step of a run at a reference table: rewritten and committed together; implements `CommitStep`.
 
-A commit creates the snapshot after the newest one. A group is committed if all of its inputs are still there;
-others are in conflict. Exactly one writer creates a number, and who loses tries again on the new snapshot.
+The step is also the hooks of the commit loop (`engine.commit.loop`). A commit creates the snapshot after the
+newest one, and exactly one writer can create a number. A group is in conflict if one of its inputs is gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from lithify.clock import Clock, wall_millis
 from lithify.engine.attempts.heartbeat import Heartbeat
+from lithify.engine.commit import loop
+from lithify.engine.commit.loop import Place, Published, Validation
+from lithify.engine.commit.patience import Patience
 from lithify.engine.tasks.blocked_groups import GROUP_ERRORS, blocked_group
-from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyError, StorageError
+from lithify.errors import AttemptFenced, CommitUnknown, LithifyError, StorageError
 from lithify.faults import failpoint
 from lithify.formats.memory.planning import MemoryPlan, MemoryUnit
 from lithify.formats.memory.remains import MemoryRemains
@@ -31,7 +34,7 @@ from lithify.formats.protocol.results import (
     Totals,
 )
 
-_MOST_TRIES = 50
+_PATIENCE = Patience(max_retries=50, min_wait=0.01, max_wait=1.0, timeout=60.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,8 @@ class MemoryStep:
         self._clock = clock
         self._heartbeat = Heartbeat(table.journal, attempt, clock)
         self._changes: list[_Change] = []
-        self._committed: frozenset[Group] = frozenset()
+        self._committed: Collection[Group] = ()
+        self._to_come = 0
         self.has_stragglers = False
 
     @property
@@ -129,30 +133,48 @@ class MemoryStep:
             return Block(unit.group, error, told)
 
     def commit(self, to_come: int) -> StepOutcome:
-        """Commits the changes whose inputs are still there."""
-        for number in range(_MOST_TRIES):
-            base = self._table.latest()
-            live = [change for change in self._changes if base and _is_live(change, base)]
-            lost = [change.unit.group for change in self._changes if change not in live]
-            conflicts = dict.fromkeys(lost, "others have replaced a file of it")
-            if base is None or not live:
-                return StepOutcome(None, number + 1, (), conflicts)
-            draft = self._draft(base, live, to_come)
-            if self._publish(draft):
-                failpoint("snapshot-written")
-                self._committed = frozenset(change.unit.group for change in live)
-                return StepOutcome(draft.id, number + 1, tuple(map(_report, live)), conflicts)
-        raise CommitOutrun(self._table.name, _MOST_TRIES, 0.0)
+        """Commits the changes whose inputs are still there; see `engine.commit.loop`."""
+        self._to_come = to_come
+        changes = {change.unit.group: change for change in self._changes}
+        outcome = loop.commit(self, changes, _PATIENCE, self._clock)
+        self._committed = outcome.committed
+        reports = tuple(_report(changes[group]) for group in outcome.committed)
+        return StepOutcome(outcome.snapshot, outcome.tries, reports, outcome.conflicts)
 
-    def _publish(self, draft: Snapshot) -> bool:
-        """Creates a snapshot; returns whether it is this attempt's.
+    @property
+    def table(self) -> str:
+        """The table's name."""
+        return self._table.name
+
+    def newest(self) -> Snapshot | None:
+        """The newest snapshot."""
+        return self._table.latest()
+
+    def exists(self, base: Snapshot) -> bool:
+        """Whether a snapshot is still there."""
+        return self._table.snapshot(base.number) is not None
+
+    def validate(self, changes: Mapping[Group, _Change], base: Snapshot | None) -> Validation[_Change]:
+        """The changes whose inputs are still there."""
+        ready = {group: change for group, change in changes.items() if base and _is_live(change, base)}
+        lost = [group for group in changes if group not in ready]
+        return Validation(ready, dict.fromkeys(lost, "others have replaced a file of it"))
+
+    def prepare(self, changes: Mapping[Group, _Change], base: Snapshot, number: int) -> Snapshot:
+        """Makes the next snapshot; nothing is written before it is published."""
+        del number
+        return self._draft([*changes.values()], base)
+
+    def publish(self, draft: Snapshot) -> Published:
+        """Creates the snapshot, which one writer can.
 
         Raises:
             AttemptFenced: another run has condemned this attempt.
             CommitUnknown: the store has not answered, and does not answer now.
         """
+        ours = Published(Place.OURS, draft.id)
         try:
-            return self._table.publish(draft, self._may_commit)
+            return ours if self._table.publish(draft, self._may_commit) else Published(Place.OUTRUN)
         except AttemptFenced:
             raise
         except StorageError as error:
@@ -162,14 +184,22 @@ class MemoryStep:
                 raise CommitUnknown(self._table.name, f"it cannot be read ({error.problem})") from error
             if found is None:
                 raise
-            return found.id == draft.id
+            return ours if found.id == draft.id else Published(Place.OUTRUN)
+
+    def verify(self, draft: Snapshot, published: Published) -> Published:
+        """Nothing to read back: nobody replaces a snapshot."""
+        del draft
+        return published
+
+    def discard(self, draft: Snapshot) -> None:
+        """Nothing to delete: a draft has no files of its own."""
 
     def _may_commit(self) -> bool:
         self._heartbeat.beat()
         self._table.journal.check(self._attempt, self._clock.now())
         return True
 
-    def _draft(self, base: Snapshot, changes: Sequence[_Change], to_come: int) -> Snapshot:
+    def _draft(self, changes: Sequence[_Change], base: Snapshot) -> Snapshot:
         files = {**base.files}
         for change in changes:
             kept = [file for file in base.files[change.unit.group] if file not in change.unit.files]
@@ -180,7 +210,7 @@ class MemoryStep:
             run=self._attempt.run,
             attempt=self._attempt.prefix,
             base=base.id,
-            to_come=to_come,
+            to_come=self._to_come,
             groups=tuple(change.unit.group.path for change in changes),
             removed=(len(removed), sum(file.bytes for file in removed)),
             added=(len(added), sum(file.bytes for file in added)),

@@ -1,18 +1,17 @@
-"""The commit loop: commits the outcome of a run as one COMPACT snapshot.
+"""Commits the outcome of a step to a Paimon table as one COMPACT snapshot: the hooks of `engine.commit.loop`.
 
-Called by the job's driver. Every try is rebuilt against the newest snapshot: buckets that other commits have
-changed are left out and reported, so that they can be planned again; everything that a snapshot inherits is
-taken from the newest one; then the next snapshot is written, which exactly one writer wins. The result of the
-write is read back. Files are deleted only when it is certain that no snapshot references them.
+Called by steps. What a try inherits is taken from the newest snapshot. The result of the write is read back.
+Files are deleted only when it is certain that no snapshot references them.
 
-The steps are Paimon's (`FileStoreCommitImpl`), including the merging of manifests when it is due. Manifests
-merged in a try that another commit outran are reused in the next, so that a long merge can complete.
+A snapshot is built as Paimon builds it (`FileStoreCommitImpl`), including the merging of manifests when it is
+due. Manifests merged in a try that another commit outran are reused in the next, so that a long merge can
+complete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
@@ -23,7 +22,9 @@ from lithify.clock import Clock
 from lithify.columns.json_texts import parse_object
 from lithify.engine.attempts.heartbeat import Heartbeat
 from lithify.engine.attempts.names import writer_id
-from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown, LithifyError, MissingFile
+from lithify.engine.commit import loop
+from lithify.engine.commit.loop import CommitOutcome, Place, Published, Validation
+from lithify.errors import AttemptFenced, CommitUnknown, LithifyError
 from lithify.faults import failpoint
 from lithify.formats.paimon.commit.changes import BucketChange
 from lithify.formats.paimon.commit.conflict_check import Change, admitted
@@ -47,39 +48,22 @@ from lithify.formats.paimon.snapshots.snapshots import Written
 from lithify.formats.paimon.support.evolution import schema_conflict
 from lithify.formats.paimon.table import PaimonTable
 
+NO_SNAPSHOT = "the table has no snapshot any more"
+TAKEN_BACK = "the table was rolled back, or its snapshots expired, while ours was written"
 _SNAPSHOT_VERSION = 3
 _LOOKED_AT_EVERY = timedelta(minutes=5)
 """Seconds for which a check of the new data files stays valid; an outrun try is over in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
-class CommitOutcome:
-    """The outcome of a commit.
-
-    Attributes:
-        snapshot: number of the new snapshot, None if every bucket was in conflict.
-        committed: the committed buckets.
-        conflicts: the other buckets, each with the reason.
-        tries: how often the commit was built.
-        overwritten: whether a try was in place and then lost, so that others may have built on its files.
-    """
-
-    snapshot: int | None
-    committed: tuple[BucketId, ...]
-    conflicts: dict[BucketId, str]
-    tries: int
-    overwritten: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A snapshot whose manifests are on disk: `files` of this try, `merged` in it or in an earlier one."""
+class Draft:
+    """A snapshot whose manifests are on disk: `files` of this try, and those merged in it or before."""
 
     snapshot: Snapshot
     base: Snapshot
     entries: list[ManifestEntry]
     files: list[str]
-    merged: tuple[str, ...]
+    merged: MergedManifests
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +83,15 @@ class Committer:
         self._table = table
         self._attempt = attempt
         self._clock = clock
-        self._options = table.options.commit
-        self._sender = SnapshotSender(table.snapshots, table.lineage, self._options, clock, self._check_fence)
+        commits = table.options.commit
+        self._sender = SnapshotSender(table.snapshots, table.lineage, commits, clock, self._check_fence)
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
         self._merged: MergedManifests | None = None
         self._to_come = 0
         self._full_of: int | None = None
         self._heartbeat = Heartbeat(table.journal, attempt, clock)
         self._looked: datetime | None = None
+        self._live: LiveBuckets | None = None
 
     def commit(
         self, changes: Sequence[Change], to_come: int = 0, full_of: int | None = None
@@ -125,34 +110,25 @@ class Committer:
             StorageError: the file system refuses or is full; nothing was committed.
         """
         self._to_come, self._full_of = to_come, full_of
+        self._live = self._table.follow([change.bucket for change in changes], self._names(changes))
         try:
-            return self._commit(changes)
+            by_bucket = {change.bucket: change for change in changes}
+            return loop.commit(self, by_bucket, self._table.options.commit, self._clock)
         finally:
             self._forget_merge()
 
-    def _commit(self, changes: Sequence[Change]) -> CommitOutcome:
-        """Tries until a try is not outrun by another commit, or the deadline has passed.
+    @property
+    def table(self) -> str:
+        """The table's name."""
+        return self._table.name
 
-        Being outrun is no conflict: as long as the inputs are live, the tasks' outputs stay valid.
-        """
-        live = self._table.follow([change.bucket for change in changes], self._names(changes))
-        started = self._clock.now()
-        number = 0
-        while True:
-            base = self._table.snapshots.latest()
-            try:
-                outcome = self._commit_on(base, changes, live, number)
-            except MissingFile:
-                if base is None or self._table.snapshots.get(base.id) is not None:
-                    raise
-                outcome = None  # it expired while being read
-            if outcome is not None:
-                return outcome
-            waited = (self._clock.now() - started).total_seconds()
-            if number >= self._options.max_retries and waited >= self._options.timeout:
-                raise CommitOutrun(self._table.name, number + 1, waited)
-            self._sender.wait(number)
-            number += 1
+    def newest(self) -> Snapshot | None:
+        """The newest snapshot."""
+        return self._table.snapshots.latest()
+
+    def exists(self, base: Snapshot) -> bool:
+        """Whether a snapshot has not expired."""
+        return self._table.snapshots.get(base.id) is not None
 
     def _names(self, changes: Sequence[Change]) -> frozenset[str] | None:
         """The files whose entries decide about the changes; None for all files of their buckets.
@@ -168,74 +144,84 @@ class Committer:
         marked = (name for change in plain for index in change.vectors.written for name in index.ranges)
         return frozenset((*inputs, *marked))
 
-    def _commit_on(
-        self, base: Snapshot | None, changes: Sequence[Change], live: LiveBuckets, number: int
-    ) -> CommitOutcome | None:
-        """Commits what the base admits; None if another commit was there first."""
-        ready, conflicts = self._admissible(changes, base, live)
-        if base is None or not ready:
-            return CommitOutcome(None, (), conflicts, number + 1)
-        written = self._try(ready, base, number)
-        if written is Written.OURS:
-            committed = tuple(change.bucket for change in ready)
-            return CommitOutcome(base.id + 1, committed, conflicts, number + 1)
-        if written is Written.TAKEN_BACK:
-            rolled_back = "the table was rolled back, or its snapshots expired, while ours was written"
-            return replace(_nothing(changes, rolled_back, number + 1), overwritten=True)
-        if written is Written.REPLACED:
-            # Others may have built on our files and dropped them again: a second try must not reuse them.
-            nothing = _nothing(changes, "another snapshot was put over ours", number + 1)
-            return replace(nothing, overwritten=True)
-        return None
-
-    def _admissible(
-        self, changes: Sequence[Change], base: Snapshot | None, live: LiveBuckets
-    ) -> tuple[list[Change], dict[BucketId, str]]:
-        """The changes that the base admits, and the buckets of the others with the reason."""
-        if base is None:
-            return [], {change.bucket: "the table has no snapshot any more" for change in changes}
-        if self._table.lineage.is_stray(base):
-            late = f"snapshot {base.id} arrived after its run gave it up; the next run removes it"
-            return [], {change.bucket: late for change in changes}
-        changed = schema_conflict(self._table.schema, self._table.newest_schema())
-        if changed is not None:
-            return [], {change.bucket: changed for change in changes}
-        indexes = self._table.indexes(base, [change.bucket for change in changes])
+    def validate(self, changes: Mapping[BucketId, Change], base: Snapshot | None) -> Validation[Change]:
+        """The changes that a snapshot admits."""
+        reason = self._table_conflict(base)
+        if base is None or reason is not None:
+            return Validation({}, dict.fromkeys(changes, reason or NO_SNAPSHOT))
+        indexes = self._table.indexes(base, list(changes))
         hindrance = self._table.index_problem(indexes.types)
         if hindrance is not None:
-            return [], {change.bucket: hindrance for change in changes}
-        return admitted(changes, live.at(base), self._table.order_key, indexes.vectors)
+            return Validation({}, dict.fromkeys(changes, hindrance))
+        assert self._live is not None  # noqa: S101  # `commit` follows the buckets
+        live = self._live.at(base)
+        return admitted([*changes.values()], live, self._table.order_key, indexes.vectors)
 
-    def _try(self, changes: Sequence[Change], base: Snapshot, number: int) -> Written:
-        """Builds and writes the snapshot after `base`; returns what is in its place then."""
+    def _table_conflict(self, base: Snapshot | None) -> str | None:
+        """Why a snapshot admits no change at all; None if it may."""
+        if base is None:
+            return NO_SNAPSHOT
+        if self._table.lineage.is_stray(base):
+            return f"snapshot {base.id} arrived after its run gave it up; the next run removes it"
+        return schema_conflict(self._table.schema, self._table.newest_schema())
+
+    def prepare(self, changes: Mapping[BucketId, Change], base: Snapshot, number: int) -> Draft:
+        """Writes the manifests of the snapshot after `base`, and checks that they may be committed."""
         writer = writer_id(self._attempt.prefix, number)
         manifests = self._table.manifests
         try:
-            draft = self._draft(changes, base, writer)
+            draft = self._draft([*changes.values()], base, writer)
             failpoint("manifests-written")
-            self._table.storage.persist(map(manifests.path, (*draft.files, *draft.merged)))
-            self._check_files(changes, draft)
-            self._check_fence()  # last: a run that condemns this attempt after this check finds its snapshot
+            self._table.storage.persist(map(manifests.path, (*draft.files, *draft.merged.written)))
+            self._check_files([*changes.values()], draft)
+            self._check_fence()  # last: a run that condemns this attempt from here on finds its snapshot
         except BaseException:
             self._forget_merge()
             manifests.delete(manifests.names_with(writer))
             raise
-        merged, self._merged = self._merged, None  # from here on a snapshot may reference it
-        written = self._send(draft)
-        failpoint("snapshot-written")
-        if written is Written.OURS:
-            return self._settle(draft.snapshot)
-        if written not in (Written.REPLACED, Written.TAKEN_BACK):
-            self._merged = merged
-            for name in draft.files:
-                self._table.storage.delete(manifests.path(name))
-        return written
+        return draft
+
+    def publish(self, draft: Draft) -> Published:
+        """Writes the snapshot to its place; deletes its manifests if it certainly is not there."""
+        self._merged = None  # from here on a snapshot may reference it
+        statistics = self._table.statistics_of(draft.entries)
+        try:
+            written = self._sender.send(draft.snapshot, draft.base, statistics)
+        except CommitUnknown:
+            raise
+        except LithifyError:
+            self._table.manifests.delete((*draft.files, *draft.merged.written))
+            raise
+        return _published(written, draft)
+
+    def verify(self, draft: Draft, published: Published) -> Published:
+        """Reads the snapshot back.
+
+        A Java writer on a local file system, or on S3 without a lock, checks and then renames. One that had
+        checked just before us may still have replaced our snapshot. Another commit may have been built on
+        ours in between, so its files may only be deleted after checking all snapshots (`file_deletion.sweep`).
+        """
+        path = self._table.snapshots.path(draft.snapshot.id)
+        try:
+            self._table.snapshots.advance_hint(draft.snapshot.id)
+            failpoint("hint-written")
+            found = self._table.snapshots.get(draft.snapshot.id)
+        except LithifyError as error:
+            raise CommitUnknown(path, f"it was written but cannot be read again ({error})") from error
+        is_ours = found is None or is_same(found, draft.snapshot)
+        return published if is_ours else _published(Written.REPLACED, draft)
+
+    def discard(self, draft: Draft) -> None:
+        """Deletes the manifests of an outrun try, except merged ones, which the next try reuses."""
+        self._merged = draft.merged if draft.merged.written else None
+        for name in draft.files:
+            self._table.storage.delete(self._table.manifests.path(name))
 
     def _check_fence(self) -> None:
         self._heartbeat.beat()
         self._table.journal.check(self._attempt, self._clock.now())
 
-    def _check_files(self, changes: Sequence[Change], draft: _Draft) -> None:
+    def _check_files(self, changes: Sequence[Change], draft: Draft) -> None:
         """Checks that the new files, which no snapshot references yet, still exist.
 
         The fence keeps our own runs from deleting them. Java's orphan file clean deletes files older than a
@@ -244,7 +230,7 @@ class Committer:
         Raises:
             AttemptFenced: a new file is gone.
         """
-        paths = [self._table.manifests.path(name) for name in (*draft.files, *draft.merged)]
+        paths = [self._table.manifests.path(name) for name in (*draft.files, *draft.merged.written)]
         now = self._clock.now()
         if self._looked is None or now - self._looked > _LOOKED_AT_EVERY:
             self._looked = now
@@ -253,33 +239,7 @@ class Committer:
             if not exists:
                 raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")
 
-    def _send(self, draft: _Draft) -> Written:
-        statistics = self._table.statistics_of(draft.entries)
-        try:
-            return self._sender.send(draft.snapshot, draft.base, statistics)
-        except CommitUnknown:
-            raise
-        except LithifyError:
-            self._table.manifests.delete((*draft.files, *draft.merged))
-            raise
-
-    def _settle(self, snapshot: Snapshot) -> Written:
-        """Whether the snapshot stays in place: OURS or REPLACED.
-
-        A Java writer on a local file system, or on S3 without a lock, checks and then renames. One that had
-        checked just before us may still have replaced our snapshot. Another commit may have been built on
-        ours in between, so its files may only be deleted after checking all snapshots (`sweeping.sweep`).
-        """
-        path = self._table.snapshots.path(snapshot.id)
-        try:
-            self._table.snapshots.advance_hint(snapshot.id)
-            failpoint("hint-written")
-            found = self._table.snapshots.get(snapshot.id)
-        except LithifyError as error:
-            raise CommitUnknown(path, f"it was written but cannot be read again ({error})") from error
-        return Written.OURS if found is None or is_same(found, snapshot) else Written.REPLACED
-
-    def _draft(self, changes: Sequence[Change], base: Snapshot, writer: str) -> _Draft:
+    def _draft(self, changes: Sequence[Change], base: Snapshot, writer: str) -> Draft:
         manifests = self._table.manifests
         entries = [entry for change in changes for entry in change.entries()]
         merged = self._merge(manifests.list_files(base), writer)
@@ -318,7 +278,7 @@ class Committer:
         files = [base_list, delta_list, *(meta.file_name for meta in delta)]
         files += changelog.files if changelog else ()
         files += [index_manifest] if index_manifest not in (None, base.index_manifest) else []
-        return _Draft(snapshot, base, entries, files, merged.written)
+        return Draft(snapshot, base, entries, files, merged)
 
     def _changelog(self, changes: Sequence[Change], writer: str, first: int) -> _Changelog | None:
         """Writes the manifests of the changelog, counted from `first`; None if there is no changelog."""
@@ -402,5 +362,15 @@ def _schema_id(statistics: str) -> object:
         return None
 
 
-def _nothing(changes: Sequence[Change], reason: str, tries: int) -> CommitOutcome:
-    return CommitOutcome(None, (), {change.bucket: reason for change in changes}, tries)
+def _published(written: Written, draft: Draft) -> Published:
+    """What the result of a write means for the changes.
+
+    Others may have built on a replaced snapshot and dropped its files again: no second try may use these.
+    """
+    if written is Written.OURS:
+        return Published(Place.OURS, draft.snapshot.id)
+    if written is Written.TAKEN_BACK:
+        return Published(Place.LOST, reason=TAKEN_BACK)
+    if written is Written.REPLACED:
+        return Published(Place.LOST, reason="another snapshot was put over ours")
+    return Published(Place.OUTRUN)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lithify.columns.order_key import OrderKey
+from lithify.engine.commit.loop import Validation
 from lithify.formats.paimon.commit.changes import BucketChange, conflict_of
 from lithify.formats.paimon.commit.moves import Live, MovedRows
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex
@@ -23,7 +24,7 @@ def admitted(
     live: Mapping[Place, Sequence[ManifestEntry]],
     key: Callable[[bytes], OrderKey],
     vectors: Mapping[Place, Sequence[VectorIndex]],
-) -> tuple[list[Change], dict[BucketId, str]]:
+) -> Validation[Change]:
     """The changes that can be applied, and the groups of the others with the reason.
 
     Args:
@@ -38,8 +39,8 @@ def admitted(
     for (partition, bucket), entries in live.items():
         if partition in moving:
             partitions[partition][bucket] = entries
-    ready: list[Change] = []
-    conflicts = {}
+    ready: dict[BucketId, Change] = {}
+    conflicts: dict[BucketId, str] = {}
     for change in changes:
         place = (change.bucket.partition, change.bucket.bucket)
         found = (
@@ -50,8 +51,8 @@ def admitted(
         if isinstance(found, str):
             conflicts[change.bucket] = found
         else:
-            ready.append(found)
-    return ready, conflicts
+            ready[change.bucket] = found
+    return Validation(ready, conflicts)
 
 
 def _moved(change: MovedRows, live: Live) -> MovedRows | str:

@@ -5,15 +5,14 @@ Used by `commit_loop`. Knows nothing about the content of a snapshot.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
 from lithify.clock import Clock
+from lithify.engine.commit.patience import Patience
 from lithify.errors import CommitUnknown, LithifyError, StorageError
-from lithify.formats.paimon.options.snapshot_options import CommitOptions
 from lithify.formats.paimon.snapshots.lineage import Lineage
 from lithify.formats.paimon.snapshots.snapshot_properties import is_same
 from lithify.formats.paimon.snapshots.snapshots import Snapshots, Written
@@ -25,7 +24,7 @@ class SnapshotSender:
     Args:
         snapshots: snapshots of the table.
         lineage: checks whether a snapshot in its place is part of the history.
-        options: number and timing of retries.
+        patience: number and timing of retries.
         clock: for waiting.
         check_fence: raises `AttemptFenced` if the attempt may not commit any more.
     """
@@ -34,13 +33,13 @@ class SnapshotSender:
         self,
         snapshots: Snapshots,
         lineage: Lineage,
-        options: CommitOptions,
+        patience: Patience,
         clock: Clock,
         check_fence: Callable[[], None],
     ) -> None:
         self._snapshots = snapshots
         self._lineage = lineage
-        self._options = options
+        self._patience = patience
         self._clock = clock
         self._check_fence = check_fence
 
@@ -74,12 +73,6 @@ class SnapshotSender:
             problem = f"it was written, and whether the table goes on from it is unknown ({error!r})"
             raise CommitUnknown(self._snapshots.path(snapshot.id), problem) from error
 
-    def wait(self, tries: int) -> None:
-        """Backs off exponentially with jitter, between the table's bounds."""
-        ceiling = min(self._options.max_wait, self._options.min_wait * 2**tries)
-        wait = random.uniform(self._options.min_wait, max(ceiling, self._options.min_wait))  # noqa: S311  # jitter
-        self._clock.sleep(wait)
-
     def _send_again(
         self,
         snapshot: Snapshot,
@@ -91,9 +84,9 @@ class SnapshotSender:
 
         However many of them arrive: they are identical, and at most one is accepted.
         """
-        for number in range(self._options.max_retries):
+        for number in range(self._patience.max_retries):
             try:
-                self.wait(number)
+                self._patience.wait(number, self._clock)
                 written = self._snapshots.read_back(snapshot)
                 if written is Written.MISSING and self._is_newest(base):
                     self._check_fence()

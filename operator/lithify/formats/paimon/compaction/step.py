@@ -13,9 +13,10 @@ from typing import Generic, Self
 
 from lithify.clock import Clock
 from lithify.engine.attempts.heartbeat import Heartbeat
+from lithify.engine.commit.loop import CommitOutcome
 from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import failpoint
-from lithify.formats.paimon.commit.commit_loop import CommitOutcome, Committer, new_paths
+from lithify.formats.paimon.commit.commit_loop import Committer, new_paths
 from lithify.formats.paimon.commit.file_deletion import sweep
 from lithify.formats.paimon.commit.moves import MovedRows
 from lithify.formats.paimon.compaction.outputs import Outputs

@@ -9,26 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lithify.engine.commit.patience import Patience
 from lithify.formats.paimon.options.option_reader import OptionReader
 
 _TIME_RETAINED = 3_600_000
-
-
-@dataclass(frozen=True, slots=True)
-class CommitOptions:
-    """Retries after a lost race for the next snapshot. Times in seconds.
-
-    Attributes:
-        max_retries: number of retries that are always made.
-        min_wait: the shortest wait between two tries.
-        max_wait: the longest wait.
-        timeout: time after which no retries beyond `max_retries` are made.
-    """
-
-    max_retries: int
-    min_wait: float
-    max_wait: float
-    timeout: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +42,13 @@ class SnapshotRetention:
     count: int | None
 
 
-def read_commit_options(reader: OptionReader) -> CommitOptions:
+def read_commit_options(reader: OptionReader) -> Patience:
     """Reads how commits are retried.
 
     Raises:
         InvalidOption: a value cannot be parsed.
     """
-    return CommitOptions(
+    return Patience(
         max_retries=reader.integer("commit.max-retries", 10, low=0),
         min_wait=reader.duration("commit.min-retry-wait", 10) / 1000,
         max_wait=reader.duration("commit.max-retry-wait", 10_000) / 1000,

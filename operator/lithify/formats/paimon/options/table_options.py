@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from lithify.columns.orders import SequenceField
+from lithify.engine.commit.patience import Patience
 from lithify.engine.pack.options import PackingOptions
 from lithify.files.options import FileOptions
 from lithify.formats.paimon.file_indexes.model import NO_INDEXES, FileIndexOptions
@@ -34,7 +35,6 @@ from lithify.formats.paimon.options.picking_options import (
 )
 from lithify.formats.paimon.options.record_expiry import RecordExpiry, read_record_expiry
 from lithify.formats.paimon.options.snapshot_options import (
-    CommitOptions,
     ManifestOptions,
     read_commit_options,
     read_manifest_options,
@@ -114,7 +114,7 @@ class TableOptions:
     policy: MergeTreeOptions
     files: FileOptions
     locations: LocationOptions
-    commit: CommitOptions
+    commit: Patience
     manifests: ManifestOptions
     sequence_fields: tuple[SequenceField, ...]
     snapshot_ordering: bool

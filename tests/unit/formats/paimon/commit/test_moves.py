@@ -81,7 +81,8 @@ def test_conflicts(case: Case) -> None:
     live[b"p", 0] = [other]
     apart = BucketChange(BucketId(b"p", 0, "p/bucket-0"), (other,), (), 5, TaskOutputs())
 
-    ready, conflicts = admitted([MOVE, apart], live, KEY, {})
+    valid = admitted([MOVE, apart], live, KEY, {})
+    ready, conflicts = [*valid.ready.values()], valid.conflicts
 
     if case.names is None:
         assert (ready, conflicts) == ([MOVE, apart], {})
@@ -92,7 +93,7 @@ def test_conflicts(case: Case) -> None:
 
 def test_inputs_are_taken_as_the_snapshot_has_them() -> None:
     told = replace(A, file=replace(A.file, key_stats=replace(A.file.key_stats, null_counts=(1,))))
-    (found,), _ = admitted([MOVE], {(b"", -2): [told, B]}, KEY, {})
+    (found,) = admitted([MOVE], {(b"", -2): [told, B]}, KEY, {}).ready.values()
     assert found.inputs == (told, B)
 
 
@@ -100,7 +101,8 @@ def test_others_that_change_vectors_conflict_with_a_compaction_but_not_with_a_mo
     live = {(b"", -2): [A, B], (b"p", 0): [replace(entry("other"), partition=b"p")]}
     apart = BucketChange(BucketId(b"p", 0, "p/bucket-0"), tuple(live[b"p", 0]), (), 5, TaskOutputs())
     others = VectorIndex("index-1", 10, {"other": VectorRange(1, 8, 1)})
-    ready, conflicts = admitted([MOVE, apart], live, KEY, {(b"p", 0): [others]})
+    valid = admitted([MOVE, apart], live, KEY, {(b"p", 0): [others]})
+    ready, conflicts = [*valid.ready.values()], valid.conflicts
     assert ready == [MOVE]
     assert "deletion vectors" in conflicts[apart.bucket]
 

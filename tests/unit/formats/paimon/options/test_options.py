@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from lithify.columns.orders import SequenceField
+from lithify.engine.commit.patience import Patience
 from lithify.engine.pack.options import PackingOptions
 from lithify.errors import InvalidOption
 from lithify.files.options import FileOptions
 from lithify.files.statistics import StatsModes
 from lithify.formats.paimon.options.changelog_options import ChangelogOptions, ChangelogProducer
 from lithify.formats.paimon.options.location_options import LocationOptions
-from lithify.formats.paimon.options.snapshot_options import CommitOptions, ManifestOptions
+from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from lithify.formats.paimon.options.table_options import TableOptions, read_options
 from lithify.formats.paimon.planning.merge_tree.policy import LoggedUpgrades, MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak, PickingRule
@@ -57,7 +58,7 @@ def test_defaults_are_paimons() -> None:
             weights=(),
             has_entropy=False,
         ),
-        commit=CommitOptions(max_retries=10, min_wait=0.01, max_wait=10.0),
+        commit=Patience(max_retries=10, min_wait=0.01, max_wait=10.0),
         manifests=ManifestOptions(
             compression="zstd",
             target_size=8 * MIB,

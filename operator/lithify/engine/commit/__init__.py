@@ -1,0 +1,1 @@
+"""How changes of several groups become one snapshot, whatever others commit meanwhile."""

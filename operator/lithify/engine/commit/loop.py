@@ -1,0 +1,186 @@
+"""The commit loop of every table format: validate, prepare, publish, verify, until one try is not outrun.
+
+Called by the steps of adapters. Every try is rebuilt on the newest snapshot: groups that other commits have
+changed are left out and reported, so that they can be planned again, and the others commit. The format gives
+the hooks (`CommitHooks`); this loop alone decides when to try again and which changes are in conflict. It
+deletes nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Generic, Protocol, TypeVar
+
+from lithify.clock import Clock
+from lithify.engine.commit.patience import Patience
+from lithify.errors import CommitOutrun, MissingFile
+from lithify.faults import failpoint
+
+Base = TypeVar("Base")
+Change = TypeVar("Change")
+Draft = TypeVar("Draft")
+
+
+class Place(Enum):
+    """What is in the place of a published draft.
+
+    `OUTRUN`: another snapshot, and the draft never was there, so the same outputs can be tried again. `LOST`:
+    the draft was there and is no longer, so others may have built on it: its outputs must not be used again.
+    """
+
+    OURS = auto()
+    OUTRUN = auto()
+    LOST = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The result of publishing a draft.
+
+    Attributes:
+        place: what is in its place.
+        snapshot: the format's name of the snapshot; None unless it is ours.
+        reason: why a lost one is lost, for people.
+    """
+
+    place: Place
+    snapshot: Any = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Validation(Generic[Change]):
+    """Which changes a snapshot admits.
+
+    Attributes:
+        ready: the changes that can be applied, by group, completed from the snapshot.
+        conflicts: the groups of the others, with the reason.
+    """
+
+    ready: Mapping[Any, Change]
+    conflicts: Mapping[Any, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOutcome:
+    """The outcome of a commit.
+
+    Attributes:
+        snapshot: the format's name of the new snapshot, None if every group was in conflict.
+        committed: the committed groups.
+        conflicts: the other groups, each with the reason.
+        tries: how often the commit was built.
+        overwritten: whether a try was in place and then lost, so that others may have built on its files.
+    """
+
+    snapshot: Any
+    committed: tuple[Any, ...]
+    conflicts: Mapping[Any, str]
+    tries: int
+    overwritten: bool = False
+
+
+class CommitHooks(Protocol[Base, Change, Draft]):
+    """What a format does in a try. Groups, changes, bases and drafts are opaque to the loop."""
+
+    @property
+    def table(self) -> str:
+        """The table's name for people."""
+        ...
+
+    def newest(self) -> Base | None:
+        """The newest snapshot; None if the table has none."""
+        ...
+
+    def exists(self, base: Base) -> bool:
+        """Whether a snapshot is still there; it may expire while a try reads it."""
+        ...
+
+    def validate(self, changes: Mapping[Any, Change], base: Base | None) -> Validation[Change]:
+        """Decides by the format's rules of conflict which changes a snapshot admits."""
+        ...
+
+    def prepare(self, changes: Mapping[Any, Change], base: Base, number: int) -> Draft:
+        """Writes metadata that nothing references yet; deletes it again if that fails.
+
+        Raises:
+            AttemptFenced: this attempt may not commit any more.
+            StorageError: the store refuses.
+        """
+        ...
+
+    def publish(self, draft: Draft) -> Published:
+        """Puts a draft in its place, which at most one writer can, and finds out what is there.
+
+        Raises:
+            CommitUnknown: that cannot be found out; nothing may be deleted.
+            LithifyError: it certainly is not there.
+        """
+        ...
+
+    def verify(self, draft: Draft, published: Published) -> Published:
+        """Reads a snapshot of ours back.
+
+        Raises:
+            CommitUnknown: it cannot be read.
+        """
+        ...
+
+    def discard(self, draft: Draft) -> None:
+        """Deletes what only an outrun draft references."""
+        ...
+
+
+def commit(
+    hooks: CommitHooks[Base, Change, Draft],
+    changes: Mapping[Any, Change],
+    patience: Patience,
+    clock: Clock,
+) -> CommitOutcome:
+    """Commits as many of the changes, given by group, as the newest snapshot admits.
+
+    Being outrun is no conflict: as long as their inputs are live, the outputs of tasks stay valid.
+
+    Raises:
+        CommitOutrun: other commits were faster until the patience ended; no input was lost.
+        AttemptFenced, CommitUnknown, StorageError: see `CommitHooks`.
+    """
+    started, number = clock.now(), 0
+    while True:
+        base = hooks.newest()
+        try:
+            outcome = _try(hooks, changes, base, number)
+        except MissingFile:
+            if base is None or hooks.exists(base):
+                raise
+            outcome = None  # it expired while being read
+        if outcome is not None:
+            return outcome
+        waited = (clock.now() - started).total_seconds()
+        if number >= patience.max_retries and waited >= patience.timeout:
+            raise CommitOutrun(hooks.table, number + 1, waited)
+        patience.wait(number, clock)
+        number += 1
+
+
+def _try(
+    hooks: CommitHooks[Base, Change, Draft], changes: Mapping[Any, Change], base: Base | None, number: int
+) -> CommitOutcome | None:
+    """Commits what the base admits; None if another commit was there first."""
+    valid = hooks.validate(changes, base)
+    if base is None or not valid.ready:
+        return CommitOutcome(None, (), valid.conflicts, number + 1)
+    draft = hooks.prepare(valid.ready, base, number)
+    published = hooks.publish(draft)
+    failpoint("snapshot-written")
+    if published.place is Place.OURS:
+        published = hooks.verify(draft, published)
+    if published.place is Place.OURS:
+        return CommitOutcome(published.snapshot, tuple(valid.ready), valid.conflicts, number + 1)
+    if published.place is Place.LOST:
+        lost = dict.fromkeys(changes, published.reason)
+        return CommitOutcome(None, (), lost, number + 1, overwritten=True)
+    hooks.discard(draft)
+    return None
