@@ -21,9 +21,7 @@ from lithify.engine.rewrite.row_groups import (
 )
 from lithify.errors import CorruptTable
 from lithify.files.model import InputFile, check_rows
-from lithify.files.parquet.copying.source import RowGroupSource
-from lithify.files.parquet.reader import ParquetReader
-from lithify.formats.paimon.data_files.copied_groups import (
+from lithify.files.parquet.copying.copied_groups import (
     CopiedGroup,
     fits,
     is_alike,
@@ -31,6 +29,8 @@ from lithify.formats.paimon.data_files.copied_groups import (
     may_copy,
     open_source,
 )
+from lithify.files.parquet.copying.source import RowGroupSource
+from lithify.files.parquet.reader import ParquetReader
 from lithify.formats.paimon.data_files.reader import Reading
 from lithify.formats.paimon.data_files.writer import FileTarget, OpenDataFile
 
@@ -95,7 +95,9 @@ class RowGroups:
     @classmethod
     def of(cls, files: Sequence[InputFile], reading: Reading, target: FileTarget) -> RowGroups | None:
         """The row groups of files; None if certainly none can be copied or joined with others."""
-        is_possible = target.options.format == "parquet" and may_copy(target.schema)
+        is_possible = target.options.format == "parquet" and may_copy(
+            column.type for column in target.schema.columns
+        )
         if is_possible and sum(file.size for file in files if is_copyable(file)) >= SMALLEST_COPIED:
             return cls(reading, target)
         return None

@@ -15,6 +15,7 @@ from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.row_groups import SMALLEST_COPIED
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.model import InputFile, check_rows
+from lithify.files.parquet.copying.copied_groups import fits, is_alike, is_copyable
 from lithify.files.parquet.copying.paged_chunks import JoinedChunk, paged_columns
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.files.parquet.footers import columns_with_any_dictionary, hidden_bytes
@@ -27,7 +28,6 @@ from lithify.files.parquet.small_files import (
     joined_group,
 )
 from lithify.files.reading import reading as reporting
-from lithify.formats.paimon.data_files.copied_groups import fits, is_alike, is_copyable
 from lithify.formats.paimon.data_files.reader import Reading
 from lithify.formats.paimon.data_files.writer import FileTarget
 

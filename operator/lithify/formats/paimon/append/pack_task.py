@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lithify.engine.rewrite.rolling import RollingWriter
 from lithify.files.model import InputFile
+from lithify.files.parquet.copying.copied_groups import CopiedGroup
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.files.parquet.small_files import JoinedGroup
 from lithify.formats.paimon.append.file_parts import FilePart, RowGroups
@@ -22,7 +23,6 @@ from lithify.formats.paimon.append.joined_files import FileJoiner
 from lithify.formats.paimon.append.new_files import NumberedFiles
 from lithify.formats.paimon.append.row_numbers import RowNumbers
 from lithify.formats.paimon.compaction.task import RewriteTask
-from lithify.formats.paimon.data_files.copied_groups import CopiedGroup
 from lithify.formats.paimon.data_files.new_files import NewFiles, rolling_of
 from lithify.formats.paimon.data_files.reader import FileRun, Reading
 from lithify.formats.paimon.data_files.writer import OpenDataFile
