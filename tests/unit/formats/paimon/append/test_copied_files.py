@@ -204,7 +204,7 @@ def test_row_groups_of_many_columns_have_to_be_larger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = task_of(tmp_path, TWO_FILES)
-    monkeypatch.setattr("lithify.formats.paimon.append.file_parts.SMALLEST_CHUNK", 1_000)
+    monkeypatch.setattr("lithify.files.parquet.copying.file_parts.SMALLEST_CHUNK", 1_000)
     assert assert_same(task).outputs.copied_bytes == 0
 
 
