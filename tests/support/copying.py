@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from lithify.formats.paimon.append import file_parts
+from lithify.files.parquet.copying import file_parts
 
 
 @contextmanager

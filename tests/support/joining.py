@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 from lithify.files.parquet import small_files
-from lithify.formats.paimon.append import file_parts, joined_files
+from lithify.files.parquet.copying import file_parts, joined_files
 
 
 @contextmanager

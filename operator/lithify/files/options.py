@@ -82,12 +82,14 @@ class OrcOptions:
         block: bytes that are compressed together (`orc.compress.size`).
         filters: columns with bloom filters, lower case, or `*` for all (`orc.bloom.filter.columns`).
         false_positives: false positive rate of the filters (`orc.bloom.filter.fpp`).
+        id_attribute: attribute of types that has their field ids; empty if they have none.
     """
 
     index_stride: int = 10_000
     block: int = 256 << 10
     filters: frozenset[str] = frozenset()
     false_positives: float = FALSE_POSITIVES
+    id_attribute: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class FileOptions:
         named_compression: the codec's name in file names, empty if it has none.
         parquet: layout inside Parquet files.
         orc: layout inside ORC files.
+        avro_record: full name of the record that the rows of Avro files are.
         levels: overrides for files of some levels.
     """
 
@@ -122,6 +125,7 @@ class FileOptions:
     named_compression: str = "zst"
     parquet: ParquetOptions = field(default_factory=ParquetOptions)
     orc: OrcOptions = field(default_factory=OrcOptions)
+    avro_record: str = "record"
     levels: Mapping[int, FileOptions] = field(default_factory=dict)
 
     def in_parquet(self) -> FileOptions:

@@ -12,7 +12,7 @@ import tarfile
 from collections import Counter
 from collections.abc import Callable
 from random import Random
-from resource import RLIMIT_AS, RUSAGE_SELF, getrusage, setrlimit
+from resource import RLIMIT_AS, setrlimit
 from time import monotonic
 from typing import Any
 
@@ -25,6 +25,7 @@ from lithify.formats.paimon.manifests.entry_objects import entries_of
 from lithify.formats.paimon.manifests.manifest_lists import read_list
 from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
 from support.damage import damaged_avro, damaged_json
+from support.process import peak_bytes
 
 _NOTHING: dict[str, Any] = {"type": "record", "name": "r", "fields": [{"name": "_VERSION", "type": "int"}]}
 
@@ -80,7 +81,7 @@ def main(seed: int, count: int, mebibytes: int) -> None:
             except BaseException as error:  # noqa: BLE001  # whatever else it is, the test is to tell
                 surprises.append(f"{number} {kind}: {type(error).__name__}: {error}")
             longest = max(longest, monotonic() - start)
-    grown = getrusage(RUSAGE_SELF).ru_maxrss >> 10
+    grown = peak_bytes() >> 20
     print(json.dumps({"outcomes": outcomes, "surprises": surprises, "longest": longest, "mebibytes": grown}))
 
 

@@ -56,7 +56,9 @@ def bits_of(vectors: pa.Array) -> list[bytes | None]:
 
 
 def header_of(columns: dict[str, ColumnType]) -> dict[str, Any]:
-    return record_schema([pa.field(n, arrow_type(kind), kind.nullable) for n, kind in columns.items()])
+    return record_schema(
+        [pa.field(n, arrow_type(kind), kind.nullable) for n, kind in columns.items()], "rows.row"
+    )
 
 
 def coded(columns: dict[str, ColumnType], arrays: Sequence[pa.Array]) -> pa.RecordBatch:

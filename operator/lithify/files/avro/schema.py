@@ -1,4 +1,4 @@
-"""The schema that Java Paimon gives its Avro files (AvroSchemaConverter), and a plain one to decode them by.
+"""The schema of Avro files, as Paimon's AvroSchemaConverter makes it, and a plain one to decode them by.
 
 Used by the reader and the writer beside this module. Pure.
 """
@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow as pa
 
-RECORD = "org.apache.paimon.avro.generated.record"
 KEY, VALUE = "key", "value"
 """Field names of the records with which maps are encoded as arrays."""
 
@@ -20,9 +19,9 @@ _MOST_DEPTH = 128
 """Paimon's types are nested at most 32 deep, with up to three types of Avro for each."""
 
 
-def record_schema(fields: Sequence[pa.Field]) -> dict[str, Any]:
-    """The schema of a file with these columns."""
-    namespace, _, name = RECORD.rpartition(".")
+def record_schema(fields: Sequence[pa.Field], full_name: str) -> dict[str, Any]:
+    """The schema of a file with these columns, whose rows are records of this name."""
+    namespace, _, name = full_name.rpartition(".")
     return {"namespace": namespace, **_record(fields, name)}
 
 

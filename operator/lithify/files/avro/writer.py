@@ -69,7 +69,9 @@ class AvroWriter:
         """Adds the rows as one or more blocks."""
         self._stats.add(rows)
         if not self._sync:
-            header, self._sync = new_header(record_schema(list(rows.schema)), self._codec)
+            header, self._sync = new_header(
+                record_schema(list(rows.schema), self._options.avro_record), self._codec
+            )
             self._sink.write(header)
         step = max(1, min(_ROWS_AT_ONCE, rows.num_rows * _BYTES_AT_ONCE // max(1, rows.nbytes)))
         for start in range(0, rows.num_rows, step):

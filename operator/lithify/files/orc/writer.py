@@ -1,4 +1,4 @@
-"""Writes ORC files as Java Paimon reads them: names, field ids, types; a stripe for every write.
+"""Writes ORC files as Java's readers take them: names, field ids, types; a stripe for every write.
 
 Opened by `registry`; a `FormatWriter`. Texts of bounded length become plain strings, because PyArrow has no
 other text type; Java's reader converts them.
@@ -29,7 +29,7 @@ are small or very repetitive form a stripe together with the next one.
 _ENCODED = 4
 """Approximate compression ratio, to estimate the size of rows that are not in a stripe yet."""
 
-_ID, _PARQUET_ID = b"paimon.id", b"PARQUET:field_id"
+_PARQUET_ID = b"PARQUET:field_id"
 
 
 class OrcWriter:
@@ -64,7 +64,10 @@ class OrcWriter:
         """
         most = self._most or max(1, rows.num_rows)
         # PyArrow would split larger writes itself, and corrupts nested columns when it does.
-        parts = [_as_written(rows.slice(start, most)) for start in range(0, rows.num_rows, most)]
+        parts = [
+            _as_written(rows.slice(start, most), self._options.orc.id_attribute)
+            for start in range(0, rows.num_rows, most)
+        ]
         self._stats.add(rows)
         if self._writer is None:
             self._most = most
@@ -100,18 +103,20 @@ class OrcWriter:
             self._writer.is_open = False
 
 
-def _as_written(rows: pa.Table) -> pa.Table:
-    """Rows in types that the C++ library knows, with column ids where Java expects them."""
+def _as_written(rows: pa.Table, attribute: str) -> pa.Table:
+    """Rows in types that the C++ library knows, with field ids in an attribute of their types."""
     columns = [as_written(column) for column in rows.columns]
     fields = [
-        _identified(field.with_type(column.type)) for field, column in zip(rows.schema, columns, strict=True)
+        _identified(field.with_type(column.type), attribute)
+        for field, column in zip(rows.schema, columns, strict=True)
     ]
     return pa.table(columns, schema=pa.schema(fields))
 
 
-def _identified(field: pa.Field) -> pa.Field:
-    number = {_ID: (field.metadata or {}).get(_PARQUET_ID, b"")}
-    return pa.field(field.name, with_fields(field.type, _identified), metadata=number)
+def _identified(field: pa.Field, attribute: str) -> pa.Field:
+    number = {attribute: (field.metadata or {}).get(_PARQUET_ID, b"")} if attribute else None
+    kind = with_fields(field.type, lambda part: _identified(part, attribute))
+    return pa.field(field.name, kind, metadata=number)
 
 
 def _opened(sink: pa.NativeFile, schema: pa.Schema, rows: int, options: FileOptions) -> orc.ORCWriter:

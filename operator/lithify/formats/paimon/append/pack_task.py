@@ -15,14 +15,15 @@ import pyarrow as pa
 
 from lithify.engine.rewrite.rolling import RollingWriter
 from lithify.files.model import InputFile
+from lithify.files.parquet.copying.copied_groups import CopiedGroup
+from lithify.files.parquet.copying.file_parts import FilePart, RowGroups, may_copy_any
+from lithify.files.parquet.copying.joined_files import FileJoiner
 from lithify.files.parquet.copying.source import RowGroupSource
+from lithify.files.parquet.copying.target import CopyTarget
 from lithify.files.parquet.small_files import JoinedGroup
-from lithify.formats.paimon.append.file_parts import FilePart, RowGroups
-from lithify.formats.paimon.append.joined_files import FileJoiner
 from lithify.formats.paimon.append.new_files import NumberedFiles
 from lithify.formats.paimon.append.row_numbers import RowNumbers
 from lithify.formats.paimon.compaction.task import RewriteTask
-from lithify.formats.paimon.data_files.copied_groups import CopiedGroup
 from lithify.formats.paimon.data_files.new_files import NewFiles, rolling_of
 from lithify.formats.paimon.data_files.reader import FileRun, Reading
 from lithify.formats.paimon.data_files.writer import OpenDataFile
@@ -71,13 +72,14 @@ class _Packing:
     def _rows(self) -> Iterator[pa.RecordBatch | CopiedGroup | JoinedGroup]:
         """The rows of the files in order, and the row groups that are copied or joined."""
         files = self._task.files
-        row_groups = RowGroups.of(files, self._task.reading(()), self._task.target)
+        target = self._copy_target()
+        row_groups = None if target is None else RowGroups(self._task.reading(()), target)
         parts = [*(map(FilePart.whole, files) if row_groups is None else row_groups.parts_of(files))]
         self._to_come = sum(part.bytes for part in parts)
         reading = self._task.reading([*dict.fromkeys(part.file for part in parts if not part.is_copied)])
-        joiner = None if row_groups is None else self._joiner(reading, row_groups.like, parts)
-        if row_groups is not None and (joiner is not None or any(part.is_copied for part in parts)):
-            self._like = row_groups.like
+        joiner = None if target is None else self._joiner(reading, target, parts)
+        if target is not None and (joiner is not None or any(part.is_copied for part in parts)):
+            self._like = target.like
         for is_whole, alike in groupby(parts, lambda part: part.is_decoded_whole):
             if is_whole and joiner is not None:
                 yield from self._joined([part.file for part in alike], joiner, reading)
@@ -88,9 +90,17 @@ class _Packing:
                 else:
                     yield from self._decoded(part, reading)
 
-    def _joiner(self, reading: Reading, like: RowGroupSource, parts: Sequence[FilePart]) -> FileJoiner | None:
+    def _copy_target(self) -> CopyTarget | None:
+        """The files that the task writes; None if no row groups can be copied or joined."""
+        target = self._task.target
+        types = {column.name: column.type for column in target.schema.columns}
+        if not may_copy_any(self._task.files, target.options, types.values()):
+            return None
+        return CopyTarget(types, target.options, frozenset(target.indexes.columns), OpenDataFile.like(target))
+
+    def _joiner(self, reading: Reading, target: CopyTarget, parts: Sequence[FilePart]) -> FileJoiner | None:
         """What joins small files, None if there are none whose pages can be joined."""
-        joiner = FileJoiner(reading, self._task.target, like, self._task.budget)
+        joiner = FileJoiner(reading, target, self._task.budget)
         whole = [part.file for part in parts if part.is_decoded_whole]
         return joiner if joiner.can_join_any(whole) else None
 

@@ -16,13 +16,13 @@ from lithify.engine.rewrite.rolling import EncodedRows
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.model import FormatWriter, Unwritable
 from lithify.files.options import FileOptions
+from lithify.files.parquet.copying.copied_groups import CopiedGroup
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.files.parquet.joining_writer import JoiningWriter, encoded
 from lithify.files.parquet.small_files import JoinedGroup
 from lithify.files.registry import open_writer
 from lithify.files.statistics import ColumnStats
 from lithify.files.variants.columns import Malformed, is_shredded
-from lithify.formats.paimon.data_files.copied_groups import CopiedGroup
 from lithify.formats.paimon.data_files.statistics import key_stats, value_stats
 from lithify.formats.paimon.data_files.summaries import FileSummary, KeyValueSummary
 from lithify.formats.paimon.file_indexes.building import FileIndexes

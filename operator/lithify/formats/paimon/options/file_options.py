@@ -57,6 +57,9 @@ _OWN_OPTIONS = {
     "avro": _OwnOptions("avro.codec", "", ""),
 }
 
+_AVRO_RECORD = "org.apache.paimon.avro.generated.record"
+"""Name that Java gives the rows of its Avro files."""
+
 
 def read_file_options(
     reader: OptionReader, options: Mapping[str, str], *, of_changelogs: bool = False
@@ -89,6 +92,7 @@ def read_file_options(
         named_compression=_SUFFIXES.get(codec, codec),
         parquet=_parquet_options(reader),
         orc=_orc_options(reader),
+        avro_record=_AVRO_RECORD,
     )
     own = (
         _OfChangelogs()
@@ -184,4 +188,5 @@ def _orc_options(reader: OptionReader) -> OrcOptions:
         block=reader.integer("orc.compress.size", 256 << 10, low=1 << 10, high=(1 << 23) - 1),
         filters=frozenset(name.strip() for name in filters if name.strip()),
         false_positives=reader.optional("orc.bloom.filter.fpp", as_share) or FALSE_POSITIVES,
+        id_attribute="paimon.id",
     )

@@ -23,12 +23,12 @@ from lithify.columns.order import (
 from lithify.engine.rewrite.row_groups import SMALLEST_COPIED
 from lithify.engine.rewrite.runs import RunSource
 from lithify.files.model import InputFile
+from lithify.files.parquet.copying import copied_groups
 from lithify.files.parquet.copying.bounds import has_sound_statistics
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.files.parquet.sound_statistics import flat_columns
 from lithify.files.parquet.statistics import raw_bounds
 from lithify.files.types import ColumnType, order_parts
-from lithify.formats.paimon.data_files import copied_groups
 from lithify.formats.paimon.schema.schema import Schema
 
 Bound = tuple[KeyValue, ...]
@@ -84,7 +84,7 @@ def may_copy(schema: Schema) -> bool:
     """
     first = schema.key_types[0]
     is_ordered = first.root in _ORDERED and not first.is_wide_decimal
-    return is_ordered and copied_groups.may_copy(schema)
+    return is_ordered and copied_groups.may_copy(column.type for column in schema.columns)
 
 
 def largest_run(section: Sequence[Sequence[InputFile]]) -> int | None:

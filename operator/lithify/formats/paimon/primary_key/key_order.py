@@ -14,7 +14,7 @@ import pyarrow as pa
 from lithify.columns.order import KeyValue, key_at
 from lithify.engine.rewrite.records import RecordLayout
 from lithify.errors import CorruptTable
-from lithify.formats.paimon.data_files.copied_groups import CopiedGroup
+from lithify.files.parquet.copying.copied_groups import CopiedGroup
 
 T = TypeVar("T", bound=pa.RecordBatch | CopiedGroup)
 

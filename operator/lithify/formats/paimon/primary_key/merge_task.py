@@ -18,8 +18,8 @@ from lithify.engine.rewrite.passes import merge_section
 from lithify.engine.rewrite.rolling import RollingWriter
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.files.model import FirstKeys, InputFile
+from lithify.files.parquet.copying.copied_groups import CopiedGroup
 from lithify.formats.paimon.compaction.task import CompactionTask
-from lithify.formats.paimon.data_files.copied_groups import CopiedGroup
 from lithify.formats.paimon.data_files.expired_rows import ExpiredRows
 from lithify.formats.paimon.data_files.new_files import NewFiles, rolling_of
 from lithify.formats.paimon.data_files.reader import FileRun, Reading

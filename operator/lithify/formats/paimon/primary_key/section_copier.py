@@ -20,9 +20,9 @@ from lithify.engine.rewrite.runs import RunSource
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.model import InputFile
+from lithify.files.parquet.copying.copied_groups import CopiedGroup, open_source
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.files.parquet.reader import ParquetReader
-from lithify.formats.paimon.data_files.copied_groups import CopiedGroup, open_source
 from lithify.formats.paimon.data_files.reader import FileRun, Reading
 from lithify.formats.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.formats.paimon.primary_key.copying import (

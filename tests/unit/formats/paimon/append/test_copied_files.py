@@ -24,7 +24,6 @@ from lithify.files.model import InputFile
 from lithify.formats.paimon.append.pack_task import PackTask
 from lithify.formats.paimon.append.row_files import RowSummary
 from lithify.formats.paimon.append.row_numbers import RowNumbers
-from lithify.formats.paimon.data_files.copied_groups import may_copy
 from lithify.formats.paimon.data_files.writer import OpenDataFile
 from lithify.formats.paimon.deletion_vectors.bitmaps import DeletionVector
 from lithify.formats.paimon.deletion_vectors.index_files import located, write_vectors
@@ -205,7 +204,7 @@ def test_row_groups_of_many_columns_have_to_be_larger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = task_of(tmp_path, TWO_FILES)
-    monkeypatch.setattr("lithify.formats.paimon.append.file_parts.SMALLEST_CHUNK", 1_000)
+    monkeypatch.setattr("lithify.files.parquet.copying.file_parts.SMALLEST_CHUNK", 1_000)
     assert assert_same(task).outputs.copied_bytes == 0
 
 
@@ -308,12 +307,6 @@ def test_files_that_fit_are_copied_beside_others(tmp_path: Path) -> None:
     task = replace(task, files=(task.files[0], middle, task.files[2]))
     result = assert_same(task)
     assert 0 < result.outputs.copied_bytes < sum(file.size for file in task.files)
-
-
-@pytest.mark.parametrize("kind", ["TIMESTAMP(9)", "VARIANT", {"type": "ARRAY", "element": "TIMESTAMP(9)"}])
-def test_tables_with_columns_without_statistics_are_not_copied(kind: Any) -> None:
-    assert may_copy(SCHEMA)
-    assert not may_copy(schema([*COLUMNS, ("more", kind)], []))
 
 
 def test_a_file_without_floats_is_not_read_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

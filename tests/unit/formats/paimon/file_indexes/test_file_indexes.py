@@ -10,7 +10,7 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.errors import InvalidOption, UnsupportedTable
-from lithify.formats.paimon.data_files.copied_groups import CopiedGroup
+from lithify.files.parquet.copying.copied_groups import CopiedGroup
 from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.formats.paimon.file_indexes.model import (

@@ -12,7 +12,7 @@ from lithify.columns.orders import SequenceField
 from lithify.engine.commit.patience import Patience
 from lithify.engine.pack.options import PackingOptions
 from lithify.errors import InvalidOption
-from lithify.files.options import FileOptions
+from lithify.files.options import FileOptions, OrcOptions
 from lithify.files.statistics import StatsModes
 from lithify.formats.paimon.options.changelog_options import ChangelogOptions, ChangelogProducer
 from lithify.formats.paimon.options.location_options import LocationOptions
@@ -48,6 +48,8 @@ def test_defaults_are_paimons() -> None:
             suffix_names_compression=False,
             target_size=128 * MIB,
             stats=StatsModes("truncate(16)", {}, -1, dense=True),
+            orc=OrcOptions(id_attribute="paimon.id"),
+            avro_record="org.apache.paimon.avro.generated.record",
         ),
         locations=LocationOptions(
             default_name="__DEFAULT_PARTITION__",

@@ -1,13 +1,13 @@
 """Divides the files of a task into row groups that are copied and rows that are decoded and encoded.
 
-Called by `pack_task`. Copying keeps row groups as small as they are, so neighbouring small ones are decoded
-(`rewrite.row_groups`). A row group is copied only if it has the rows as the output's writer would store
-them: its file has the columns and types of the newest schema, its codec and filters, and no deleted rows.
+Called by tasks of adapters. Copying keeps row groups as small as they are, so neighbouring small ones are
+decoded (`rewrite.row_groups`). A row group is copied only if it has the rows as the output's writer would
+store them: its file has the columns and types of the table, its codec and filters, and no deleted rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -21,9 +21,8 @@ from lithify.engine.rewrite.row_groups import (
 )
 from lithify.errors import CorruptTable
 from lithify.files.model import InputFile, check_rows
-from lithify.files.parquet.copying.source import RowGroupSource
-from lithify.files.parquet.reader import ParquetReader
-from lithify.formats.paimon.data_files.copied_groups import (
+from lithify.files.options import FileOptions
+from lithify.files.parquet.copying.copied_groups import (
     CopiedGroup,
     fits,
     is_alike,
@@ -31,8 +30,10 @@ from lithify.formats.paimon.data_files.copied_groups import (
     may_copy,
     open_source,
 )
-from lithify.formats.paimon.data_files.reader import Reading
-from lithify.formats.paimon.data_files.writer import FileTarget, OpenDataFile
+from lithify.files.parquet.copying.source import RowGroupSource
+from lithify.files.parquet.copying.target import CopyTarget, Reading
+from lithify.files.parquet.reader import ParquetReader
+from lithify.files.types import ColumnType
 
 _MOST_CHUNKS = 20_000
 """Column chunks whose metadata is held until they are copied, a few KiB each."""
@@ -70,35 +71,36 @@ class FilePart:
         return cls(file, None, is_copied=False, rows=file.rows, bytes=file.size)
 
 
+def may_copy_any(files: Iterable[InputFile], options: FileOptions, types: Iterable[ColumnType]) -> bool:
+    """Whether any row groups of files may be copied or joined with others; false if certainly none.
+
+    Args:
+        files: the files of a task.
+        options: how it writes files.
+        types: types of the columns of the table.
+    """
+    is_possible = options.format == "parquet" and may_copy(types)
+    return is_possible and sum(file.size for file in files if is_copyable(file)) >= SMALLEST_COPIED
+
+
 class RowGroups:
     """The row groups of a task's files that may be copied.
 
-    Attributes:
-        like: a file as the task's writer makes it.
-
     Args:
         reading: how the task reads files.
-        target: where and how it writes.
+        target: the files that it writes.
     """
 
-    def __init__(self, reading: Reading, target: FileTarget) -> None:
+    def __init__(self, reading: Reading, target: CopyTarget) -> None:
         self._reading = reading
-        self.like = OpenDataFile.like(target)
-        self._columns = self.like.footer.metadata.num_columns
+        self._like = target.like
+        self._columns = self._like.footer.metadata.num_columns
         self._smallest = max(SMALLEST_COPIED, self._columns * SMALLEST_CHUNK)
-        self._indexed = frozenset(target.indexes.columns)
-        floats = {column.name for column in target.schema.columns if column.type.is_float}
+        self._indexed = target.indexed
+        floats = {name for name, kind in target.types.items() if kind.is_float}
         self._read_columns = floats | self._indexed
         self._sources: dict[str, RowGroupSource] = {}
         self._held = _MOST_CHUNKS // self._columns
-
-    @classmethod
-    def of(cls, files: Sequence[InputFile], reading: Reading, target: FileTarget) -> RowGroups | None:
-        """The row groups of files; None if certainly none can be copied or joined with others."""
-        is_possible = target.options.format == "parquet" and may_copy(target.schema)
-        if is_possible and sum(file.size for file in files if is_copyable(file)) >= SMALLEST_COPIED:
-            return cls(reading, target)
-        return None
 
     def parts_of(self, files: Iterable[InputFile]) -> Iterator[FilePart]:
         """The files in parts, in order."""
@@ -108,7 +110,7 @@ class RowGroups:
             for shape, number in self._shapes(file):
                 shapes.append(shape)
                 places.append((file, number))
-        for run in plan_copies(shapes, self.like.fingerprint, self._smallest):
+        for run in plan_copies(shapes, self._like.fingerprint, self._smallest):
             for file, found in groupby(range(run.start, run.stop), lambda at: places[at][0]):
                 members = [*found]
                 numbers = [places[at][1] for at in members]
@@ -143,7 +145,7 @@ class RowGroups:
             return
         for number, group in enumerate(source.footer.row_groups):
             if group.rows:
-                schema = source.fingerprint if fits(source, number, self.like) else None
+                schema = source.fingerprint if fits(source, number, self._like) else None
                 yield RowGroupShape(group.rows, group.bytes, schema), number
 
     def _may_be_large(self, file: InputFile) -> bool:
@@ -162,7 +164,7 @@ class RowGroups:
             CorruptTable: its number of rows is not that of its manifest entry.
         """
         source = open_source(self._reading.storage, file)
-        if source is None or not is_alike(source, self.like):
+        if source is None or not is_alike(source, self._like):
             return None
         check_rows(file, source.footer.metadata.num_rows)
         self._held -= len(source.footer.row_groups)

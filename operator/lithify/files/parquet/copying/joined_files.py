@@ -1,7 +1,7 @@
 """Small files of a task whose rows become larger row groups, although not every column is decoded.
 
-Called by `pack_task` for files that `file_parts` does not copy. Pages of columns without a dictionary are
-joined where they are large enough; a group of files is decoded as a whole if that would save too little.
+Called by tasks of adapters for files that `file_parts` does not copy. Pages of columns without a dictionary
+are joined where they are large enough; a group of files is decoded as a whole if that would save too little.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.row_groups import SMALLEST_COPIED
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.model import InputFile, check_rows
+from lithify.files.parquet.copying.copied_groups import fits, is_alike, is_copyable
 from lithify.files.parquet.copying.paged_chunks import JoinedChunk, paged_columns
-from lithify.files.parquet.copying.source import RowGroupSource
+from lithify.files.parquet.copying.target import CopyTarget, Reading
 from lithify.files.parquet.footers import columns_with_any_dictionary, hidden_bytes
 from lithify.files.parquet.reader import ParquetReader
 from lithify.files.parquet.small_files import (
@@ -27,9 +28,7 @@ from lithify.files.parquet.small_files import (
     joined_group,
 )
 from lithify.files.reading import reading as reporting
-from lithify.formats.paimon.data_files.copied_groups import fits, is_alike, is_copyable
-from lithify.formats.paimon.data_files.reader import Reading
-from lithify.formats.paimon.data_files.writer import FileTarget
+from lithify.files.types import arrow_type
 
 LEAST_JOINED = 256 << 10
 """Uncompressed bytes of a file that have to be joined: fewer do not pay for looking at its pages."""
@@ -46,20 +45,19 @@ class FileJoiner:
 
     Args:
         reading: how the task reads files.
-        target: where and how it writes.
-        like: a file as the task's writer makes it.
+        target: the files that it writes.
         budget: memory of the task.
     """
 
-    def __init__(self, reading: Reading, target: FileTarget, like: RowGroupSource, budget: Budget) -> None:
+    def __init__(self, reading: Reading, target: CopyTarget, budget: Budget) -> None:
         self._reading = reading
-        self._like = like
+        self._like = target.like
         self._most_decoded = budget.row_group
-        self._schema = target.schema
+        self._types = target.types
         limit = max(SMALLEST_COPIED, target.options.target_size // _GROUPS_PER_FILE)
         self._most = min(limit, target.options.unit_size or limit, budget.row_group)
-        paged = paged_columns(like.footer.metadata)
-        self._columns = [each for each in paged if each.schema.path not in target.indexes.columns]
+        paged = paged_columns(target.like.footer.metadata)
+        self._columns = [each for each in paged if each.schema.path not in target.indexed]
 
     def can_join_any(self, files: Sequence[InputFile]) -> bool:
         """Whether any of the first files may be joined with others."""
@@ -153,12 +151,13 @@ class FileJoiner:
 
         None if nested texts have dictionaries.
         """
-        others = [column for column in self._schema.columns if column.name not in joined]
-        texts = {column.name for column in others if column.type.is_bytes}
+        others = {name: kind for name, kind in self._types.items() if name not in joined}
+        texts = {name for name, kind in others.items() if kind.is_bytes}
         footers = [file.source.footer.metadata for file in files]
-        nested = {column.name for column in others} - texts
+        nested = others.keys() - texts
         if any(hidden_bytes(footer, nested) for footer in footers):
             return None
         found = {name for footer in footers for name in columns_with_any_dictionary(footer)}
-        rows = self._schema.rows_schema(texts & found)
-        return pa.schema([rows.field(column.name) for column in others])
+        kinds = {name: arrow_type(kind) for name, kind in others.items()}
+        kinds |= {name: pa.dictionary(pa.int32(), kinds[name]) for name in texts & found}
+        return pa.schema([pa.field(name, kinds[name], kind.nullable) for name, kind in others.items()])

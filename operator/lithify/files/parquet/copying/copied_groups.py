@@ -1,8 +1,8 @@
 """Row groups of Parquet files that are copied into new data files as they are, and which may be.
 
-Called by the tasks of each kind of table, which decide what to copy; `writer` copies it. A row group may be
+Called by tasks of adapters, which decide what to copy; their writers copy it. A row group may be
 copied if the output's writer would store its rows in the same way, and if the footer and the columns that are
-read with it tell what the manifest has to say of them.
+read with it tell what manifests have to say of them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.files.parquet.structs import Malformed, integer_of
 from lithify.files.reading import reading
 from lithify.files.types import ColumnType
-from lithify.formats.paimon.schema.schema import Schema
 from lithify.io.storage import Storage
 
 _WRITERS = ("parquet-mr ", "parquet-cpp-arrow ", "lithify ")
-"""Writers of Java Paimon's files and of our own, whose statistics of floats and dictionaries Java can use."""
+"""Java's writers and our own, whose statistics of floats and dictionaries Java can use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +50,12 @@ class CopiedGroup:
         return self.source.footer.row_groups[self.number].bytes
 
 
-def may_copy(schema: Schema) -> bool:
-    """Whether row groups of a table's files can be copied at all.
+def may_copy(types: Iterable[ColumnType]) -> bool:
+    """Whether row groups with columns of these types can be copied at all.
 
-    Not if statistics lack what the manifest needs (nanoseconds), nor if VARIANTs may change their shredding.
+    Not if statistics lack what manifests need (nanoseconds), nor if VARIANTs may change their shredding.
     """
-    return not any(_is_special(column.type) for column in schema.columns)
+    return not any(map(_is_special, types))
 
 
 def _is_special(kind: ColumnType) -> bool:
