@@ -1,6 +1,7 @@
 """Maps table formats to adapters, which are imported on first use.
 
-Called by `job`, the operator's workers and the command line, which reach adapters only through this module.
+Called by `engine.application`, the operator's workers and the command line, which reach adapters only through
+this module.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Buckets that cannot be compacted while their files stay as they are, and how they are reported.
 
-Called by `judging`, which finds them by their metadata, and by `compaction.blocking`, which meets them while
+Called by `due_work`, which finds them by their metadata, and by `compaction.blocking`, which meets them while
 it plans and rewrites. Pure. Only errors about the files of one bucket are handled here; problems of a store,
 a catalog or the whole table end a run or an observation.
 """

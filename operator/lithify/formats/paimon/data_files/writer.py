@@ -1,6 +1,6 @@
 """Writes key-value data files with the columns, field ids, physical types, names and metadata of Java Paimon.
 
-Called by the job's tasks, one `OpenDataFile` at a time through `engine.rewrite.rolling`. The rows have the
+Called by a run's tasks, one `OpenDataFile` at a time through `engine.rewrite.rolling`. The rows have the
 value columns and the two system columns (`Schema.rows_schema`), in key order.
 """
 
