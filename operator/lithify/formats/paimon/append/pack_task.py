@@ -89,7 +89,7 @@ class _Packing:
                     yield from self._decoded(part, reading)
 
     def _joiner(self, reading: Reading, like: RowGroupSource, parts: Sequence[FilePart]) -> FileJoiner | None:
-        """What joins small files, None if there are none whose pages can be joined."""
+        """The joiner of small files, None if there are none whose pages can be joined."""
         joiner = FileJoiner(reading, self._task.target, like, self._task.budget)
         whole = [part.file for part in parts if part.is_decoded_whole]
         return joiner if joiner.can_join_any(whole) else None

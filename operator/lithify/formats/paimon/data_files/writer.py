@@ -206,7 +206,7 @@ class OpenDataFile:
             self._index_file.give_up()
 
     def _add(self, rows: pa.Table) -> None:
-        """Takes note of rows for the metadata and the indexes."""
+        """Adds rows to the metadata and the indexes."""
         self._summary.add(rows)
         with self._indexable():
             self._indexes.add(rows)
