@@ -48,7 +48,7 @@ def _measure(oracle: Oracle, original: Table, folder: Path, warmups: int, repeat
             "PyArrow alone reads the same files and writes the same rows in",
             "",
             f"{coding:.2f} s",
-            f"{least[0] / coding:.1f} at most",
+            f"limit {least[0] / coding:.1f}",
         ),
         ("rows a second", f"{rows / java.best:,.0f}", f"{rows / ours.best:,.0f}", ""),
         (

@@ -37,7 +37,7 @@ def _of_policy(flag: str, path: str) -> Setting:
 
 
 def _of_operator(flag: str, path: str) -> Setting:
-    """A flag of the operator; readers of objects know it, if at all, from the values of the chart."""
+    """A flag of the operator; readers of objects know it only through the values of the chart."""
     return Setting(flag, f"{path} in the values of the operator's chart")
 
 

@@ -1,1 +1,1 @@
-"""The `lithify` command: thin shells over `job` and `tables`."""
+"""The `lithify` command: thin shells over `controller`, `engine` and `formats`."""

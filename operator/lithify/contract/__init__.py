@@ -1,4 +1,4 @@
 """The messages between operator and driver: the order for an attempt, its progress, its outcome.
 
-Used by `controller` on one side and `job` on the other. Plain values and their JSON; no I/O.
+Used by `controller` on one side and `engine.application` on the other. Plain values and their JSON; no I/O.
 """

@@ -1,6 +1,6 @@
 """The file system of a table: data files in and out, small files, listings.
 
-Table format adapters and the job's tasks access files through a `Storage`. S3 is accessed by requests of our
+Table format adapters and a run's tasks access files through a `Storage`. S3 is accessed by requests of our
 own (`s3`). On the local file system data goes through PyArrow's native files (no Python in the data path) and
 small files through `local_files`. Other file systems are accessed through the format's library (`file_io`).
 

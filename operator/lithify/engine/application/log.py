@@ -30,7 +30,7 @@ class AttemptLog:
         self.verbose = verbose
 
     def hide(self, secrets: Mapping[str, str]) -> None:
-        """From here on these values are redacted."""
+        """Redacts these values from here on."""
         self._redactor = Redactor(secrets.values())
 
     def clean(self, text: str) -> str:

@@ -26,7 +26,7 @@ _PATCH_SECONDS = 2.0
 
 
 class DriveObserver:
-    """An `Observer` of the job's driver.
+    """An `Observer` of a run's driver.
 
     Args:
         tell: receives each change.

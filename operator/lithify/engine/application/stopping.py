@@ -91,6 +91,6 @@ class StopSignal:
         self.check()
 
     def renew(self) -> None:
-        """Forgets that an attempt was to end, before the next one begins in the same driver."""
+        """Discards a request to end an attempt, before the next one begins in the same driver."""
         self.requested, self._is_shielded = self.is_final, False
         self.check()

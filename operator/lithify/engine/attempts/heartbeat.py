@@ -1,6 +1,6 @@
 """Renews the heartbeat of an attempt while its driver works on it.
 
-Called by the job's driver whenever its tasks report, and by `commit_loop` in every try. It writes at most
+Called by a run's driver whenever its tasks report, and by `commit_loop` in every try. It writes at most
 once in `RENEWED_EVERY`, so it may be called often.
 """
 

@@ -113,7 +113,7 @@ class MergeFunction(Protocol):
 
 @runtime_checkable
 class MergesBesideLone(Protocol):
-    """A merge function that keeps lone records itself: results need not be put between them afterwards."""
+    """A merge function that returns lone records with its results, so that no caller has to combine them."""
 
     def merge_beside_lone(self, groups: Groups) -> Merged:
         """Like `merge_groups`: the only record of a group stays as it is."""

@@ -1,6 +1,6 @@
 """Merges any number of runs within a budget: runs that do not fit at once go through local disk.
 
-Called by the job's tasks for each section. If the readers of all runs do not fit into the budget together,
+Called by a run's tasks for each section. If the readers of all runs do not fit into the budget together,
 the smallest runs are merged first into a run on disk, until the rest fits. Such a pass keeps every record
 that the merge function may still need; the last one, which sees all runs, applies the function.
 """

@@ -1,6 +1,6 @@
 """Cuts a stream of rows into files of about the target size.
 
-Called by the job's tasks. Rows are buffered and written one row group at a time; after each the file's real
+Called by a run's tasks. Rows are buffered and written one row group at a time; after each the file's real
 size is known, and the next row group is cut so that the file ends near the target.
 
 If the rows of another task follow, a small remainder is appended to the previous file, which is kept open

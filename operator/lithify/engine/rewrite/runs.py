@@ -131,7 +131,7 @@ class KeyedPiece:
 
 @dataclass(frozen=True, slots=True)
 class _Buffered:
-    """A piece, or what is left of it, with its size: that of many columns is slow to determine.
+    """A piece, or the rest of it, with its size, which is slow to determine for many columns.
 
     Attributes:
         piece: the rows.

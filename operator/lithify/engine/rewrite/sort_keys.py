@@ -48,7 +48,7 @@ _DAY_MICROS = DAY_NANOS // _NANOS_PER_MICRO
 
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """By what rows are sorted.
+    """How rows are sorted: by which columns, and in which order.
 
     Attributes:
         columns: names of the columns.

@@ -171,7 +171,7 @@ class _Run:
         return replace(self._report, seconds=self._seconds)
 
     def _check_done(self, conflicts: Mapping[GroupId, str]) -> None:
-        """Raises what kept a run from committing anything; conflicts go first: another run may end better."""
+        """Raises the error of a run that committed nothing; conflicts go first: a retry may succeed."""
         if conflicts:
             raise CommitConflict(self._table.name, tuple(self._report.skipped), self._report.rounds)
         if self._blocks:

@@ -22,7 +22,7 @@ _JVM = "java"
 
 @dataclass(frozen=True, slots=True)
 class _Process:
-    """A process: its parent, when it started (ticks since boot), and seconds of it and of ended children."""
+    """A process: its parent, when it started (ticks since boot), and its and ended children's seconds."""
 
     pid: int
     name: str
@@ -33,7 +33,7 @@ class _Process:
 
 @dataclass(frozen=True, slots=True)
 class DriverProcess:
-    """Identifies the driver's process, so that tasks find out whether they run below it."""
+    """Identifies the driver's process, so that tasks can tell whether they run below it."""
 
     host: str
     pid: int

@@ -1,4 +1,4 @@
-"""What a run did, in numbers: for people, for `--json`, and later for a Compaction's status.
+"""The report of a run, in numbers: for people, for `--json`, and later for a Compaction's status.
 
 Filled by `driver`; everything in it is plain data.
 """

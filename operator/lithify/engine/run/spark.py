@@ -306,7 +306,7 @@ def _has_ended(context: Any) -> bool:
 
 
 def _with_retries(master: str) -> str:
-    """Spark retries no task of a local master unless it is told how often."""
+    """A master URL with a number of retries: a local Spark retries no task otherwise."""
     match = _LOCAL.fullmatch(master)
     return master if match is None else f"local[{match['cores'] or 1},{_TASK_TRIES}]"
 

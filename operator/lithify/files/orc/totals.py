@@ -53,7 +53,7 @@ class Totals:
             raise EOFError(f"column {name} has other values than its footer says")
 
     def _wrong(self) -> Iterator[str]:
-        """The columns that have other values than their statistics say."""
+        """The columns whose values differ from their statistics."""
         for name, told, values, total in zip(
             self._names, self._told, self._values, self._totals, strict=True
         ):

@@ -91,7 +91,7 @@ def _end_of_metadata(thrift: Thrift) -> int:
 
 
 def _told(place: Place) -> bytes:
-    """The two fields that locate a filter. The first one states its field number, so its place is free."""
+    """The two fields that locate a filter. The first states its number, so it can follow any field."""
     offset = bytes([I64]) + number_of(_OFFSET_FIELD) + number_of(place.offset)
     return offset + bytes([1 << 4 | I32]) + number_of(place.length)
 

@@ -84,7 +84,7 @@ class Declared:
         self._differing: Sequence[int] = ()
 
     def rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows in the declared types. Most columns are stored in them, so few are looked at again.
+        """The rows in the declared types. Most columns are stored in them, so few need a conversion.
 
         Raises:
             pa.ArrowInvalid: a value is not one of the declared type.

@@ -95,7 +95,7 @@ class JoinedGroup:
 
     @property
     def facts(self) -> list[pa.Table]:
-        """The rows, for what metadata and indexes say of them."""
+        """The rows, from which metadata and indexes are computed."""
         return [self.others]
 
     @property

@@ -100,7 +100,7 @@ Struct = Mapping[int, Value]
 
 
 def read_struct(walk: Thrift) -> Struct:
-    """Reads a struct with all structs in it, and leaves the walk behind it.
+    """Reads a struct with the structs nested in it; the walk is then at its end.
 
     Raises:
         IndexError: the data ends before the struct.
@@ -136,7 +136,7 @@ def read_struct(walk: Thrift) -> Struct:
 
 
 def _skipped(walk: Thrift, kind: int) -> Struct | list[Struct] | None:
-    """Leaves a walk behind a value; returns the structs that it is or has."""
+    """Moves a walk past a value; returns the value's structs: itself, or its elements."""
     if kind == STRUCT:
         return read_struct(walk)
     if kind == LIST and walk.data[walk.at] & 0x0F == STRUCT:

@@ -256,7 +256,7 @@ def _values_per_check(leaves: Sequence[Leaf], page: int) -> int:
 
 
 def _with_whole_dictionaries(rows: pa.Table) -> pa.Table:
-    """Makes one chunk of each column with a dictionary, of which no bounds are taken that no value has.
+    """Joins the chunks of each column with a dictionary, so that bounds come only from values of rows.
 
     For the bounds of each chunk, Arrow looks for the entries that its rows refer to, which takes a third of
     the time of encoding; in one chunk it takes less. It counts null as one of them, and if that makes as many

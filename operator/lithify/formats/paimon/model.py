@@ -1,6 +1,7 @@
 """Buckets and their data files, as all rooms of Paimon know them.
 
-Keys are bytes whose order is the table's key order: planning only compares bytes.
+Keys of files in merge trees are bytes whose order is the table's key order, so that planning only compares
+bytes. Files of tables without a primary key have none.
 """
 
 from __future__ import annotations

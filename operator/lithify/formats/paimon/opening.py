@@ -1,6 +1,6 @@
 """Opens tables: catalog, schema, options, access to files.
 
-Called by the command line, the job's driver and observers. Everything that can be checked before any work is
+Called by the command line, a run's driver and observers. Everything that can be checked before any work is
 checked by `support`, and opened tables know the result: one error names every problem.
 """
 

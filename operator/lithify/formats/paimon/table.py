@@ -1,6 +1,6 @@
 """One opened Paimon table, on the driver: schema, options, snapshots, manifests, journal, paths.
 
-Created by `opening.open_table`; used by the job's driver, the command line and the rest of this
+Created by `opening.open_table`; used by a run's driver, the command line and the rest of this
 package.
 """
 

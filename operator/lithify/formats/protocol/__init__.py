@@ -1,1 +1,1 @@
-"""What runs, the operator and the command line know of a table in any format."""
+"""The Protocols and values by which runs, the operator and the command line use a table of any format."""

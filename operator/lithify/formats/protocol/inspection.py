@@ -1,4 +1,4 @@
-"""What `lithify inspect` shows of a table: plain values, the same for every format.
+"""The inspection of a table for `lithify inspect`: plain values, the same for every format.
 
 Made by the format adapters from metadata alone, read by the command line. Figures common to all kinds of
 tables are fields of a group; figures of one kind are a separate block (`merge_tree`), None for other kinds.

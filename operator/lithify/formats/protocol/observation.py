@@ -1,7 +1,7 @@
-"""What the controller knows of a table without reading its data. Plain values, the same for every format.
+"""Observations: what the operator knows of a table without reading its data, the same for every format.
 
-Made by the format adapters, read by `controller.deciding`. Figures of only some kinds of tables are in
-separate classes such as `MergeTreeObservation`; decisions do not use them.
+Made by the format adapters, read by `controller.deciding`. Figures that only some kinds of tables have are in
+classes of their own, such as `MergeTreeObservation`; nothing is decided by them, they are only shown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Finding:
     """Why a bucket is due; in formats without buckets, a partition.
 
     Attributes:
-        trigger: name of the trigger that fired, from `planning.triggers`.
+        trigger: name of the trigger that fired, as its format calls it.
         bucket: path of the bucket for which the trigger fired most clearly.
         detail: the numbers behind the trigger, as a sentence for people.
         buckets: number of buckets for which the trigger fired.

@@ -1,6 +1,7 @@
-"""What tasks, steps and clean-up come to, in any table format: values that adapters make and runs report.
+"""Results of tasks, steps and clean-up, in any table format: made by adapters, reported by runs.
 
-`format` says who returns which. Picklable: results of tasks travel from executors to the driver.
+`planning`, `committing` and `recovery` say which method returns which. Picklable: results of tasks travel
+from executors to the driver.
 """
 
 from __future__ import annotations

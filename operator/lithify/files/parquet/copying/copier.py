@@ -210,7 +210,7 @@ class RowGroupCopier:
         self.rows += rows
 
     def _with_filter(self, source: ChunkSource, chunk: ColumnChunk, shift: int) -> _CopiedChunk:
-        """Copies the filter of a column chunk; returns what the footer has to say of the chunk."""
+        """Copies the filter of a column chunk; returns the chunk's fields for the footer."""
         metadata = {**chunk.metadata, DATA_PAGE: i64(integer_of(chunk.metadata, DATA_PAGE) + shift)}
         if DICTIONARY_PAGE in metadata:
             position = integer_of(metadata, DICTIONARY_PAGE)

@@ -46,7 +46,7 @@ class PageIndex:
     locations: Struct
 
     def shifted(self, by: int) -> bytes:
-        """The offset index for a column chunk that is `by` bytes further behind."""
+        """The offset index for a column chunk that lies `by` bytes later in the file."""
         pages = self.locations[_LOCATIONS].structs
         moved = [{**page, _OFFSET: i64(integer_of(page, _OFFSET) + by)} for page in pages]
         return encode_struct({**self.locations, _LOCATIONS: structs(moved)})

@@ -61,7 +61,7 @@ _REBUILT = {STATISTICS, ENCODING_STATS, SIZE_STATISTICS}
 
 @dataclass(frozen=True, slots=True)
 class PagedChunk:
-    """A column chunk of a flat column whose pages can follow those of another.
+    """A column chunk of a flat column, whose pages can be appended to those of another chunk.
 
     Attributes:
         chunk: what its footer says of it.

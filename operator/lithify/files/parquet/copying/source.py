@@ -64,7 +64,7 @@ class RowGroupSource:
         self._indexes = self._page_indexes(columns)
 
     def over(self, source: pa.NativeFile) -> RowGroupSource:
-        """The same file, opened again: nothing of it is read a second time."""
+        """A source over the same file, opened again, which reuses the footer."""
         other = copy(self)
         other._source = source  # noqa: SLF001  # of the same class
         return other

@@ -35,7 +35,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def check_catalog_options(warehouse: str, options: Mapping[str, str]) -> None:
-    """Refuses unknown options, and values that could be read differently than intended.
+    """Refuses unknown options, and values that are ambiguous.
 
     Raises:
         InvalidOption: names the first of them.

@@ -1,6 +1,7 @@
-"""Inspects buckets of a table without a primary key from metadata alone: small files, triggers.
+"""Inspects the buckets of a table without a primary key: their small files, and which triggers fire.
 
-Called by `compacting` for `lithify inspect`, and by `clustering.inspecting`. Writes nothing.
+Called by `compacting` for `lithify inspect`, and by `clustering.inspecting`. Reads metadata only, and writes
+nothing.
 """
 
 from __future__ import annotations

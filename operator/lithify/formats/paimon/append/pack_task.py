@@ -99,7 +99,7 @@ class _Packing:
         return CopyTarget(types, target.options, frozenset(target.indexes.columns), OpenDataFile.like(target))
 
     def _joiner(self, reading: Reading, target: CopyTarget, parts: Sequence[FilePart]) -> FileJoiner | None:
-        """What joins small files, None if there are none whose pages can be joined."""
+        """The joiner of small files, None if there are none whose pages can be joined."""
         joiner = FileJoiner(reading, target, self._task.budget)
         whole = [part.file for part in parts if part.is_decoded_whole]
         return joiner if joiner.can_join_any(whole) else None

@@ -14,7 +14,7 @@ from lithify.formats.paimon.schema.schema import Schema
 
 
 class RowSummary:
-    """What is known of the rows written to one file; a `FileSummary`.
+    """Summary of the rows written to one file; a `FileSummary`.
 
     Attributes:
         delete_rows: always 0, since no row retracts another.
@@ -46,7 +46,7 @@ class RowSummary:
         return self._numbers.of(self._start, self._start + self.rows)[1]
 
     def add(self, rows: pa.Table) -> None:
-        """Takes note of more rows."""
+        """Adds rows to the summary."""
         self.rows += rows.num_rows
         for name, stats in self.floats.items():
             stats.add(rows.column(name))

@@ -1,1 +1,1 @@
-"""What counts say of buckets before there are objects for their files; for plans and observations."""
+"""Bucket statistics computed from manifest columns, before file objects are built."""

@@ -199,7 +199,7 @@ class Committer:
 
         A Java writer on a local file system, or on S3 without a lock, checks and then renames. One that had
         checked just before us may still have replaced our snapshot. Another commit may have been built on
-        ours in between, so its files may only be deleted after checking all snapshots (`file_deletion.sweep`).
+        ours in between, so its files may only be deleted after a check of all snapshots (`file_deletion`).
         """
         path = self._table.snapshots.path(draft.snapshot.id)
         try:

@@ -1,1 +1,1 @@
-"""What a run does alike for every kind of table: plans, tasks, steps, reports and inspections."""
+"""The parts of a run that all kinds of tables share: plans, tasks, steps, reports and inspections."""

@@ -109,5 +109,5 @@ class BucketPlan(Generic[AnyUnit_co]):
 
 
 def units_of(planned: Mapping[BucketId, AnyUnit | Idle]) -> list[AnyUnit]:
-    """The work among what was planned."""
+    """The units of work among the results of planning."""
     return [each for each in planned.values() if not isinstance(each, Idle)]

@@ -51,7 +51,7 @@ class _Portion:
         return self._view.only(self._later) if self._later else None
 
     def leaves(self, bucket: BucketId) -> bool:
-        """Whether a bucket is left to another plan without a look at it: it is known to have work."""
+        """Whether a bucket that is known to have work is left to another plan without planning it."""
         if not self._view.is_due or not self._is_full:
             return False
         self._later.append(bucket)

@@ -1,4 +1,4 @@
-"""What became of the unit of a bucket, in numbers, whatever the kind of table.
+"""The report of the unit of a bucket, whatever the kind of table.
 
 Called by steps once their commit has succeeded. Pure.
 """

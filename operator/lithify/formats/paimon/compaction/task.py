@@ -1,4 +1,4 @@
-"""What tasks of every kind of table have in common.
+"""The base of the tasks of every kind of table.
 
 Tasks are made by the planners, numbered by `step`, shipped to executors by a runner, and run there. Their
 results hold no rows.

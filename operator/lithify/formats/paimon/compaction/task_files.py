@@ -1,4 +1,4 @@
-"""What the tasks of a plan read, and where and how they write new files, whatever the kind of table.
+"""The input files of a plan's tasks, and the targets of their new files, whatever the kind of table.
 
 Called by the planners, on the driver.
 """

@@ -1,6 +1,6 @@
 """Reads key-value data files as sorted runs of Arrow rows in the table's newest schema.
 
-Called by the job's tasks; `FileRun` is a `RunSource` of `rewriting`. Keys are read from the value columns,
+Called by a run's tasks; `FileRun` is a `RunSource` of `engine.rewrite`. Keys are read from the value columns,
 as Java does, so files with and without `_KEY_` columns mix freely, and so do files of several formats.
 """
 

@@ -1,4 +1,4 @@
-"""What the metadata of a data file says of its rows, besides the statistics of the file's format.
+"""Summaries of the rows of a data file for its metadata, besides the statistics of the file's format.
 
 Filled by `writer` while rows are written. Tables without a primary key have a summary of their own.
 """
@@ -25,7 +25,7 @@ from lithify.formats.paimon.schema.schema import (
 
 
 class FileSummary(Protocol):
-    """What is known of the rows written so far, besides the statistics of the file's format."""
+    """Summary of the rows written so far: everything except the statistics of the file's format."""
 
     @property
     def min_sequence(self) -> int:
@@ -48,7 +48,7 @@ class FileSummary(Protocol):
         ...
 
     def add(self, rows: pa.Table) -> None:
-        """Takes note of more rows."""
+        """Adds rows to the summary."""
         ...
 
     def min_key(self) -> bytes:
@@ -82,7 +82,7 @@ class KeyValueSummary:
         self.floats = float_stats(schema)
 
     def add(self, rows: pa.Table) -> None:
-        """Takes note of more rows."""
+        """Adds rows to the summary."""
         self._first = self._first or self._key(rows, 0)
         self._last = self._key(rows, rows.num_rows - 1)
         bounds = pc.min_max(rows.column(SEQUENCE_NUMBER))

@@ -1,6 +1,6 @@
 """Writes key-value data files with the columns, field ids, physical types, names and metadata of Java Paimon.
 
-Called by the job's tasks, one `OpenDataFile` at a time through `engine.rewrite.rolling`. The rows have the
+Called by a run's tasks, one `OpenDataFile` at a time through `engine.rewrite.rolling`. The rows have the
 value columns and the two system columns (`Schema.rows_schema`), in key order.
 """
 
@@ -206,7 +206,7 @@ class OpenDataFile:
             self._index_file.give_up()
 
     def _add(self, rows: pa.Table) -> None:
-        """Takes note of rows for the metadata and the indexes."""
+        """Adds rows to the metadata and the indexes."""
         self._summary.add(rows)
         with self._indexable():
             self._indexes.add(rows)

@@ -82,7 +82,7 @@ def without_files(
 
 
 def rolled(vectors: Mapping[str, DeletionVector], target_size: int) -> Iterator[dict[str, DeletionVector]]:
-    """Divides vectors among index files: a file ends with the vector that makes it larger than the target."""
+    """Divides vectors among index files; each file ends once its size exceeds the target."""
     part: dict[str, DeletionVector] = {}
     size = 1  # the version
     for name, vector in vectors.items():

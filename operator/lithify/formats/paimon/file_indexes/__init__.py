@@ -1,1 +1,1 @@
-"""File indexes: what Paimon's readers look up before they read a data file. Arrow in, bytes out."""
+"""File indexes, which Paimon's readers consult before they read a data file. Arrow in, bytes out."""

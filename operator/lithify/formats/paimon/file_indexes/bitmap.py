@@ -115,7 +115,7 @@ def _rows_of_values(coded: Coded) -> _RowsOfValues:
 
 
 def _bitmaps(positions: Ints, counts: Ints) -> Bitmaps:
-    """Many bitmaps, some at a time, because each position takes much memory on its way."""
+    """Serializes many bitmaps, some at a time, because unserialized positions take much memory."""
     ends = np.cumsum(counts)
     made, start, upto = [], 0, 0
     while start < len(counts):
@@ -129,7 +129,7 @@ def _bitmaps(positions: Ints, counts: Ints) -> Bitmaps:
 
 
 def _blocks(coded: Coded, rows: _RowsOfValues, size: int) -> bytes:
-    """The dictionary in blocks, and what leads to them: the first value and the offset of each."""
+    """The dictionary in blocks, and their directory: the first value and the offset of each."""
     values = coded.values
     if not len(values):
         return _NUMBER.pack(0) + _NUMBER.pack(0)

@@ -127,7 +127,7 @@ def fixed(numbers: npt.NDArray[np.integer], width: int) -> Records:
 
 
 def joined(parts: list[Records]) -> Records:
-    """Records each of which is one of each part, in this order."""
+    """Concatenates the parts record by record."""
     sizes = np.sum([part.sizes for part in parts], axis=0)
     ends = np.cumsum(sizes)
     data = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
@@ -141,7 +141,7 @@ def joined(parts: list[Records]) -> Records:
 
 
 def cuts(sizes: Ints, room: int, *, first_is_free: bool) -> Iterator[tuple[int, int]]:
-    """Divides records into blocks, each with as many as fit into `room` bytes.
+    """Divides records into blocks, each of as many records as fit into `room` bytes.
 
     Args:
         sizes: bytes of each record.

@@ -1,6 +1,7 @@
-"""Which rows of frames of manifest entries count: those that are selected, and those that no entry removes.
+"""Selects the manifest entries that match a filter, and those whose files no other entry removes.
 
-Called by `manifests`, and where the changes of snapshots are followed. `entry_columns` makes the frames.
+Called by `manifests`, by the commit and by observations. Entries are the rows of a frame that `entry_columns`
+makes.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ Record: TypeAlias = dict[str, Any]
 
 
 class _Seen(Enum):
-    """What of a file that a group removes has been seen in the group so far."""
+    """Which entries of a removed file have been seen in its group so far."""
 
     NEITHER = auto()
     ADDED = auto()

@@ -1,6 +1,6 @@
 """The live files of some buckets in one pinned snapshot, as columns.
 
-Created by `table`, read by the job's planner and the command line. Objects are created for a bucket only on
+Created by `table`, read by a run's planner and the command line. Objects are created for a bucket only on
 demand: most buckets of a large table have no work, and one with damaged metadata must not block the others.
 """
 

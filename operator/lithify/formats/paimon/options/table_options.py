@@ -186,7 +186,7 @@ def _vectors(reader: OptionReader) -> VectorOptions | None:
 
 
 def _postponed(reader: OptionReader, *, ignores_deletes: bool) -> PostponedOptions | None:
-    """Moving rows is writing them again, so what writers leave out is left out then, too."""
+    """Options for moving postponed rows, which are filtered like newly written ones."""
     if reader.integer("bucket", 1) != _POSTPONED:
         return None
     ignores_before = ignores_deletes or reader.boolean("ignore-update-before", default=False)

@@ -1,4 +1,4 @@
-"""The words of all plans, whatever the arrangement of files: strategy, rest, and the work in one bucket.
+"""Results of planning a bucket, whatever the arrangement of its files: idle, or the work in it.
 
 `BucketWork` is the base of the units of all planners. A unit says which files it merges and which it only
 moves to another level, and everything else that a plan reports of files follows from it. Pure.

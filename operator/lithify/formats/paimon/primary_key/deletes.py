@@ -10,5 +10,5 @@ _KIND = FileColumn(VALUE_KIND, SYSTEM_COLUMNS[VALUE_KIND])
 
 
 def hold_deletes(readers: Readers, path: str) -> bool:
-    """Whether any row of a file retracts its key; reading the footer usually suffices."""
+    """Whether any row of a file retracts its key; usually decided by the footer."""
     return readers.hold_any(path, _KIND, RETRACTING_KINDS)

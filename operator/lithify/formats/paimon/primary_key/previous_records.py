@@ -83,7 +83,7 @@ class LookedUpRecords:
         return run < self.first_upper_run
 
     def needed(self, groups: Groups) -> Mask:
-        """All records: whether a key has records of level 0 counts, too."""
+        """All records, because it also matters whether a key has records of level 0."""
         return np.ones(groups.rows.num_rows, dtype=bool)
 
 

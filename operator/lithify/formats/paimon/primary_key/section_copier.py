@@ -136,7 +136,7 @@ class SectionCopier:
         return stages_of(groups, others, self._first, _KEY_PIECE_BYTES)
 
     def _groups(self, file: InputFile, sources: dict[str, RowGroupSource]) -> list[Group] | None:
-        """The row groups of a file; None if they are unknown, and merging has to tell why."""
+        """The row groups of a file; None if they cannot be read: merging then reports the cause."""
         reader = self._reading.readers.of(file.path)
         if not isinstance(reader, ParquetReader):
             return None
@@ -181,7 +181,7 @@ class SectionCopier:
             yield from self._merged(self._run_of([group]), spill_folder)
 
     def _scanned(self, group: Group) -> pa.Table:
-        """The columns of which metadata tells: keys, system columns, floats and indexed ones."""
+        """The columns that metadata is computed from: keys, system columns, floats and indexed ones."""
         run = FileRun([group.file], self._reading, self._scanned_columns, {group.file.path: [group.number]})
         pieces = [piece.rows for piece in run.pieces(_SCAN_PIECE_BYTES)]
         return pa.Table.from_batches(pieces, self._reading.schema)

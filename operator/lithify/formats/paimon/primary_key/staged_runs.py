@@ -28,7 +28,7 @@ class StagedRun:
         self._left: Piece | None = None
 
     def upto(self, bound: Bound | None) -> RunSource:
-        """The rows that are left up to a value of the first key column; None for all of them."""
+        """The remaining rows up to a value of the first key column; all of them for None."""
         return _StagePart(self, bound)
 
     @property
@@ -44,7 +44,7 @@ class StagedRun:
             close()
 
     def take(self, bound: Bound | None, piece_bytes: int) -> Iterator[Piece]:
-        """Yields the rows that are left up to a bound, and keeps the others."""
+        """Yields the remaining rows up to a bound, and keeps the others."""
         if self._pieces is None:
             self._pieces = self._run.pieces(piece_bytes)
         while True:

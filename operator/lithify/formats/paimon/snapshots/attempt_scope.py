@@ -1,4 +1,4 @@
-"""What an attempt at a Paimon table works on, as its journal records it.
+"""The scope of an attempt at a Paimon table, as its journal records it.
 
 Made by `step`, read by clean-up. Journals decide what is deleted, so the text is parsed strictly, and it
 holds no directories that are used: `file_locations` derives these from partitions and buckets.

@@ -1,4 +1,4 @@
-"""By what the rows of a clustered table are sorted. Called by planning and inspections."""
+"""The sort key of the rows of a clustered table. Called by planning and inspections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def clustering_of(table: PaimonTable) -> ClusteringSettings:
 
 
 def sort_key(table: PaimonTable) -> SortKey:
-    """By what the rows of a table are sorted."""
+    """The sort key of a table's rows."""
     settings = clustering_of(table)
     columns = settings.planning.columns
     assert settings.strategy is not None  # noqa: S101  # otherwise the table is refused

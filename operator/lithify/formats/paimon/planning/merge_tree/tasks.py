@@ -1,6 +1,6 @@
 """Splits rewrites into tasks of even bytes, so that one large bucket keeps a whole cluster busy.
 
-Called by the job's driver. A rewrite is cut between its sections, and inside a large section at keys where a
+Called by a run's driver. A rewrite is cut between its sections, and inside a large section at keys where a
 file ends (everything at or below such a key is merged by one task, everything above it by the next). A
 rewrite that is too small to be cut stays whole, because every cut may leave a small file behind.
 """

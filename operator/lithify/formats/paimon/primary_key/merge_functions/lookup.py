@@ -85,7 +85,7 @@ def lowest_above(groups: Groups, first_upper_run: int) -> IntPart:
 
 
 def spread(merged: Merged, left: Mask, groups: Groups) -> Merged:
-    """The results of some groups as results of all; the others have none."""
+    """The results of all groups, of which only some have one."""
     numbers = np.cumsum(left) - 1
     places = np.where(left, numbers, 0)
     kept = left.copy()

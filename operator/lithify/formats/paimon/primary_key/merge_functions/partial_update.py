@@ -188,7 +188,7 @@ class PartialUpdate:
 
 @dataclass(frozen=True, slots=True)
 class _EffectiveRecords:
-    """The records of each key that count.
+    """The records of each key that count, after deletes that remove the record.
 
     Attributes:
         base: for each key, the position of its base, -1 for none.

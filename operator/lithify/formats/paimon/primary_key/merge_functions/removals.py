@@ -54,7 +54,7 @@ def last_removals(records: OrderedRecords, deletes: Mask, groups: Sequence[Ranke
 
 
 def _removing(places: IntPart, keys: IntPart, deletes: Mask, groups: Sequence[Ranked]) -> Mask:
-    """Which of these positions remove, if records before them no longer count."""
+    """Mask of the positions that remove the record, given that earlier records no longer count."""
     removing = np.zeros(len(places), dtype=bool)
     for group in groups:
         present = group.present[places]

@@ -90,7 +90,7 @@ class Superseding:
 
     @property
     def _lookup(self) -> Lookup:
-        """Merges what was found as a lookup without deletion vectors does."""
+        """Merges the records found, as a lookup without deletion vectors does."""
         return Lookup(
             self.function,
             looks_up=True,

@@ -34,7 +34,7 @@ def mode_of(data: bytes) -> int:
 
 
 def check(data: bytes) -> None:
-    """Checks that a sketch is what it says.
+    """Checks that the content of a sketch agrees with its header.
 
     Raises:
         ValueError: it is not.
@@ -91,7 +91,7 @@ def _check_registers(data: bytes, kind: int, lg_slots: int, lg_coupons: int, *, 
 
 
 def _check_coupons(coupons: _Numbers, last_slot: int) -> None:
-    """Coupons have a value and a slot that there is; none is there twice."""
+    """Checks that coupons have valid slots and values, and that none occurs twice."""
     slots = coupons & (1 << _SLOT_BITS) - 1
     if (
         (coupons >> _SLOT_BITS == 0).any()

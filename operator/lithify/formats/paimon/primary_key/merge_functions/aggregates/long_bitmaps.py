@@ -56,7 +56,7 @@ class LongBitmap:
         return LongBitmap(tree, slots, last)
 
     def add(self, other: LongBitmap) -> None:
-        """Adds the members of another bitmap, and makes runs of what is shorter so.
+        """Adds the members of another bitmap; containers that are shorter as runs become runs.
 
         Java leaves runs alone that no other container is added to.
         """

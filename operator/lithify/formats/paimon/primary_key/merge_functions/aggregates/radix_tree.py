@@ -52,7 +52,7 @@ class _Inner:
 
     @property
     def used(self) -> list[int]:
-        """The bytes that have children as the table says it; for 4 and 16 also those behind them."""
+        """The bytes that have children; in nodes of 4 and 16, unused entries of the table, too."""
         if self.kind == _FORTY_EIGHT:
             return [byte for byte, slot in enumerate(self.table) if slot != _NO_SLOT]
         if self.kind == _ALL:

@@ -51,7 +51,7 @@ def aggregate_swapping(
 def _only(
     chosen: Mask, sizes: IntPart, values: pa.Array, retracts: Mask, late: Mask
 ) -> tuple[pa.Array, IntPart, Mask, Mask]:
-    """The chosen values, where their groups of these sizes start, and the masks of them."""
+    """The chosen values, the starts of their groups, and the masks restricted to them."""
     return (
         values.filter(pa.array(chosen)),
         np.cumsum(sizes) - sizes,

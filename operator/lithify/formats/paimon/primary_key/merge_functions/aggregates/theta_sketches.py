@@ -108,7 +108,7 @@ def _decompressed(data: bytes) -> _Sketch:
 
 
 def _unpacked(data: bytes, count: int, bits: int) -> npt.NDArray[np.uint64]:
-    """Numbers of this many bits each; a few thousand at a time, as each takes 64 bytes on its way."""
+    """Numbers of this many bits each; a few thousand at a time: each takes 64 bytes while unpacked."""
     numbers = np.empty(count, np.uint64)
     for first in range(0, count, _AT_ONCE):
         last = min(count, first + _AT_ONCE)
