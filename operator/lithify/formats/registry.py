@@ -1,6 +1,6 @@
 """Finds the adapter of a table format (`adapters`), and imports it on first use.
 
-Called by `engine.run`, the operator's workers and the command line, which reach adapters only through this module.
+Called by `engine.run`, the operator's workers and the command line, which reach adapters only here.
 """
 
 from __future__ import annotations
