@@ -1,0 +1,185 @@
+"""The commit loop on a table in memory: whatever others and the store do, no change is lost or repeated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lithify.engine.commit import loop
+from lithify.engine.commit.loop import CommitOutcome, Place, Published, Validation
+from lithify.engine.commit.patience import Patience
+from lithify.errors import CommitOutrun, CommitUnknown, MissingFile, StorageError
+from support.cases import case
+
+PATIENCE = Patience(max_retries=3, min_wait=1.0, max_wait=4.0, timeout=10.0)
+GONE = "gone"
+
+
+class Clock:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self._now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.slept: list[float] = []
+
+    def now(self) -> datetime:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self._now += timedelta(seconds=seconds)
+
+
+Snapshot = frozenset[str]
+"""Names of the live files."""
+
+
+@dataclass
+class Table:
+    """A table whose snapshots are sets of names; a change replaces the file of its group.
+
+    Attributes:
+        snapshots: all snapshots.
+        others: what other writers remove before each publication, one entry per try.
+        answers: how the store answers each publication; it always succeeds after them.
+        discarded: drafts that were discarded.
+    """
+
+    snapshots: list[Snapshot]
+    others: list[frozenset[str]] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    discarded: int = 0
+    prepared: int = 0
+    table = "db.t"
+
+    def newest(self) -> Snapshot | None:
+        return self.snapshots[-1] if self.snapshots else None
+
+    def exists(self, base: Snapshot) -> bool:
+        return base in self.snapshots
+
+    def validate(self, changes: Mapping[str, str], base: Snapshot | None) -> Validation[str]:
+        ready = {group: new for group, new in changes.items() if base is not None and group in base}
+        return Validation(ready, {group: GONE for group in changes if group not in ready})
+
+    def prepare(self, changes: Mapping[str, str], base: Snapshot, number: int) -> tuple[int, Snapshot]:
+        assert number == self.prepared
+        self.prepared += 1
+        place = len(self.snapshots)
+        if self.others:
+            self.snapshots.append(base - self.others.pop(0))
+        return place, (base - changes.keys()) | {*changes.values()}
+
+    def publish(self, draft: tuple[int, Snapshot]) -> Published:
+        place, snapshot = draft
+        answer = self.answers.pop(0) if self.answers else "written"
+        if answer == "refused":
+            raise StorageError("t", "no space left")
+        if place != len(self.snapshots):
+            return Published(Place.OUTRUN)
+        self.snapshots.append(snapshot)
+        if answer == "unknown":
+            raise CommitUnknown("t", "no answer")
+        return Published(Place.OURS, place)
+
+    def verify(self, draft: tuple[int, Snapshot], published: Published) -> Published:
+        if self.answers and self.answers[0] == "replaced":
+            self.snapshots[draft[0]] = frozenset({"x"})
+            return Published(Place.LOST, reason="replaced")
+        return published
+
+    def discard(self, draft: tuple[int, Snapshot]) -> None:
+        del draft
+        self.discarded += 1
+
+
+def commit(table: Table, *groups: str, clock: Clock | None = None) -> CommitOutcome:
+    return loop.commit(table, {group: f"{group}-new" for group in groups}, PATIENCE, clock or Clock())
+
+
+def test_all_groups_are_committed_where_nobody_else_writes() -> None:
+    table = Table([frozenset("ab")])
+    assert commit(table, "a", "b") == CommitOutcome(1, ("a", "b"), {}, 1)
+    assert table.snapshots[-1] == {"a-new", "b-new"}
+
+
+def test_a_group_in_conflict_is_left_out_and_the_others_commit() -> None:
+    table = Table([frozenset("ab")], others=[frozenset("a")])
+    assert commit(table, "a", "b") == CommitOutcome(2, ("b",), {"a": GONE}, 2)
+    assert table.discarded == 1
+
+
+@pytest.mark.parametrize(
+    "snapshots",
+    [case([], id="the table has no snapshot"), case([frozenset("c")], id="no group is there any more")],
+)
+def test_nothing_is_prepared_where_nothing_is_admitted(snapshots: list[Snapshot]) -> None:
+    table = Table([*snapshots])
+    assert commit(table, "a") == CommitOutcome(None, (), {"a": GONE}, 1)
+    assert (table.prepared, table.snapshots) == (0, snapshots)
+
+
+def test_a_snapshot_that_expires_while_it_is_read_is_no_error() -> None:
+    class Expiring(Table):
+        def prepare(self, changes: Mapping[str, str], base: Snapshot, number: int) -> tuple[int, Snapshot]:
+            if number == 0:
+                self.prepared += 1
+                self.snapshots = [frozenset("abc")]
+                raise MissingFile("manifest")
+            return super().prepare(changes, base, number)
+
+    assert commit(Expiring([frozenset("a")]), "a").committed == ("a",)
+
+
+def test_a_missing_file_of_a_snapshot_that_is_there_is_an_error() -> None:
+    class Damaged(Table):
+        def validate(self, changes: Mapping[str, str], base: Snapshot | None) -> Validation[str]:
+            raise MissingFile("manifest")
+
+    with pytest.raises(MissingFile):
+        commit(Damaged([frozenset("a")]), "a")
+
+
+def test_patience_ends_after_its_tries_and_its_time() -> None:
+    table, clock = Table([frozenset("a")], others=[frozenset()] * 100), Clock()
+    with pytest.raises(CommitOutrun) as outrun:
+        commit(table, "a", clock=clock)
+    assert outrun.value.tries == len(clock.slept) + 1 > PATIENCE.max_retries
+    assert sum(clock.slept) >= PATIENCE.timeout
+    assert all(PATIENCE.min_wait <= wait <= PATIENCE.max_wait for wait in clock.slept)
+
+
+def test_a_snapshot_that_was_replaced_is_not_tried_again() -> None:
+    table = Table([frozenset("ab")], answers=["written", "replaced"])
+    outcome = commit(table, "a", "b")
+    assert outcome == CommitOutcome(None, (), {"a": "replaced", "b": "replaced"}, 1, overwritten=True)
+    assert (table.prepared, table.discarded) == (1, 0)
+
+
+@given(
+    others=st.lists(st.frozensets(st.sampled_from("abc")), max_size=5),
+    answers=st.lists(st.sampled_from(["written", "refused", "unknown"]), max_size=4),
+)
+def test_no_change_is_lost_or_applied_twice(others: list[frozenset[str]], answers: list[str]) -> None:
+    table = Table([frozenset("abc")], others, answers)
+    committed: tuple[str, ...] = ()
+    with_doubt = False
+    try:
+        outcome = commit(table, "a", "b", "c")
+        committed = outcome.committed
+        assert {*committed, *outcome.conflicts} == set("abc")
+    except CommitUnknown:
+        with_doubt = True
+    except (StorageError, CommitOutrun):
+        pass
+    news = Counter(name for snapshot in table.snapshots for name in snapshot if name.endswith("-new"))
+    assert all(count == 1 for count in news.values()), "a try after the commit would repeat it"
+    assert with_doubt or {*news} == {f"{group}-new" for group in committed}
+    ended_by_the_store = 0 if committed or not table.prepared else 1
+    assert table.prepared - table.discarded <= bool(committed) + ended_by_the_store
