@@ -190,6 +190,11 @@ class ObservationSummary:
         description="Small files of tables without a primary key; unset for others, and for clustered ones.",
     )
 
+    @property
+    def due_buckets(self) -> int:
+        """Buckets in which a trigger fired, whatever the kind of table."""
+        return sum(kind.due_buckets for kind in (self.merge_tree, self.append) if kind is not None)
+
 
 class TableHealth(StrEnum):
     """The table's health in a word, which `kubectl get` shows as HEALTH."""

@@ -29,8 +29,8 @@ OTHER = "Other"
 """Replaces unexpected label values, so that their number stays bounded."""
 _REASON = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _MOST_REASONS = 64
-_OBSERVED = ("files", "bytes", "small_files", "due_bytes")
-_OF_MERGE_TREES = ("level0_files", "max_level0_files", "sorted_runs", "due_buckets")
+_OBSERVED = ("files", "bytes", "small_files", "due_bytes", "due_buckets")
+_OF_MERGE_TREES = ("level0_files", "max_level0_files", "sorted_runs")
 _ALL_PERCENT = 100
 _LARGE = 1 << 30
 """Bytes from which a table counts in the maximum of amplification: that of small ones costs little."""
@@ -50,10 +50,10 @@ _SUMS = {
     series.BYTES: attrgetter("bytes"),
     series.SMALL_FILES: attrgetter("small_files"),
     series.DEBT_BYTES: attrgetter("due_bytes"),
+    series.DUE_BUCKETS: attrgetter("due_buckets"),
 }
 _SUMS_OF_MERGE_TREES = {
     series.LEVEL0_FILES: attrgetter("level0_files"),
-    series.DUE_BUCKETS: attrgetter("due_buckets"),
 }
 _MAXIMA_OF_MERGE_TREES = {
     series.MAX_LEVEL0_FILES: attrgetter("max_level0_files"),

@@ -26,8 +26,8 @@ Prometheus client. [monitoring.md](monitoring.md) explains how to collect them, 
   it has one series per table and is disabled unless the operator runs with `--table-metrics`. Use it with
   hundreds of tables, not with tens of thousands. Its label is `table_namespace`, because a scrape sets
   `namespace`.
-- Level-0 files, sorted runs, size amplification and due buckets are figures of tables whose files are
-  arranged in levels. Other tables have no series of these and do not count in the totals.
+- Level-0 files, sorted runs and size amplification are figures of tables whose files are arranged in
+  levels. Other tables have no series of these and do not count in the totals.
 - `/metrics` requires no password: anyone who reaches the port can read the names of tables there.
 """
 

@@ -29,6 +29,7 @@ from lithify.resources.compaction import (
 from lithify.resources.names import LAKE_TABLE, ObjectKey, ResourceKind
 from lithify.resources.objects import Condition, ConditionStatus, Metadata, Reference
 from lithify.resources.table import (
+    AppendSummary,
     LakeTableStatus,
     MergeTreeSummary,
     ObservationSummary,
@@ -42,7 +43,10 @@ ALL = tuple(chain.from_iterable(SECTIONS.values()))
 
 
 def table(
-    reason: str = "Loaded", tree: MergeTreeSummary | None = None, **seen: int | None
+    reason: str = "Loaded",
+    tree: MergeTreeSummary | None = None,
+    append: AppendSummary | None = None,
+    **seen: int | None,
 ) -> LakeTableStatus:
     """A table with these figures, and those of its levels if it has any."""
     ready = Condition(type="Ready", status=ConditionStatus.TRUE, reason=reason, last_transition_time=NOW)
@@ -52,6 +56,7 @@ def table(
         observation=ObservationSummary(
             snapshots=snapshots,
             merge_tree=tree,
+            append=append,
             **seen,  # type: ignore[arg-type]  # by name
         ),
         last_success_time=NOW,
@@ -231,7 +236,8 @@ def test_a_table_without_levels_has_no_series_of_levels(registry: CollectorRegis
     metrics = Metrics(registry, per_table=True)
     levels = MergeTreeSummary(level0_files=3, max_level0_files=3, sorted_runs=9, due_buckets=1)
     metrics.table_changed(USERS, table(files=5, due_bytes=10, tree=levels), "crm.users")
-    metrics.table_changed(ORDERS, table(files=7, bytes=1 << 40, due_bytes=20), "sales.orders")
+    files = AppendSummary(due_buckets=4)
+    metrics.table_changed(ORDERS, table(files=7, bytes=1 << 40, due_bytes=20, append=files), "sales.orders")
     shown = {
         sample.name.removeprefix("lithify_table_")
         for _, sample in samples(registry)
@@ -242,6 +248,7 @@ def test_a_table_without_levels_has_no_series_of_levels(registry: CollectorRegis
         "bytes",
         "small_files",
         "debt_bytes",
+        "due_buckets",
         "blocked_buckets",
         "consecutive_failures",
         "core_seconds",
@@ -250,7 +257,7 @@ def test_a_table_without_levels_has_no_series_of_levels(registry: CollectorRegis
         "last_full_timestamp_seconds",
     }
     totals = {name: value(registry, f"lithify_{name}") for name in ("files", "level0_files", "due_buckets")}
-    assert totals == {"files": 12, "level0_files": 3, "due_buckets": 1}
+    assert totals == {"files": 12, "level0_files": 3, "due_buckets": 5}
     assert (value(registry, "lithify_due_tables"), value(registry, "lithify_max_sorted_runs")) == (2, 9)
     metrics.table_changed(USERS, None)
     assert value(registry, "lithify_max_level0_files") == 0, "an alert needs a value"
