@@ -1,6 +1,7 @@
 """The indexes of data files, whoever wrote them, read as Paimon's format says: by column and kind.
 
-Java stores the bitmaps of a bitmap index in the order of a hash map, so these are compared by what they hold.
+Java stores indexes, and the bitmaps of a bitmap index, in the order of hash maps, so both are compared by
+what they hold.
 """
 
 from __future__ import annotations
@@ -105,18 +106,15 @@ def comparable(content: bytes, types: Mapping[str, str]) -> Any:
         content: the indexes of a file.
         types: type of each column by its name; values of maps by `column[key]`.
     """
-    found = indexes_in(content)
-    if any("bitmap" in kinds for kinds in found.values()) or _NAN.keys() & set(types.values()):
-        return {
-            name: {
-                kind: bitmap_index(body, width_of(types[name]))
-                if kind == "bitmap"
-                else _with_one_nan(body, types[name])
-                for kind, body in kinds.items()
-            }
-            for name, kinds in found.items()
-        }, len(content)
-    return content
+    return {
+        name: {
+            kind: bitmap_index(body, width_of(types[name]))
+            if kind == "bitmap"
+            else _with_one_nan(body, types[name])
+            for kind, body in kinds.items()
+        }
+        for name, kinds in indexes_in(content).items()
+    }, len(content)
 
 
 def _with_one_nan(body: bytes, kind: str) -> bytes:

@@ -5,7 +5,7 @@ Used by `data_files.writer`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -15,7 +15,6 @@ from lithify.formats.paimon.file_indexes.bit_slices import BitSliceIndex
 from lithify.formats.paimon.file_indexes.bitmap import BitmapIndex
 from lithify.formats.paimon.file_indexes.bloom_filter import BloomFilter
 from lithify.formats.paimon.file_indexes.container import encode
-from lithify.formats.paimon.file_indexes.java_hashing import column_hash, hash_map_order, in_map_order
 from lithify.formats.paimon.file_indexes.map_values import values_of_key
 from lithify.formats.paimon.file_indexes.model import (
     ColumnIndex,
@@ -69,31 +68,11 @@ class FileIndexes:
         Raises:
             Unindexable: as `add`.
         """
-        made: dict[tuple[str, str], bytes] = {}
+        by_column: dict[str, dict[str, bytes]] = {}
         for indexed, index in self._indexes:
             with _naming(indexed):
-                made[indexed.name, indexed.kind] = index.finish()
-        by_column: dict[str, dict[str, bytes]] = {}
-        for name, kind in _in_javas_order([indexed for indexed, _ in self._indexes]):
-            by_column.setdefault(name, {})[kind] = made[name, kind]
+                by_column.setdefault(indexed.name, {})[indexed.kind] = index.finish()
         return encode(by_column)
-
-
-def _in_javas_order(indexed: Sequence[IndexedColumn]) -> Iterator[tuple[str, str]]:
-    """Names and kinds of indexes in the order in which Java's `DataFileIndexWriter` adds them."""
-    kinds: dict[tuple[str, str | None], list[str]] = {}
-    for each in indexed:
-        kinds.setdefault((each.column, each.key), []).append(each.kind)
-    by_kind: dict[str, dict[str, list[str | None]]] = {}
-    for column, key in in_map_order([*kinds], column_hash):
-        for kind in hash_map_order(kinds[column, key]):
-            by_kind.setdefault(kind, {}).setdefault(column, []).append(key)
-    for kind in hash_map_order([*by_kind]):
-        for column in hash_map_order([*by_kind[kind]], computed=False):
-            keys = [key for key in by_kind[kind][column] if key is not None]
-            keys = hash_map_order(keys, computed=False)
-            names = hash_map_order([f"{column}[{key}]" for key in keys], computed=False)
-            yield from ((name, kind) for name in names or [column])
 
 
 @contextmanager

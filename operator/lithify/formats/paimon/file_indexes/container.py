@@ -9,8 +9,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 
-from lithify.formats.paimon.file_indexes.java_hashing import hash_map_order
-
 _MAGIC = 1493475289347502
 _VERSION = 1
 _START = struct.Struct(">qiii")
@@ -23,18 +21,14 @@ def encode(indexes: Mapping[str, Mapping[str, bytes]]) -> bytes:
     """The indexes of a file as bytes.
 
     Args:
-        indexes: by column the indexes by kind, each in the order in which Java would add them.
+        indexes: by column the indexes by kind. Their order is free: readers find them by name.
     """
-    ordered = {
-        column: {kind: indexes[column][kind] for kind in hash_map_order([*indexes[column]])}
-        for column in hash_map_order([*indexes])
-    }
-    names = [*ordered, *(kind for of_column in ordered.values() for kind in of_column)]
-    places = sum(map(len, ordered.values())) * _PLACE.size
-    numbers = (len(ordered) + 1) * _NUMBER.size  # of each column's indexes, and of bytes kept free
+    names = [*indexes, *(kind for of_column in indexes.values() for kind in of_column)]
+    places = sum(map(len, indexes.values())) * _PLACE.size
+    numbers = (len(indexes) + 1) * _NUMBER.size  # of each column's indexes, and of bytes kept free
     start = _START.size + sum(len(_utf(name)) for name in names) + places + numbers
-    bodies = (body for of_column in ordered.values() for body in of_column.values())
-    return b"".join([*_head(ordered, start), *bodies])
+    bodies = (body for of_column in indexes.values() for body in of_column.values())
+    return b"".join([*_head(indexes, start), *bodies])
 
 
 def _head(indexes: Mapping[str, Mapping[str, bytes]], start: int) -> Iterator[bytes]:

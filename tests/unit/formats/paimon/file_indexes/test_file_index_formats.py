@@ -22,7 +22,6 @@ from lithify.formats.paimon.file_indexes.bitmap import BitmapIndex
 from lithify.formats.paimon.file_indexes.bloom_filter import BloomFilter
 from lithify.formats.paimon.file_indexes.building import FileIndexes
 from lithify.formats.paimon.file_indexes.container import encode
-from lithify.formats.paimon.file_indexes.java_hashing import hash_map_order, text_hash
 from lithify.formats.paimon.file_indexes.map_values import values_of_key
 from lithify.formats.paimon.file_indexes.model import (
     ColumnIndex,
@@ -97,30 +96,6 @@ class TestRoaring:
         assert has_runs == (kind == "run")
         runs = 1 + sum(before + 1 != after for before, after in pairwise(positions))
         assert size == {"run": 2 + 4 * runs, "list": 2 * len(positions), "bits": 8192}[kind]
-
-
-class TestJavasOrder:
-    def test_hashes(self) -> None:
-        assert [text_hash(text) for text in ("", "hello", "ä€", "\U0001f600")] == [
-            0,
-            99162322,
-            15432,
-            1772899,
-        ]
-
-    def test_the_order_of_a_map(self) -> None:
-        keys = ["c", "b", "a", "q", "Q"]
-        assert hash_map_order(keys) == ["Q", "q", "a", "b", "c"]
-        assert hash_map_order(keys, computed=False) == ["a", "q", "Q", "b", "c"]
-
-    def test_maps_grow_at_different_sizes(self) -> None:
-        thirteen = ["id", *(f"c{number}" for number in range(12))]
-        assert hash_map_order(thirteen)[:3] == ["c3", "c4", "c11"]
-        assert hash_map_order(thirteen, computed=False)[:3] == ["c11", "c10", "c0"]
-
-    @given(st.lists(st.text(max_size=3), unique=True, max_size=40))
-    def test_nothing_is_lost(self, keys: list[str]) -> None:
-        assert sorted(hash_map_order(keys)) == sorted(keys)
 
 
 @given(
