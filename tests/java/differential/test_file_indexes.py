@@ -1,4 +1,4 @@
-"""File indexes that we write are those of Java: the same bytes each, in the same place; Java skips as much."""
+"""Our file indexes are those of Java: the same bytes each, in the same place; Java skips as much."""
 
 from __future__ import annotations
 
