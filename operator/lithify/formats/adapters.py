@@ -32,7 +32,7 @@ _FOLDER = "lithify.formats"
 ADAPTERS = MappingProxyType(
     {
         "paimon": Adapter(
-            f"{_FOLDER}.paimon.adapter", f"{_FOLDER}.paimon.observing.looking", f"{_FOLDER}.paimon.sample"
+            f"{_FOLDER}.paimon.adapter", f"{_FOLDER}.paimon.observing.observer", f"{_FOLDER}.paimon.sample"
         ),
         "memory": Adapter(f"{_FOLDER}.memory.adapter", f"{_FOLDER}.memory.observing", is_offered=False),
     }

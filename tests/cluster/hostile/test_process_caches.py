@@ -41,7 +41,7 @@ SCRIPT = """
 
     import lithify.controller.observing.answering
     import lithify.controller.observing.planning
-    import lithify.formats.paimon.observing.looking
+    import lithify.formats.paimon.observing.observer
 
     LIBRARIES = {
         *("lithify", "pypaimon", "pyarrow", "obstore", "requests", "urllib3", "cachetools"),

@@ -22,8 +22,8 @@ from lithify.files.parquet.footers import MOST_FETCHED, Footers
 from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.access.s3_file_io import S3FileIO
 from lithify.formats.paimon.catalog.connecting import list_tables
-from lithify.formats.paimon.observing.looking import PaimonWatch
 from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.observing.observer import PaimonObserver
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.observing import ObservationRequest
 from lithify.io.s3.settings import read_settings
@@ -47,7 +47,7 @@ def test_a_look_at_an_unchanged_table_is_one_small_request(
     s3: Bucket, proxy: S3Proxy, tmp_path: Path
 ) -> None:
     small_table(s3)
-    watch = PaimonWatch(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
+    watch = PaimonObserver(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
     where = address(s3, proxy.endpoint)
     first = watch.observe(ObservationRequest(where, "key"))
     assert first is not None
@@ -67,7 +67,7 @@ def test_a_look_at_a_table_with_one_more_snapshot_reads_no_more_than_that(
     s3: Bucket, proxy: S3Proxy, tmp_path: Path
 ) -> None:
     table = small_table(s3)
-    watch = PaimonWatch(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
+    watch = PaimonObserver(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
     where = address(s3, proxy.endpoint)
     first = watch.observe(ObservationRequest(where, "key"))
     assert first is not None

@@ -12,8 +12,8 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
-from lithify.formats.paimon.observing.looking import PaimonWatch
 from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.observing.observer import PaimonObserver
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import ObservationRequest
@@ -29,8 +29,8 @@ class Watcher:
     """Looks at a table again and again, and each time makes sure that a full look finds the same."""
 
     def __init__(self, table: Table, folder: Path) -> None:
-        self._watch = PaimonWatch(ObservationCaches(folder / "kept", 1 << 20), SystemClock(UTC))
-        self._fresh = PaimonWatch(ObservationCaches(folder / "fresh", 1 << 20), SystemClock(UTC))
+        self._watch = PaimonObserver(ObservationCaches(folder / "kept", 1 << 20), SystemClock(UTC))
+        self._fresh = PaimonObserver(ObservationCaches(folder / "fresh", 1 << 20), SystemClock(UTC))
         self._look = ObservationRequest(TableAddress(str(table.warehouse), str(table.name)), "uid")
         self.seen: Observation | None = None
 

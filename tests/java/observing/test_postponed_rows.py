@@ -10,8 +10,8 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
-from lithify.formats.paimon.observing.looking import PaimonWatch
 from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.observing.observer import PaimonObserver
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.model import fingerprint_of
 from lithify.formats.protocol.observation import Observation
@@ -25,8 +25,8 @@ pytestmark = pytest.mark.oracle
 POSTPONED = "dt=a/bucket-postpone"
 
 
-def watch(folder: Path) -> PaimonWatch:
-    return PaimonWatch(ObservationCaches(folder, 1 << 20), SystemClock(UTC))
+def watch(folder: Path) -> PaimonObserver:
+    return PaimonObserver(ObservationCaches(folder, 1 << 20), SystemClock(UTC))
 
 
 def request_for(table: Table) -> ObservationRequest:

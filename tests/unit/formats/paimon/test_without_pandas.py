@@ -22,7 +22,7 @@ pytestmark = pytest.mark.thorough
     [
         "lithify.formats.paimon.primary_key.merge_task",
         "lithify.cli.drive, lithify.formats.paimon.adapter",
-        "lithify.formats.paimon.observing.looking",
+        "lithify.formats.paimon.observing.observer",
     ],
 )
 def test_pandas_is_left_out(module: str) -> None:

@@ -1,8 +1,8 @@
 """The identity of a table: distinguishes it from earlier and later tables of the same name.
 
-Called by `looking` and, through `PaimonTable.uuid`, by the command line and drivers. REST catalogs assign ids
-to their tables. For other catalogs the first version of the schema identifies the table: its file is written
-once, has the table's creation time in milliseconds, and survives all schema changes. A branch has a copy of
+Called by `observer` and, through `PaimonTable.uuid`, by the command line and drivers. REST catalogs assign
+ids to their tables. For other catalogs the first version of the schema identifies the table: its file is
+written once, has the table's creation time in milliseconds, and survives all schema changes. A branch has a copy of
 that file, so its name is added; a branch that is dropped and created again counts as the same one.
 """
 

@@ -1,7 +1,7 @@
 """Connects to catalogs through pypaimon, and turns their errors into ours.
 
 Called by `opening`, which loads tables, `committing_server`, which reads and commits their snapshots, and
-`looking`, which lists them.
+`observer`, which lists them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds out what a run has committed, from the snapshots that carry its id.
 
-Called by `looking` when a driver ended without reporting, and by the driver of a resumed run. Reads snapshots
-from the newest backwards, and writes nothing.
+Called by `observer` when a driver ended without reporting, and by the driver of a resumed run. Reads
+snapshots from the newest backwards, and writes nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The live files and due work of a table: by a full read, or by updating an earlier result.
 
-Called by `looking`. A full read goes through every manifest of a snapshot, a few manifests and some buckets
+Called by `observer`. A full read goes through every manifest of a snapshot, a few manifests and some buckets
 at a time; an update reads only what newer snapshots have added and removed, and judges the buckets that they
 touched. Both give the same result. If an update does not fit the cache (a rollback, an expired snapshot, a
 missing delta), a full read follows. Reads metadata only and writes nothing except the cache.

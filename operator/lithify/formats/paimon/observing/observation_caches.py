@@ -1,7 +1,7 @@
 """The folder with the caches of tables between observations.
 
-Created by the observer's workers, used by `looking`. It only saves work: a cache that is missing, damaged, of
-another release or of another table is ignored. Each table has a folder with one finished database
+Created by the observer's workers, used by `observer`. It only saves work: a cache that is missing, damaged,
+of another release or of another table is ignored. Each table has a folder with one finished database
 (`observation_cache`), whose name is used only once: so no process that writes or removes one meets another's
 journal. Only our own processes write there, any number of them.
 """

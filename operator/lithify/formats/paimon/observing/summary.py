@@ -1,6 +1,6 @@
 """The summary of a table: figures of its files, its snapshots, and what blocks a run.
 
-Called by `looking`. Sends the table no requests and writes nothing.
+Called by `observer`. Sends the table no requests and writes nothing.
 """
 
 from __future__ import annotations

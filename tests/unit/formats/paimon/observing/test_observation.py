@@ -18,8 +18,8 @@ from lithify.clock import SystemClock
 from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound, in_fields
 from lithify.formats.paimon.manifests.entry_objects import entries_of
 from lithify.formats.paimon.observing import live_files as live
-from lithify.formats.paimon.observing.looking import PaimonWatch
 from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.observing.observer import PaimonObserver
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.model import fingerprint_of
@@ -61,7 +61,7 @@ class Watcher:
 
     def start_again(self) -> None:
         """As a new worker process does."""
-        self.watch = PaimonWatch(ObservationCaches(self.folder, 1 << 20), self.clock, self.most_open)
+        self.watch = PaimonObserver(ObservationCaches(self.folder, 1 << 20), self.clock, self.most_open)
 
     def look(self, **changes: object) -> Observation | None:
         fields: dict[str, object] = {"address": self.table.address, "cache_key": "uid", **changes}

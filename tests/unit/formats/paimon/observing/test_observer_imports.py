@@ -5,7 +5,7 @@ from __future__ import annotations
 import grimp
 import pytest
 
-OBSERVER = "lithify.formats.paimon.observing.looking"
+OBSERVER = "lithify.formats.paimon.observing.observer"
 MOST_MODULES = 180
 """Slightly more than an observer imports, of several hundred modules."""
 MERGING_OR_WRITING = (

@@ -1,8 +1,8 @@
 """Observes tables without reading their data: live files, due work, changes since the last observation.
 
-Called by the workers of the controller's observer pool, one `PaimonWatch` per process. For an unchanged table
-one small request suffices: does a file of the next snapshot exist or, if a catalog's server commits, which
-snapshot is the newest? Writes nothing except each table's cache in a local folder.
+Called by the workers of the controller's observer pool, one `PaimonObserver` per process. For an unchanged
+table one small request suffices: does a file of the next snapshot exist or, if a catalog's server commits,
+which snapshot is the newest? Writes nothing except each table's cache in a local folder.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Opened:
     newest: SnapshotMark | None = None
 
 
-class PaimonWatch:
+class PaimonObserver:
     """Observes tables, and caches what makes the next observation cheap.
 
     Args:
@@ -236,6 +236,6 @@ def _open(address: TableAddress) -> _Opened:
     return _Opened(address, table, table.uuid)
 
 
-def open_observer(cache: Path, limit: int, clock: Clock, most_open: int) -> PaimonWatch:
+def open_observer(cache: Path, limit: int, clock: Clock, most_open: int) -> PaimonObserver:
     """Opens a watch that caches tables in a folder of about `limit` bytes."""
-    return PaimonWatch(ObservationCaches(cache, limit), clock, most_open)
+    return PaimonObserver(ObservationCaches(cache, limit), clock, most_open)
