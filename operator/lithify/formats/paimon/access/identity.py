@@ -2,8 +2,8 @@
 
 Called by `observer` and, through `PaimonTable.uuid`, by the command line and drivers. REST catalogs assign
 ids to their tables. For other catalogs the first version of the schema identifies the table: its file is
-written once, has the table's creation time in milliseconds, and survives all schema changes. A branch has a copy of
-that file, so its name is added; a branch that is dropped and created again counts as the same one.
+written once, has the table's creation time in milliseconds, and survives all schema changes. A branch has a
+copy of that file, so its name is added; a branch that is dropped and created again counts as the same one.
 """
 
 from __future__ import annotations
