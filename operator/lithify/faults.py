@@ -26,6 +26,7 @@ EVERY_RUN = (
     "journal-written",
     "file-written",
     "tasks-done",
+    "prepared",
     "snapshot-written",
     "leftovers-deleted",
     "step-done",

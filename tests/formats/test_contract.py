@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, timedelta
 from pathlib import Path
@@ -18,7 +20,7 @@ from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner, Progress
 from lithify.engine.run.steps import Commits
-from lithify.errors import InvalidOption, NotFound, UnsupportedTable
+from lithify.errors import CommitConflict, InvalidOption, NotFound, UnsupportedTable
 from lithify.faults import EVERY_RUN, POINTS
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.committing import CommitStep
@@ -33,7 +35,7 @@ from lithify.formats.protocol.tasks import Sizing, Task
 from lithify.formats.registry import open_observer, open_table
 from support.cases import case
 from support.crashes import SETTLED
-from support.races import Meanwhile
+from support.races import Meanwhile, step_at
 from support.runs import ShiftedClock, start
 
 CLOCK = SystemClock(UTC)
@@ -270,6 +272,33 @@ class TestRun:
     def test_rows_that_come_meanwhile_are_kept(self, tables: FormatTables, table: Any) -> None:
         report = run(tables.address(table), runner=Meanwhile(after=lambda: tables.append(table)))
         assert report.status == "Compacted"
+        assert "late" in str(tables.rows(table))
+
+    def test_never_brings_back_what_was_rolled_back_meanwhile(
+        self, tables: FormatTables, table: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tables.append(table)
+        step_at(monkeypatch, "prepared", lambda: tables.roll_back(table))
+
+        with suppress(CommitConflict):
+            run(tables.address(table))
+
+        assert "LITHIFY_FAULTS" not in os.environ, "nobody has rolled back"
+        assert "late" not in str(tables.rows(table))
+
+    def test_never_loses_what_came_after_a_rollback_meanwhile(
+        self, tables: FormatTables, table: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def rewrite_history() -> None:
+            tables.roll_back(table)
+            tables.append(table)
+
+        step_at(monkeypatch, "prepared", rewrite_history)
+
+        with suppress(CommitConflict):
+            run(tables.address(table))
+
+        assert "LITHIFY_FAULTS" not in os.environ, "nobody has rewritten history"
         assert "late" in str(tables.rows(table))
 
     def test_that_fails_leaves_nothing_behind(self, tables: FormatTables, table: Any) -> None:

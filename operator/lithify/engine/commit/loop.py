@@ -112,7 +112,9 @@ class CommitHooks(Protocol[Base, Change, Draft]):
         ...
 
     def publish(self, draft: Draft) -> Published:
-        """Puts a draft in its place, which at most one writer can, and finds out what is there.
+        """Puts a draft in its place if its base still is the newest snapshot, and finds out what is there.
+
+        At most one writer can. A base that was rolled back meanwhile counts as outrun, whatever its number.
 
         Raises:
             CommitUnknown: that cannot be found out; nothing may be deleted.
@@ -173,6 +175,7 @@ def _try(
     if base is None or not valid.ready:
         return CommitOutcome(None, (), valid.conflicts, number + 1)
     draft = hooks.prepare(valid.ready, base, number)
+    failpoint("prepared")
     published = hooks.publish(draft)
     failpoint("snapshot-written")
     if published.place is Place.OURS:

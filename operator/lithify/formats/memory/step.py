@@ -45,6 +45,14 @@ class _Change:
     outputs: tuple[DataFile, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The next snapshot, and the one before it."""
+
+    base: Snapshot
+    snapshot: Snapshot
+
+
 def begin(
     table: MemoryTable,
     plan: MemoryPlan,
@@ -152,7 +160,8 @@ class MemoryStep:
 
     def exists(self, base: Snapshot) -> bool:
         """Whether a snapshot is still there."""
-        return self._table.snapshot(base.number) is not None
+        found = self._table.snapshot(base.number)
+        return found is not None and found.id == base.id
 
     def validate(self, changes: Mapping[Group, _Change], base: Snapshot | None) -> Validation[_Change]:
         """The changes whose inputs are still there."""
@@ -160,46 +169,50 @@ class MemoryStep:
         lost = [group for group in changes if group not in ready]
         return Validation(ready, dict.fromkeys(lost, "others have replaced a file of it"))
 
-    def prepare(self, changes: Mapping[Group, _Change], base: Snapshot, number: int) -> Snapshot:
+    def prepare(self, changes: Mapping[Group, _Change], base: Snapshot, number: int) -> _Draft:
         """Makes the next snapshot; nothing is written before it is published."""
         del number
-        return self._draft([*changes.values()], base)
+        return _Draft(base, self._next([*changes.values()], base))
 
-    def publish(self, draft: Snapshot) -> Published:
+    def publish(self, draft: _Draft) -> Published:
         """Creates the snapshot, which one writer can.
+
+        The base is looked up last: its number is used again after a rollback. A rollback between that and the
+        creation would not be noticed, so tables of this format may only be rolled back while nobody commits.
 
         Raises:
             AttemptFenced: another run has condemned this attempt.
             CommitUnknown: the store has not answered, and does not answer now.
         """
-        ours = Published(Place.OURS, draft.id)
+        new, ours = draft.snapshot, Published(Place.OURS, draft.snapshot.id)
         try:
-            return ours if self._table.publish(draft, self._may_commit) else Published(Place.OUTRUN)
+            is_there = self._table.publish(new, lambda: self._may_commit(draft.base))
+            return ours if is_there else Published(Place.OUTRUN)
         except AttemptFenced:
             raise
         except StorageError as error:
             try:
-                found = self._table.snapshot(draft.number)
+                found = self._table.snapshot(new.number)
             except LithifyError:
                 raise CommitUnknown(self._table.name, f"it cannot be read ({error.problem})") from error
             if found is None:
                 raise
-            return ours if found.id == draft.id else Published(Place.OUTRUN)
+            return ours if found.id == new.id else Published(Place.OUTRUN)
 
-    def verify(self, draft: Snapshot, published: Published) -> Published:
+    def verify(self, draft: _Draft, published: Published) -> Published:
         """Nothing to read back: nobody replaces a snapshot."""
         del draft
         return published
 
-    def discard(self, draft: Snapshot) -> None:
+    def discard(self, draft: _Draft) -> None:
         """Nothing to delete: a draft has no files of its own."""
 
-    def _may_commit(self) -> bool:
+    def _may_commit(self, base: Snapshot) -> bool:
         self._heartbeat.beat()
         self._table.journal.check(self._attempt, self._clock.now())
-        return True
+        return self.exists(base)
 
-    def _draft(self, changes: Sequence[_Change], base: Snapshot) -> Snapshot:
+    def _next(self, changes: Sequence[_Change], base: Snapshot) -> Snapshot:
         files = {**base.files}
         for change in changes:
             kept = [file for file in base.files[change.unit.group] if file not in change.unit.files]
