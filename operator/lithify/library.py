@@ -6,11 +6,13 @@ back is what the commands print as JSON.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from lithify.clock import SystemClock
 from lithify.engine.run import driver
 from lithify.engine.run.driver import Observer, Request
+from lithify.engine.run.processor_time import tree_seconds
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner, TaskRunner
 from lithify.engine.run.spark import SparkRunner, SparkSettings
@@ -99,6 +101,7 @@ def compact(
     clock = SystemClock(table.zone())
     if runner is not None:
         return driver.compact(request, runner, clock, observer)
+    spent_before = tree_seconds(os.getpid())
     with SparkRunner(spark or SparkSettings(zone=table.zone())) as started:
         report = driver.compact(request, started, clock, observer)
-        return replace(report, core_seconds=started.processor_time.charge())
+        return replace(report, core_seconds=max(0.0, started.processor_time.charge() - spent_before))

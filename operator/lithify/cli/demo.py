@@ -14,14 +14,14 @@ from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from lithify import library
 from lithify.cli.arguments import format_option
 from lithify.cli.output import err, number, out
 from lithify.cli.progress_bar import ProgressBar
 from lithify.cli.render_inspection import levels_picture
 from lithify.cli.render_report import report_view
 from lithify.clock import SystemClock
-from lithify.engine.run.driver import Request, compact
-from lithify.engine.run.spark import SparkRunner, SparkSettings
+from lithify.engine.run.spark import SparkSettings
 from lithify.errors import CorruptTable, InvalidOption
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
@@ -53,8 +53,9 @@ def demo(verbose: bool, /, table_format: str, folder: str | None, master: str, *
         console.print(Text(f"Compact it:  {_command('compact', warehouse)} --strategy full"), soft_wrap=True)
         return
     before = samples.read_sample(address)
-    with SparkRunner(SparkSettings(master=master, verbose=verbose)) as runner, ProgressBar() as bar:
-        report = compact(Request(address, Selection(strategy=Strategy.FULL)), runner, _CLOCK, bar)
+    spark = SparkSettings(master=master, verbose=verbose)
+    with ProgressBar() as bar:
+        report = library.compact(address, Selection(strategy=Strategy.FULL), spark=spark, observer=bar)
     _show(console, address, "After")
     after = samples.read_sample(address)
     console.print(Text("\nReport", "bold"))

@@ -8,17 +8,20 @@ import os
 import pickle
 import subprocess
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
+from lithify import library
 from lithify.cli.output import SOME_BLOCKED
 from lithify.clock import SystemClock
 from lithify.engine.run.driver import compact
 from lithify.engine.run.runner import Progress
 from lithify.engine.run.spark import SparkRunner, SparkSettings
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
+from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.results import TaskResult
 from support.runs import LITHIFY, request
 from support.tables import make_plain, stray_files
@@ -178,6 +181,13 @@ def test_driver_receives_metadata_only(oracle: Oracle, tmp_path: Path) -> None:
     assert report.after.bytes > 20 * LARGEST_RESULT
     assert weighed.sizes
     assert max(weighed.sizes) < LARGEST_RESULT
+
+
+def test_a_run_is_charged_its_own_processor_time_and_that_of_its_jvm(table: Table) -> None:
+    began = monotonic()
+    report = library.compact(TableAddress(str(table.warehouse), str(table.name)))
+    assert report.status == "Compacted"
+    assert report.task_seconds < report.core_seconds <= (monotonic() - began) * (os.cpu_count() or 1)
 
 
 def test_demo_shows_the_table_before_and_after(tmp_path: Path) -> None:
