@@ -151,13 +151,7 @@ def commit(
     """
     started, number = clock.now(), 0
     while True:
-        base = hooks.newest()
-        try:
-            outcome = _try(hooks, changes, base, number)
-        except MissingFile:
-            if base is None or hooks.exists(base):
-                raise
-            outcome = None  # it expired while being read
+        outcome = _try(hooks, changes, number)
         if outcome is not None:
             return outcome
         waited = (clock.now() - started).total_seconds()
@@ -168,13 +162,19 @@ def commit(
 
 
 def _try(
-    hooks: CommitHooks[Base, Change, Draft], changes: Mapping[Any, Change], base: Base | None, number: int
+    hooks: CommitHooks[Base, Change, Draft], changes: Mapping[Any, Change], number: int
 ) -> CommitOutcome | None:
-    """Commits what the base admits; None if another commit was there first."""
-    valid = hooks.validate(changes, base)
-    if base is None or not valid.ready:
-        return CommitOutcome(None, (), valid.conflicts, number + 1)
-    draft = hooks.prepare(valid.ready, base, number)
+    """Commits what the newest snapshot admits; None if another commit was there first."""
+    base = hooks.newest()
+    try:
+        valid = hooks.validate(changes, base)
+        if base is None or not valid.ready:
+            return CommitOutcome(None, (), valid.conflicts, number + 1)
+        draft = hooks.prepare(valid.ready, base, number)
+    except MissingFile:
+        if base is None or hooks.exists(base):
+            raise
+        return None  # it expired while being read
     failpoint("prepared")
     published = hooks.publish(draft)
     failpoint("snapshot-written")

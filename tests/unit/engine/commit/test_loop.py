@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -144,6 +145,24 @@ def test_a_missing_file_of_a_snapshot_that_is_there_is_an_error() -> None:
 
     with pytest.raises(MissingFile):
         commit(Damaged([frozenset("a")]), "a")
+
+
+@pytest.mark.parametrize("hook", ["publish", "verify"])
+def test_a_missing_file_after_the_snapshot_was_sent_starts_no_second_try(
+    hook: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = Table([frozenset("a")])
+    done = getattr(table, hook)
+
+    def expiring(*given: Any) -> Any:
+        done(*given)
+        del table.snapshots[0]
+        raise MissingFile("manifest")
+
+    monkeypatch.setattr(table, hook, expiring)
+    with pytest.raises(MissingFile):
+        commit(table, "a")
+    assert (table.prepared, table.snapshots) == (1, [{"a-new"}])
 
 
 def test_patience_ends_after_its_tries_and_its_time() -> None:

@@ -52,7 +52,7 @@ NO_SNAPSHOT = "the table has no snapshot any more"
 TAKEN_BACK = "the table was rolled back, or its snapshots expired, while ours was written"
 _SNAPSHOT_VERSION = 3
 _LOOKED_AT_EVERY = timedelta(minutes=5)
-"""Seconds for which a check of the new data files stays valid; an outrun try is over in seconds."""
+"""Time for which a check of the new data files stays valid; an outrun try is over in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
