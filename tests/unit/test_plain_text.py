@@ -46,7 +46,7 @@ def is_refused(letter: str) -> bool:
         case("pay\u200bload\U000e0041", r"pay\u200bload\U000e0041", id="invisible characters"),
     ],
 )
-def test_lines(text: str, shown: str) -> None:
+def test_texts_become_one_plain_line(text: str, shown: str) -> None:
     assert plain_line(text, 200) == shown
 
 

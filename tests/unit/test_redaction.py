@@ -73,7 +73,7 @@ def test_the_line_break_of_echo_does_not_matter() -> None:
         case("   ", "a   b", "a   b", id="blanks"),
     ],
 )
-def test_short_values(value: str, text: str, shown: str) -> None:
+def test_short_values_are_hidden_only_where_they_stand_alone(value: str, text: str, shown: str) -> None:
     assert knowing(value).redact(text) == shown
 
 
@@ -127,7 +127,7 @@ def test_ordinary_messages_stay_as_they_are(text: str) -> None:
         ("run", False),
     ],
 )
-def test_telling_names(name: str, telling: bool) -> None:
+def test_names_of_secrets_are_known(name: str, telling: bool) -> None:
     assert is_telling(name) is telling
 
 

@@ -25,7 +25,7 @@ MIB = 1 << 20
         ("1tb", 1 << 40),
     ],
 )
-def test_sizes(text: str, size: int) -> None:
+def test_sizes_are_read_in_bytes(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 

@@ -101,7 +101,9 @@ def test_a_driver_that_died_after_its_commit_is_not_followed(
         pytest.param("snapshot-written", id="after the commit"),
     ],
 )
-def test_both_die(oracle: Oracle, plain: Table, alone: Stage, point: str) -> None:
+def test_a_run_goes_on_when_operator_and_driver_die_together(
+    oracle: Oracle, plain: Table, alone: Stage, point: str
+) -> None:
     alone.operator.restart()
     care = alone.care_for(alone.copied(plain))
     with alone.holds.armed(point) as hold:

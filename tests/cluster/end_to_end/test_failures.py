@@ -116,7 +116,9 @@ class TestCatalogsThatDoNotAnswer:
             pytest.param(FAILURE, id="an error of its own"),
         ],
     )
-    def test_garbage(self, stage: Stage, table: Table, server: RestServer, reply: Any) -> None:
+    def test_a_server_that_answers_garbage_is_named_in_the_condition(
+        self, stage: Stage, table: Table, server: RestServer, reply: Any
+    ) -> None:
         server.canned["config"] = reply
         care = stage.care_for(table, of=rest(server))
 
@@ -323,7 +325,9 @@ class TestNames:
             pytest.param("Compaction", 52, id="Compaction"),
         ],
     )
-    def test_too_long(self, stage: Stage, kind: str, most: int) -> None:
+    def test_names_that_are_too_long_are_refused_with_the_limit(
+        self, stage: Stage, kind: str, most: int
+    ) -> None:
         specs = {
             "Catalog": {"warehouse": "/w"},
             "CompactionPolicy": {},
@@ -336,7 +340,9 @@ class TestNames:
         assert f"the name of a {kind} has at most {most} characters" in caught.value.stderr
 
     @proves(Reason.COMPACTED)
-    def test_longest(self, oracle: Oracle, stage: Stage, table: Table) -> None:
+    def test_a_table_with_the_longest_name_is_compacted(
+        self, oracle: Oracle, stage: Stage, table: Table
+    ) -> None:
         word = "o" * 196
         care = stage.care_for(table, word, under={"triggers": {"primaryKey": {"sortedRuns": 2}}})
         assert len(care.lake) == 200

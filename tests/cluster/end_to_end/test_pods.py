@@ -126,7 +126,7 @@ def test_a_container_that_cannot_be_configured(pods: Stage, started: Started) ->
 
 
 @proves(Reason.SCHEDULING_TIMED_OUT)
-def test_no_room(pods: Stage, plain: Table) -> None:
+def test_a_pod_that_fits_nowhere_ends_the_run(pods: Stage, plain: Table) -> None:
     nowhere = {"driver": {"podTemplate": {"spec": {"nodeSelector": {"no": "where"}}}}}
     care = pods.care_for(pods.copied(plain), under={**ONCE, "spark": nowhere})
     run = pods.run(care)
@@ -169,7 +169,7 @@ def test_no_room_for_executors(pods: Stage, started: Started) -> None:
 
 
 @proves(Reason.SCHEDULING_TIMED_OUT)
-def test_no_quota(cluster: Cluster, pods: Stage, plain: Table) -> None:
+def test_a_run_without_quota_ends_and_names_the_quota(cluster: Cluster, pods: Stage, plain: Table) -> None:
     kubectl = cluster.kubectl.within(pods.server.namespace)
     kubectl("create", "quota", "none", "--hard=pods=0")
     try:

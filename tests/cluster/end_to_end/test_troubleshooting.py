@@ -36,7 +36,7 @@ def commands() -> Iterator[str]:
         yield re.sub(r"\s{2,}#.*$", "", found)
 
 
-def test_commands_work(plain: Table, stage: Stage) -> None:
+def test_each_command_of_the_page_works(plain: Table, stage: Stage) -> None:
     care = stage.care_for(stage.copied(plain), under={"triggers": QUIET, "retries": NO_RETRIES})
     stage.ended(stage.run(care, "good"))
     with stage.holds.armed("file-written") as hold:

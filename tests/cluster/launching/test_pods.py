@@ -299,7 +299,9 @@ class TestIsolation:
 
 @pytest.mark.asyncio
 class TestTrouble:
-    async def test_no_room(self, launcher: KubernetesLauncher, ordered: DriverOrder) -> None:
+    async def test_a_pod_that_fits_nowhere_is_unschedulable(
+        self, launcher: KubernetesLauncher, ordered: DriverOrder
+    ) -> None:
         spark = SparkTemplate(driver=DriverPod(pod_template={"spec": {"nodeSelector": {"no": "where"}}}))
         await launcher.start(replace(ordered, spark=spark))
         state = await until(launcher, ordered.key, lambda state: state is not None and bool(state.trouble))
@@ -314,7 +316,7 @@ class TestTrouble:
             pytest.param("CreateContainerConfigError", Trouble.CONFIGURATION, id="configuration"),
         ],
     )
-    async def test_waiting(
+    async def test_the_reason_for_which_a_container_waits_names_the_trouble(
         self,
         launcher: KubernetesLauncher,
         ordered: DriverOrder,
@@ -371,7 +373,9 @@ async def test_pod_is_allowed_where_pods_are_restricted(
 
 
 @pytest.mark.asyncio
-async def test_longest_name(launcher: KubernetesLauncher, api: ClusterClient, ordered: DriverOrder) -> None:
+async def test_a_driver_of_the_longest_names_is_found_again(
+    launcher: KubernetesLauncher, api: ClusterClient, ordered: DriverOrder
+) -> None:
     key = ObjectKey(ordered.key.namespace, "x" * 52)
     body = {
         "apiVersion": COMPACTION.api_version,

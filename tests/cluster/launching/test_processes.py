@@ -338,7 +338,9 @@ class TestRefused:
             pytest.param(SparkTemplate(task_memory="4Gi"), id="tasks that need more than executors have"),
         ],
     )
-    async def test_settings(self, make: Make, spark: SparkTemplate) -> None:
+    async def test_a_driver_with_refused_settings_is_not_started(
+        self, make: Make, spark: SparkTemplate
+    ) -> None:
         launcher = make()
         with pytest.raises(ClusterRefused):
             await launcher.start(order(spark=spark))

@@ -283,7 +283,7 @@ class TestKubectl:
     """What people see."""
 
     @each_kind
-    def test_short_names(self, definition: Definition, kept: Kubectl) -> None:
+    def test_short_names_list_the_same_objects(self, definition: Definition, kept: Kubectl) -> None:
         for name in definition.short_names:
             assert kept("get", name, "-o", "name") == kept("get", definition.kind.plural, "-o", "name")
 
@@ -292,7 +292,9 @@ class TestKubectl:
         assert sorted(listed) == sorted(f"{each.kind.plural}.lithify.dev" for each in DEFINITIONS)
 
     @each_kind
-    def test_explain_teaches(self, definition: Definition, cluster: Cluster) -> None:
+    def test_explain_shows_the_description_of_the_model(
+        self, definition: Definition, cluster: Cluster
+    ) -> None:
         text = " ".join(cluster.kubectl("explain", definition.kind.plural, "--recursive=false").split())
         assert " ".join(definition.model.__doc__.split()) in text
 
@@ -315,7 +317,7 @@ class TestKubectl:
         assert sentence in " ".join(cluster.kubectl("explain", path).split())
 
     @each_kind
-    def test_columns(self, definition: Definition, kept: Kubectl) -> None:
+    def test_tables_have_the_declared_columns(self, definition: Definition, kept: Kubectl) -> None:
         body = made(definition.kind, f"columns-{definition.singular}", SPECS[definition.kind])
         kept("create", "-f", "-", stdin=json.dumps(body))
         narrow = kept("get", definition.kind.plural).splitlines()[0].split()

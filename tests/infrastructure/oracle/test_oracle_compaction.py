@@ -26,7 +26,7 @@ class TestCompaction:
         assert {file.level for file in oracle.files(rich)} == {0}
         assert oracle.compact(copy).buckets == []
 
-    def test_selection(self, oracle: Oracle, rich: Table) -> None:
+    def test_only_selected_buckets_are_compacted(self, oracle: Oracle, rich: Table) -> None:
         compaction = oracle.compact(rich, partitions=[{"dt": "2024-01-02"}], buckets=[1])
         assert [(b.partition, b.bucket) for b in compaction.buckets] == [({"dt": "2024-01-02"}, 1)]
 
@@ -69,7 +69,7 @@ class TestCompaction:
         (upgrade,) = oracle.manager_round(plain, full=True, options={"target-file-size": "1 kb"}).buckets
         assert len(upgrade.upgraded) == 1
 
-    def test_changelog(self, oracle: Oracle, tmp_path: Path) -> None:
+    def test_a_full_compaction_writes_the_changelog(self, oracle: Oracle, tmp_path: Path) -> None:
         table = Table(tmp_path, "db.changes")
         options = {"bucket": "1", "changelog-producer": "full-compaction"}
         oracle.create_table(table, PLAIN, primary_key=["id"], options=options)
@@ -82,7 +82,7 @@ class TestCompaction:
         }
         assert len(oracle.files_of_changelog(table, snapshot)) == 1
 
-    def test_deletion_vectors(self, oracle: Oracle, tmp_path: Path) -> None:
+    def test_replaced_rows_are_marked_in_deletion_vectors(self, oracle: Oracle, tmp_path: Path) -> None:
         table = Table(tmp_path, "db.vectors")
         options = {"bucket": "1", "deletion-vectors.enabled": "true"}
         oracle.create_table(table, PLAIN, primary_key=["id"], options=options)
@@ -95,7 +95,7 @@ class TestCompaction:
         assert [vector.cardinality for vector in index.deletion_vectors.values()] == [2]
         assert oracle.digest(table).rows == 10
 
-    def test_bench(self, oracle: Oracle, plain: Table) -> None:
+    def test_a_timed_compaction_reports_files_rows_and_times(self, oracle: Oracle, plain: Table) -> None:
         oracle.generate(plain, rows=20000, commits=4, key={"range": 10000})
         bench = oracle.bench_compact(plain)
         assert bench.input.files == 4
@@ -128,7 +128,7 @@ class TestPlanner:
         with pytest.raises(OracleError, match="case 1: SortedRun is not sorted"):
             oracle.levels([{"files": []}, {"files": overlapping}])
 
-    def test_sections(self, oracle: Oracle) -> None:
+    def test_sections_hold_files_whose_keys_overlap(self, oracle: Oracle) -> None:
         ranges = {"a": (0, 5), "b": (3, 4), "c": (5, 9), "d": (10, 11)}
         files = [{"name": name, "minKey": low, "maxKey": high} for name, (low, high) in ranges.items()]
         (sections,) = oracle.sections([{"files": files}])

@@ -20,7 +20,7 @@ class TestReadAndWrite:
         digest = oracle.digest(rich)
         assert (digest.rows, digest.distinct_keys, len(digest.hash)) == (16, 16, 32)
 
-    def test_kinds(self, oracle: Oracle, plain: Table) -> None:
+    def test_kinds_of_rows_are_read_as_stored(self, oracle: Oracle, plain: Table) -> None:
         for kind in ("+I", "+U"):
             oracle.write(plain, plain_rows(1, 2, kind=kind))
         assert oracle.read(plain, raw_kinds=True) == plain_rows(1, 2, kind="+U")
@@ -49,7 +49,9 @@ class TestReadAndWrite:
         assert narrow == [["+I", key] for key in (11, 13, 17, 19, 1, 3, 7, 9)]
         assert oracle.digest(rich, projection=["id"]).distinct_keys is None
 
-    def test_snapshot_metadata(self, oracle: Oracle, plain: Table) -> None:
+    def test_a_snapshot_holds_user_identifier_watermark_and_properties(
+        self, oracle: Oracle, plain: Table
+    ) -> None:
         snapshot = oracle.write(
             plain, plain_rows(1), commit_user="me", commit_identifier=7, watermark=5, properties={"run": "x"}
         )
@@ -59,7 +61,7 @@ class TestReadAndWrite:
         assert stored["properties"] == {"run": "x"}
         assert oracle.write(plain, []) == 0
 
-    def test_overwrite(self, oracle: Oracle, rich: Table) -> None:
+    def test_an_overwrite_replaces_one_partition_only(self, oracle: Oracle, rich: Table) -> None:
         oracle.write(rich, [rich_row(2, 9)], overwrite_partition={"dt": "2024-01-01"})
         ids = {row[2] for row in oracle.read(rich, partition={"dt": "2024-01-01"})}
         assert ids == {2}
@@ -82,7 +84,7 @@ class TestReadAndWrite:
         with pytest.raises(OracleError, match="No prepared commit"):
             oracle.commit_prepared(third.token)
 
-    def test_dynamic_buckets(self, oracle: Oracle, tmp_path: Path) -> None:
+    def test_rows_stay_in_their_dynamic_buckets(self, oracle: Oracle, tmp_path: Path) -> None:
         table = Table(tmp_path, "db.dynamic")
         options = {"bucket": "-1", "dynamic-bucket.target-row-num": "4"}
         oracle.create_table(table, PLAIN, primary_key=["id"], options=options)
@@ -98,7 +100,7 @@ class TestReadAndWrite:
         oracle.compact(table)
         assert oracle.digest(table).rows == 12
 
-    def test_append_table(self, oracle: Oracle, tmp_path: Path) -> None:
+    def test_an_append_table_keeps_rows_that_are_equal(self, oracle: Oracle, tmp_path: Path) -> None:
         table = Table(tmp_path, "db.log")
         oracle.create_table(table, PLAIN)
         for i in range(6):
@@ -136,7 +138,7 @@ class TestReadAndWrite:
         ]
         assert None in counts
 
-    def test_generate_vectors(self, oracle: Oracle, tmp_path: Path) -> None:
+    def test_vectors_are_generated(self, oracle: Oracle, tmp_path: Path) -> None:
         table = Table(tmp_path, "db.vectors")
         columns = {"id": "INT NOT NULL", "v": "VECTOR<FLOAT, 3>", "w": "VECTOR<BIGINT NOT NULL, 2>"}
         oracle.create_table(table, columns, ["id"], options={"bucket": "1", "file.format": "avro"})
@@ -209,7 +211,9 @@ FILTERS: dict[str, tuple[Filter, list[int]]] = {
 
 
 class TestFilteredReads:
-    def test_operators(self, oracle: Oracle, rich: Table) -> None:
+    def test_each_operator_finds_its_rows_before_and_after_a_compaction(
+        self, oracle: Oracle, rich: Table
+    ) -> None:
         filters = [ask for ask, _ in FILTERS.values()]
         for compacted in (False, True):
             if compacted:

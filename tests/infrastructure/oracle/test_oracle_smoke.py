@@ -129,14 +129,14 @@ class TestMetadata:
         assert sum(f.rows for f in deletes) == 4
         assert len(oracle.files(rich, snapshot_id=1)) == 4
 
-    def test_deltas(self, oracle: Oracle, rich: Table) -> None:
+    def test_deltas_list_added_and_deleted_files(self, oracle: Oracle, rich: Table) -> None:
         assert {entry.kind for entry in oracle.files_of_delta(rich, 1)} == {"ADD"}
         snapshot = oracle.compact(rich).snapshots[0]
         kinds = [entry.kind for entry in oracle.files_of_delta(rich, snapshot)]
         assert (kinds.count("ADD"), kinds.count("DELETE")) == (4, 16)
         assert oracle.files_of_changelog(rich, snapshot) == []
 
-    def test_bench_plan(self, oracle: Oracle, rich: Table) -> None:
+    def test_timed_plans_report_entries_and_times(self, oracle: Oracle, rich: Table) -> None:
         bench = oracle.bench_plan(rich, repeat=3)
         assert bench.entries == len(oracle.files(rich))
         assert len(bench.cpu_nanos) == len(bench.nanos) == 3
@@ -144,7 +144,7 @@ class TestMetadata:
         assert min(bench.cpu_nanos) >= 0
         assert bench.cpu_nanos_before > 0
 
-    def test_key_values(self, oracle: Oracle, plain: Table) -> None:
+    def test_key_values_are_read_file_by_file(self, oracle: Oracle, plain: Table) -> None:
         oracle.write(plain, plain_rows(1, 2))
         oracle.write(plain, [["+U", 2, "b"], ["-D", 1, None]])
         first, second = sorted(oracle.files(plain), key=lambda file: file.min_sequence)

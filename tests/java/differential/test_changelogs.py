@@ -115,7 +115,7 @@ BY_FULL_COMPACTION = [
 
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("case", BY_FULL_COMPACTION, ids=lambda case: case.name)
-def test_full_compactions(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
+def test_full_compactions_write_the_changelog_of_java(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
     original = case.make(oracle, tmp_path / "original")
     assert_changelogs_agree(oracle, original, tmp_path, full=False)
     assert assert_changelogs_agree(oracle, original, tmp_path, full=True)
@@ -123,7 +123,9 @@ def test_full_compactions(oracle: Oracle, case: Updates, tmp_path: Path) -> None
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", BY_FULL_COMPACTION[:12], ids=lambda case: case.name)
-def test_full_compactions_in_many_tasks_and_passes(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
+def test_full_compactions_in_many_tasks_and_passes_write_the_same(
+    oracle: Oracle, case: Updates, tmp_path: Path
+) -> None:
     original = case.make(oracle, tmp_path / "original")
     sizing = Sizing(1, Budget(1 << 20))
     assert assert_changelogs_agree(oracle, original, tmp_path, full=True, sizing=sizing)
@@ -252,7 +254,7 @@ BY_LOOKUP = [
 
 @pytest.mark.sampled(9)
 @pytest.mark.parametrize("case", BY_LOOKUP, ids=lambda case: case.name)
-def test_lookups(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
+def test_lookups_write_the_changelog_of_java(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
     original = case.make(oracle, tmp_path / "original")
     has_changes = case.options.get("changelog-producer") == "lookup"
     for full in (False, True):
@@ -261,7 +263,9 @@ def test_lookups(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", BY_LOOKUP[:19], ids=lambda case: case.name)
-def test_lookups_in_many_tasks_and_passes(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
+def test_lookups_in_many_tasks_and_passes_write_the_same(
+    oracle: Oracle, case: Updates, tmp_path: Path
+) -> None:
     original = case.make(oracle, tmp_path / "original")
     sizing = Sizing(1, Budget(1 << 20))
     for full in (False, True):

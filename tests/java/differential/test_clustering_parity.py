@@ -42,7 +42,9 @@ def table(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Table:
 
 
 @pytest.mark.parametrize("strategy", Strategy)
-def test_picks_agree(oracle: Oracle, table: Table, strategy: Strategy) -> None:
+def test_files_picked_for_clustering_are_those_that_java_picks(
+    oracle: Oracle, table: Table, strategy: Strategy
+) -> None:
     rng = Random(strategy)
     asked = []
     for _ in range(COUNT):

@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 
-def test_duckdb(oracle: Oracle, tmp_path: Path, *, is_joined: bool) -> None:
+def test_duckdb_reads_and_filters_every_row(oracle: Oracle, tmp_path: Path, *, is_joined: bool) -> None:
     path = copied_file(oracle, tmp_path, is_joined=is_joined)
     with duckdb.connect() as connection:
         rows = connection.read_parquet(str(path))
@@ -31,7 +31,9 @@ def test_duckdb(oracle: Oracle, tmp_path: Path, *, is_joined: bool) -> None:
         assert len(rows.filter("id > 2990").fetchall()) == ROWS - 2991
 
 
-def test_parquet_cli(oracle: Oracle, tmp_path: Path, *, is_joined: bool) -> None:
+def test_the_parquet_command_line_finds_every_row_and_index(
+    oracle: Oracle, tmp_path: Path, *, is_joined: bool
+) -> None:
     path = copied_file(oracle, tmp_path, is_joined=is_joined)
     printed = program.run("cat", str(path), "-c", "id")
     assert sorted(int(line) for line in printed if line.isdecimal()) == list(range(ROWS))

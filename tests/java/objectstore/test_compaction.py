@@ -64,7 +64,7 @@ def test_spark_compacts_and_java_reads_the_same_rows(oracle: Oracle, s3: Bucket)
 
 
 @pytest.mark.parametrize("kind", ["orc", "avro"])
-def test_other_formats(oracle: Oracle, s3: Bucket, kind: str) -> None:
+def test_tables_of_other_file_formats_keep_their_rows(oracle: Oracle, s3: Bucket, kind: str) -> None:
     """PyArrow reads ORC in threads of its own, also what Python fetches for it."""
     table = Table(s3.folder / "lake", "db.t")
     columns = {"id": "BIGINT NOT NULL", "text": "STRING", "at": "TIMESTAMP(3)"}

@@ -190,7 +190,7 @@ class TestUploads:
         return [path for path in s3.folder.rglob("*") if path.is_file()]
 
     @pytest.mark.parametrize("mib", [0, 1, 40])
-    def test_finished(self, s3: Bucket, storage: Storage, mib: int) -> None:
+    def test_a_file_appears_whole_when_it_is_closed(self, s3: Bucket, storage: Storage, mib: int) -> None:
         data = os.urandom(MIB)
         new = storage.create(f"{s3.url}/f")
         for _ in range(mib):
@@ -205,7 +205,9 @@ class TestUploads:
 
     @pytest.mark.parametrize("mib", [0, 1, 40])
     @pytest.mark.parametrize("finished", [True, False], ids=["finished", "unfinished"])
-    def test_given_up(self, s3: Bucket, storage: Storage, mib: int, finished: bool) -> None:
+    def test_an_upload_that_is_given_up_leaves_nothing(
+        self, s3: Bucket, storage: Storage, mib: int, finished: bool
+    ) -> None:
         new = storage.create(f"{s3.url}/f")
         for _ in range(mib):
             new.sink.write(os.urandom(MIB))
@@ -216,7 +218,7 @@ class TestUploads:
 
         assert self.left(s3) == []
 
-    def test_forgotten(self, s3: Bucket, storage: Storage) -> None:
+    def test_a_forgotten_upload_leaves_nothing(self, s3: Bucket, storage: Storage) -> None:
         new = storage.create(f"{s3.url}/f")
         new.sink.write(os.urandom(MIB))
 

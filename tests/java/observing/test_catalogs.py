@@ -102,7 +102,7 @@ class TestServers:
         with pytest.raises(NotFound):
             watch.observe(look_at(server, seen))
 
-    def test_without_snapshots(
+    def test_a_table_without_snapshots_is_seen_and_does_not_change(
         self, table: SmallTable, server: CountingServer, watch: PaimonObserver
     ) -> None:
         table.drop()
@@ -117,7 +117,9 @@ class TestServers:
             watch.observe(look_at(server, seen, token="wrong"))
         assert watch.observe(look_at(server, seen)) is None
 
-    def test_lists(self, table: SmallTable, server: CountingServer, watch: PaimonObserver) -> None:
+    def test_tables_of_all_databases_but_sys_are_listed(
+        self, table: SmallTable, server: CountingServer, watch: PaimonObserver
+    ) -> None:
         for folder in ("other.db/t2", "other.db/t3", "sys.db/t4", "empty.db"):
             (table.warehouse / folder).mkdir(parents=True)
         address = TableAddress(WAREHOUSE, "any.table", server.options)

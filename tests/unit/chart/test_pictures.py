@@ -116,5 +116,5 @@ def test_a_terminal_keeps_columns_and_odd_letters() -> None:
         (0.25, "reqps", "0.25/s"),
     ],
 )
-def test_units(value: float, unit: str, expected: str) -> None:
+def test_values_are_shown_in_their_unit(value: float, unit: str, expected: str) -> None:
     assert shown(value, unit) == expected

@@ -123,6 +123,6 @@ class TestCommand:
         assert lithify("drive").code == 2
         assert list(tmp_path.iterdir()) == []
 
-    def test_instructions_survive(self, orders: TableAddress) -> None:
+    def test_instructions_are_read_as_they_were_written(self, orders: TableAddress) -> None:
         instructions = told(orders.warehouse)
         assert read_instructions(write_instructions(instructions)) == instructions

@@ -106,7 +106,7 @@ def test_help_names_every_option_of_the_documentation(lithify: Lithify, command:
     assert ("--strategy" in told) == (command == "compact")
 
 
-def test_version(lithify: Lithify) -> None:
+def test_the_version_is_printed(lithify: Lithify) -> None:
     assert __version__ in lithify("--version").out
 
 

@@ -31,7 +31,7 @@ from lithify.engine.run.spark import _jvm_output_hidden
         (2, ["retry", "retries"], "2 retries"),
     ],
 )
-def test_numbers(count: int, words: list[str], expected: str) -> None:
+def test_numbers_agree_with_their_words(count: int, words: list[str], expected: str) -> None:
     assert number(count, *words) == expected
 
 

@@ -269,7 +269,9 @@ class TestEncodedKeys:
             pytest.param((0, b"z"), ((1 << 63) - 1, b""), id="positive numbers"),
         ],
     )
-    def test_edges(self, smaller: Row, larger: Row) -> None:
+    def test_encoded_keys_at_the_edges_keep_their_order_and_come_back(
+        self, smaller: Row, larger: Row
+    ) -> None:
         assert encode_key(smaller) < encode_key(larger)
         assert [decode_key(encode_key(key), [type(part) for part in key]) for key in (smaller, larger)] == [
             smaller,

@@ -95,7 +95,9 @@ class TestTables:
 
 
 @pytest.mark.parametrize(("first", "second"), TWICE)
-def test_catalogs(first: LithifyError, second: LithifyError) -> None:
+def test_the_status_of_a_catalog_stays_while_its_problem_does(
+    first: LithifyError, second: LithifyError
+) -> None:
     body = {"metadata": {"name": "lake", "namespace": "team"}, "spec": {"warehouse": "/w"}}
     one = read(Catalog, body)
     once = catalog_status(one, [problem_of(first)], 4, NOON)
@@ -134,7 +136,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_runs(name: str) -> None:
+def test_the_status_of_a_run_stays_while_nothing_happens(name: str) -> None:
     way = RUNS[name]()
     for _ in range(3):
         way.ask()

@@ -107,17 +107,17 @@ def test_pods_of_drivers_are_called_as_they_are(page: Page) -> None:
 
 
 @each_page
-def test_flags_exist(page: Page) -> None:
+def test_every_flag_on_a_page_exists(page: Page) -> None:
     assert unknown_flags(page) == []
 
 
 @each_page
-def test_targets_exist(page: Page) -> None:
+def test_every_make_target_on_a_page_exists(page: Page) -> None:
     assert unknown_targets(page) == []
 
 
 @each_page
-def test_commands_exist(page: Page) -> None:
+def test_every_command_on_a_page_exists(page: Page) -> None:
     assert unknown_commands(page) == []
 
 

@@ -128,7 +128,7 @@ def unknown_paths(page: Page) -> list[str]:
 
 
 @each_page
-def test_fields_exist(page: Page) -> None:
+def test_every_field_on_a_page_exists(page: Page) -> None:
     assert unknown_fields(page) == []
 
 
@@ -145,7 +145,7 @@ def test_a_path_that_does_not_exist_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("page", CURRENT, ids=lambda page: page.name)
-def test_series_exist(page: Page) -> None:
+def test_every_series_on_a_page_exists(page: Page) -> None:
     assert unknown_series(page) == []
 
 

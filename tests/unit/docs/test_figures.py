@@ -71,7 +71,7 @@ def stated(page: Page, pattern: str) -> float:
         (DISCOVERY, r"for at most ([\d,]+) tables", MOST_REMEMBERED),
     ],
 )
-def test_numbers(page: Page, pattern: str, actual: float) -> None:
+def test_numbers_on_pages_are_those_of_the_code(page: Page, pattern: str, actual: float) -> None:
     assert stated(page, pattern) == pytest.approx(actual)
 
 

@@ -107,7 +107,7 @@ def may_hold(bits: bytes, value: bytes) -> bool:
         (b"Nobody inspects the spammish repetition", 0xFBCEA83C8A378BF1),
     ],
 )
-def test_known_hashes(value: bytes, expected: int) -> None:
+def test_hashes_are_the_known_ones(value: bytes, expected: int) -> None:
     assert hashed([value]) == [expected] == [one_by_one(value)]
 
 

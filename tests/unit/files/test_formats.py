@@ -194,7 +194,7 @@ def test_nested_columns_come_back(tmp_path: Path, kind: str, data: st.DataObject
 
 
 @pytest.mark.parametrize(("kind", "codec"), CODECS, ids=" ".join)
-def test_codecs(tmp_path: Path, kind: str, codec: str) -> None:
+def test_rows_come_back_from_every_codec(tmp_path: Path, kind: str, codec: str) -> None:
     rows = simple_rows(*range(3_000))
     meta = write(tmp_path, SIMPLE, [rows], {"file.format": kind, "file.compression": codec})
     assert read([input_file(tmp_path, meta)], [SIMPLE]) == plain(rows)

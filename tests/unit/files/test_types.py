@@ -92,7 +92,7 @@ class TestText:
     @pytest.mark.parametrize(
         ("text", "wide"), [("DECIMAL(18, 2)", False), ("DECIMAL(19, 2)", True), ("BIGINT", False)]
     )
-    def test_wide_decimals(self, text: str, wide: bool) -> None:
+    def test_decimals_of_many_digits_are_wide(self, text: str, wide: bool) -> None:
         assert parse_type(text).is_wide_decimal is wide
 
 
@@ -153,6 +153,6 @@ def test_nan_bounds_no_file() -> None:
         pytest.param(("STRING", b"x"), b"x", id="text"),
     ],
 )
-def test_raw_values(value: tuple[str, Any], raw: Any) -> None:
+def test_raw_values_come_back_from_the_parts_of_their_order(value: tuple[str, Any], raw: Any) -> None:
     column = parse_type(value[0])
     assert raw_of_parts(column, order_parts(column, value[1])) == raw

@@ -68,7 +68,7 @@ def test_below_a_prefix(path: str) -> None:
         *("file:/data/lake/%2e%2e/x", "oss://lake/team-a", "hdfs://lake/team-a", "s3://lake/team-a\n"),
     ],
 )
-def test_elsewhere(path: str) -> None:
+def test_paths_elsewhere_are_out_of_reach(path: str) -> None:
     with pytest.raises(OutOfReach) as caught:
         GRANTED.check(path)
     assert caught.value.where == path
@@ -148,5 +148,7 @@ def test_entries_that_are_none(entry: str) -> None:
         case(NOWHERE, False, False, id="none"),
     ],
 )
-def test_kinds(reach: AccessPolicy, everywhere: bool, with_endpoint: bool) -> None:
+def test_each_kind_of_policy_covers_what_it_says(
+    reach: AccessPolicy, everywhere: bool, with_endpoint: bool
+) -> None:
     assert (reach.covers("/anything"), reach.with_endpoint) == (everywhere, with_endpoint)

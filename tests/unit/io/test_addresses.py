@@ -89,7 +89,7 @@ def test_an_address_in_disguise_is_judged_like_itself(address: IPv4Address) -> N
         case("nexus", True, id="an entry"),
     ],
 )
-def test_names(host: str, is_allowed: bool) -> None:
+def test_hosts_are_allowed_by_name_and_pattern(host: str, is_allowed: bool) -> None:
     assert read_policy(["*.lake.svc", "Nexus"]).allows_host(host) == is_allowed
 
 

@@ -54,7 +54,7 @@ def test_documents_between_separators_comments_and_nothing() -> None:
         case("null", None, id="null"),
     ],
 )
-def test_scalars(written: str, value: Any) -> None:
+def test_scalars_have_the_type_that_yaml_gives_them(written: str, value: Any) -> None:
     assert one(table(spec=f"{{v: {written}}}")).body["spec"]["v"] == value
 
 

@@ -116,7 +116,7 @@ async def test_nothing_is_there(folder: Folder) -> None:
     assert await folder.api.list(POD) == []
 
 
-async def test_creating(folder: Folder) -> None:
+async def test_a_created_object_is_stored_and_read_again(folder: Folder) -> None:
     folder.save("a.yaml", table())
     made = await make_run(folder)
     assert made["apiVersion"] == COMPACTION.api_version
@@ -163,7 +163,9 @@ async def test_names_of_any_length(folder: Folder, name: str) -> None:
         case(POD, "default", {"metadata": {"name": "p"}}, id="a pod"),
     ],
 )
-async def test_refused(folder: Folder, kind: ResourceKind, namespace: str, body: Object) -> None:
+async def test_a_refused_object_leaves_no_state(
+    folder: Folder, kind: ResourceKind, namespace: str, body: Object
+) -> None:
     with pytest.raises(ClusterRefused):
         await folder.api.create(kind, namespace, body)
     assert not folder.state.exists()
@@ -337,7 +339,7 @@ async def test_a_folder_in_which_nothing_can_be_written(tmp_path: Path) -> None:
         FolderApi(tmp_path, validate, lambda: START)
 
 
-async def test_no_folder(tmp_path: Path) -> None:
+async def test_a_folder_that_is_missing_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         FolderApi(tmp_path / "missing", validate, lambda: START)
 

@@ -102,7 +102,7 @@ class TestLimits:
             case([], Caps(total=0), {}, [], id="nobody"),
         ],
     )
-    def test_slots(
+    def test_no_more_runs_are_admitted_than_slots_are_free(
         self,
         active: list[Active],
         caps: Caps,

@@ -372,7 +372,9 @@ class TestHolds:
             case(NOON + timedelta(seconds=602), None, NOON + SECOND, id="longer than any: a wrong clock"),
         ],
     )
-    def test_back_off(self, until: datetime, hold: Hold | None, wake: datetime | None) -> None:
+    def test_a_table_is_held_until_its_back_off_ends(
+        self, until: datetime, hold: Hold | None, wake: datetime | None
+    ) -> None:
         decision = decide(situation(BUSY, status=LakeTableStatus(held_until=until)), NOON)
         assert (decision.hold, decision.wake) == (hold, wake)
 

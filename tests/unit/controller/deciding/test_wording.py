@@ -21,14 +21,14 @@ from lithify.resources.objects import shortened
         (1 << 70, "1024.0Ei"),
     ],
 )
-def test_bytes(size: int, text: str) -> None:
+def test_bytes_are_worded_in_the_fitting_unit(size: int, text: str) -> None:
     assert bytes_text(size) == text
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0 s"), (61, "61 s"), (60, "1 min"), (5400, "90 min"), (86400, "1 d")]
 )
-def test_seconds(seconds: int, text: str) -> None:
+def test_seconds_are_worded_in_the_fitting_unit(seconds: int, text: str) -> None:
     assert seconds_text(seconds) == text
 
 
@@ -42,7 +42,7 @@ def test_local_times_have_no_zone() -> None:
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs")])
-def test_counts(number: int, text: str) -> None:
+def test_counts_agree_with_their_noun(number: int, text: str) -> None:
     assert count_of(number, "run") == text
 
 

@@ -100,7 +100,7 @@ def test_a_policy_says_how_often_its_runs_commit() -> None:
     ("text", "size"),
     [("7", 7), ("10Ki", 10 << 10), ("384Mi", 384 << 20), ("2Gi", 2 << 30), ("1Ti", 1 << 40)],
 )
-def test_quantities(text: str, size: int) -> None:
+def test_quantities_are_read_in_bytes(text: str, size: int) -> None:
     assert quantity_bytes(text) == size
 
 

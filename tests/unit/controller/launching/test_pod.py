@@ -269,7 +269,7 @@ class TestTemplate:
         ("policy", "image"),
         [case(None, "lithify:1", id="the operator's"), case("mine:2", "mine:2", id="the policy's")],
     )
-    def test_image(self, policy: str | None, image: str) -> None:
+    def test_driver_and_executors_have_the_image_of_the_policy(self, policy: str | None, image: str) -> None:
         pod = driver_pod(order(spark=SparkTemplate(image=policy)), SETTINGS)
         told = read_instructions(variables(pod)["LITHIFY_ORDER"])
         assert container_of(pod)["image"] == told.conf["spark.kubernetes.container.image"] == image

@@ -150,7 +150,7 @@ def test_held_back_by_a_queue() -> None:
         case(ended(143), "n", "11:00:00", ENDED, Trouble.DISRUPTED, id="ended"),
     ],
 )
-def test_deleted(
+def test_a_deleted_pod_is_terminating(
     status: dict[str, Any], node: str | None, since: str, phase: DriverPhase, trouble: Trouble | None
 ) -> None:
     deleted = pod(status, node=node, deletionTimestamp=f"2026-05-04T{since}Z")

@@ -79,7 +79,9 @@ def test_more_bytes_never_get_fewer_executors_and_bounds_hold(
         case(True, 1, {"instances": "1", "min": "1", "initial": "1", "max": "1"}, id="one task"),
     ],
 )
-def test_settings(dynamic: bool, tasks: int | None, conf: dict[str, str]) -> None:
+def test_executors_are_counted_in_the_settings_of_spark(
+    dynamic: bool, tasks: int | None, conf: dict[str, str]
+) -> None:
     expected = {"spark.executor.instances": conf["instances"]}
     if dynamic:
         expected |= {

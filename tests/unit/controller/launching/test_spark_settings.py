@@ -122,5 +122,5 @@ def test_refused_with_what_to_do_instead(key: str, word: str) -> None:
         "spark.log.level",
     ],
 )
-def test_tuning_passes(key: str) -> None:
+def test_settings_that_tune_are_allowed(key: str) -> None:
     assert reason_against(key) is None

@@ -70,7 +70,7 @@ class TestAnswers:
         assert answers.reply(replace(again, reconsider=True)).value == found
         assert answers.reply(replace(again, is_full=True)).value == found
 
-    def test_filters(self, answers: Answers, target: TableAddress) -> None:
+    def test_only_selected_partitions_are_due(self, answers: Answers, target: TableAddress) -> None:
         selected = ObservationRequest(target, "uid", wanted=Filter(Selection(({"dt": "a"},)), 3600))
         found = answers.reply(selected).value
         assert found.full_partitions == ()

@@ -298,7 +298,7 @@ class TestEnds:
             assert [await ask(pool, "a") for _ in range(5)] == [0, 0, 1, 1, 2]
             assert [worker.has_ended for worker in shop.workers] == [True, True, False]
 
-    async def test_grown_large(self, shop: Shop) -> None:
+    async def test_a_worker_that_grew_too_large_is_replaced(self, shop: Shop) -> None:
         shop.is_fast = False
         async with pool_of(resident_bytes=100) as pool:
             for resident, expected in ((100, 1), (101, 1), (0, 2)):
@@ -310,7 +310,7 @@ class TestEnds:
                 answer.set_result(Reply(resident_bytes=resident))
                 await task
 
-    async def test_idle(self, shop: Shop) -> None:
+    async def test_an_idle_worker_ends_and_another_one_answers(self, shop: Shop) -> None:
         async with pool_of(idle_seconds=0.01) as pool:
             await ask(pool, "a")
             await until(lambda: shop.workers[0].has_ended)

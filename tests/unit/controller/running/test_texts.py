@@ -39,7 +39,7 @@ DURATIONS = {
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_sizes(size: int) -> None:
+def test_sizes_are_short_texts(size: int) -> None:
     assert size_text(size) == SIZES[size]
 
 
@@ -54,11 +54,11 @@ def test_sizes_say_what_they_mean_within_a_tenth_of_the_unit(size: int) -> None:
 
 
 @pytest.mark.parametrize("seconds", DURATIONS)
-def test_durations(seconds: float) -> None:
+def test_durations_are_short_texts(seconds: float) -> None:
     assert duration_text(seconds) == DURATIONS[seconds]
 
 
-def test_columns() -> None:
+def test_columns_show_files_and_bytes_before_and_after() -> None:
     result = ResultSummary(input_files=412, output_files=9, input_bytes=6_550_000_000, output_bytes=1000)
     assert (files_text(result), bytes_text(result)) == ("412→9", "6.1Gi→1000")
 

@@ -40,7 +40,7 @@ NOW = 10_000.0
         ),
     ],
 )
-def test_health(facts: HealthFacts, problems: int) -> None:
+def test_health_fails_with_each_problem(facts: HealthFacts, problems: int) -> None:
     found = health(facts, NOW, LIMITS)
     assert len(found.problems) == problems
     assert found.ok is (problems == 0)
@@ -50,7 +50,7 @@ def test_health(facts: HealthFacts, problems: int) -> None:
     ("is_leader", "is_synced", "is_ready"),
     [(True, True, True), (True, False, False), (False, False, True), (False, True, True)],
 )
-def test_readiness(is_leader: bool, is_synced: bool, is_ready: bool) -> None:
+def test_only_a_synced_leader_or_a_standby_is_ready(is_leader: bool, is_synced: bool, is_ready: bool) -> None:
     assert readiness(HealthFacts(is_leader=is_leader, is_synced=is_synced, since=0)).ok is is_ready
 
 

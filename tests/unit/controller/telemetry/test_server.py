@@ -68,7 +68,7 @@ async def test_metrics_in_the_form_that_is_asked_for() -> None:
         case(HealthFacts(is_leader=False, is_synced=False, since=0.0), 200, 200, id="standing by"),
     ],
 )
-async def test_probes(facts: HealthFacts, healthz: int, readyz: int) -> None:
+async def test_probes_answer_what_the_facts_say(facts: HealthFacts, healthz: int, readyz: int) -> None:
     async with serve("127.0.0.1:0", Process(facts).pages) as address:
         for path, expected in (("/healthz", healthz), ("/readyz", readyz)):
             status, _, text = await get(address, path)
@@ -103,13 +103,13 @@ async def test_the_port_is_free_again() -> None:
         ("localhost:65535", ("localhost", 65535)),
     ],
 )
-async def test_addresses(listen: str, parsed: tuple[str, int]) -> None:
+async def test_addresses_to_listen_on_are_read(listen: str, parsed: tuple[str, int]) -> None:
     assert parse_listen(listen) == parsed
 
 
 @pytest.mark.parametrize(
     "listen", ["8080", "host", "host:", "host:x", "host:70000", "::1:80", "http://a:1", "a:-1"]
 )
-async def test_no_addresses(listen: str) -> None:
+async def test_what_is_no_address_is_refused(listen: str) -> None:
     with pytest.raises(InvalidOption):
         parse_listen(listen)

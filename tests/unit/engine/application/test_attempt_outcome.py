@@ -99,7 +99,7 @@ def test_every_error_has_its_reason(kind: type[errors.LithifyError]) -> None:
         case(OSError(5, "x"), Reason.DRIVER_FAILED, Failure.BUG, id="an error nobody translated"),
     ],
 )
-def test_other_errors(error: Exception, reason: Reason, failure: Failure) -> None:
+def test_each_error_has_its_reason_and_failure(error: Exception, reason: Reason, failure: Failure) -> None:
     outcome = outcome_of_error("run", 2, error, PLAN)
     assert (outcome.run, outcome.attempt, outcome.plan) == ("run", 2, PLAN)
     assert (outcome.reason, outcome.failure) == (reason, failure)

@@ -115,7 +115,7 @@ class TestRecording:
         assert second.number == 2
         assert attempts(journal) == [first, second]
 
-    def test_nothing_recorded(self, journal: PaimonJournal) -> None:
+    def test_a_new_journal_has_no_attempts(self, journal: PaimonJournal) -> None:
         assert attempts(journal) == []
 
     def test_closing_forgets_and_may_be_repeated(self, journal: PaimonJournal) -> None:

@@ -74,7 +74,9 @@ class TestAgainstTheModel:
     @pytest.mark.thorough
     @PROPERTY
     @given(data=st.data(), table=tables(), budget=BUDGETS)
-    def test_any_budget(self, data: st.DataObject, table: Table, budget: Budget, tmp_path: Path) -> None:
+    def test_rows_are_those_of_the_model_with_any_budget(
+        self, data: st.DataObject, table: Table, budget: Budget, tmp_path: Path
+    ) -> None:
         runs = data.draw(runs_of(table, max_runs=7))
         sources = section(data, table, runs)
         assert merged_rows(table, sources, budget, tmp_path) == naive_merge(table, runs)
@@ -151,7 +153,7 @@ class TestPasses:
             batch.num_rows for batch in merge_section(many_runs(table, 2), table.spec, Budget(1), missing)
         ] == [20]
 
-    def test_no_runs(self, tmp_path: Path) -> None:
+    def test_a_section_without_runs_has_no_rows(self, tmp_path: Path) -> None:
         assert list(merge_section([], Table((INT,)).spec, Budget(), tmp_path)) == []
 
     @pytest.mark.parametrize("drop", [False, True], ids=["keep", "drop"])
@@ -276,7 +278,7 @@ BUDGET_CASES = [
 
 class TestBudget:
     @pytest.mark.parametrize(("total", "overheads", "piece"), BUDGET_CASES)
-    def test_pieces(self, total: int, overheads: list[int], piece: int) -> None:
+    def test_a_piece_has_its_share_of_the_budget(self, total: int, overheads: list[int], piece: int) -> None:
         assert Budget(total).piece_bytes(overheads) == piece
 
     @settings(PROPERTY, max_examples=examples(100))

@@ -39,7 +39,7 @@ def told(runs: tuple[RowGroupRun, ...]) -> str:
         ("ssLs", "decode2 copy2"),
     ],
 )
-def test_runs(groups: str, expected: str) -> None:
+def test_adjacent_row_groups_are_copied_together(groups: str, expected: str) -> None:
     assert told(plan_copies(shapes(groups), "schema", SMALLEST)) == expected
 
 

@@ -54,7 +54,7 @@ LOST = (
         case("ValueError: no such thing", TaskFailed, id="a bug"),
     ],
 )
-def test_failed_task(message: str, kind: type[LithifyError]) -> None:
+def test_the_error_of_a_failed_task_is_found_in_its_message(message: str, kind: type[LithifyError]) -> None:
     assert type(_failure(message)) is kind
 
 

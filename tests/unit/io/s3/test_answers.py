@@ -46,7 +46,7 @@ def said(status: int, code: str = "", message: str = "") -> str:
         case(OSError("connection reset"), StorageUnavailable, id="connection lost"),
     ],
 )
-def test_meaning(error: Exception, meaning: type[Exception]) -> None:
+def test_each_answer_becomes_its_error_without_secrets(error: Exception, meaning: type[Exception]) -> None:
     with pytest.raises(meaning) as caught, answering("s3://lake/key"):
         raise error
 

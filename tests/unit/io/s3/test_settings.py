@@ -63,7 +63,7 @@ PATH_STYLE = {"s3.path.style.access": "true"}
         case({PATIENCE: "2.5"}, S3Settings(patience=2.5), id="patience"),
     ],
 )
-def test_options(options: Mapping[str, str], wanted: S3Settings) -> None:
+def test_options_become_settings(options: Mapping[str, str], wanted: S3Settings) -> None:
     assert read_settings(options) == wanted
 
 

@@ -36,7 +36,7 @@ JDBC = {"metastore": "jdbc", "uri": "jdbc:postgresql://db.example.org/paimon"}
         case({**JDBC, "jdbc.user": "u", "jdbc.password": "p", "catalog-key": "k"}, id="JDBC"),
     ],
 )
-def test_taken(options: Mapping[str, str]) -> None:
+def test_supported_options_are_taken(options: Mapping[str, str]) -> None:
     check_catalog_options("s3://lake/w", options)
 
 
@@ -94,7 +94,7 @@ def test_a_server_sets_what_it_says_of_itself() -> None:
         ),
     ],
 )
-def test_jdbc_uris(uri: str, wanted: JdbcUri) -> None:
+def test_jdbc_uris_are_taken_apart(uri: str, wanted: JdbcUri) -> None:
     assert read_jdbc_uri(uri) == wanted
 
 

@@ -128,7 +128,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_conflicts(case: Case) -> None:
+def test_a_conflict_names_the_files_that_others_changed(case: Case) -> None:
     problem = conflict_of(case.change, case.live, KEY)
     assert (problem is None) == (case.names is None)
     for name in case.names or ():

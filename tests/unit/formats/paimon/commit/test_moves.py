@@ -73,7 +73,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_conflicts(case: Case) -> None:
+def test_a_move_in_conflict_leaves_other_changes_ready(case: Case) -> None:
     live: dict[tuple[bytes, int], list[ManifestEntry]] = {}
     for each in case.live:
         live.setdefault((each.partition, each.bucket), []).append(each)

@@ -91,7 +91,9 @@ class TestRoundTrip:
     @pytest.mark.parametrize("thin", ["false", "true"], ids=["thick", "thin"])
     @PROPERTY
     @given(raws=rows_of_every_type(), groups=st.integers(1, 3))
-    def test_every_type(self, tmp_path: Path, raws: list[list[Raw]], groups: int, thin: str) -> None:
+    def test_values_of_every_type_come_back(
+        self, tmp_path: Path, raws: list[list[Raw]], groups: int, thin: str
+    ) -> None:
         rows = every_type(raws)
         parts = [part for part in (rows[start::groups] for start in range(groups)) if part]
         meta = write(tmp_path, EVERY_TYPE, parts, {THIN: thin})
@@ -218,7 +220,7 @@ class TestParquet:
         meta = write(tmp_path, SIMPLE, [simple_rows(1)], {THIN: thin})
         assert pq.read_schema(tmp_path / meta.name).names == names
 
-    def test_field_ids(self, tmp_path: Path) -> None:
+    def test_columns_have_the_field_ids_of_the_schema(self, tmp_path: Path) -> None:
         sparse = schema({4: ("id", "INT NOT NULL"), 9: ("name", "STRING")}, ["id"])
         meta = write(tmp_path, sparse, [[{"id": 1, "name": "x"}]])
         assert {
@@ -253,7 +255,7 @@ class TestParquet:
             ("BYTES", "BYTE_ARRAY"),
         ],
     )
-    def test_physical_types(self, written: pq.ParquetFile, text: str, physical: str) -> None:
+    def test_each_type_has_its_physical_type(self, written: pq.ParquetFile, text: str, physical: str) -> None:
         name = f"c{[atomic.text for atomic in ATOMICS].index(text)}"
         (column,) = [
             each for each in map(written.schema.column, range(len(written.schema))) if each.name == name
@@ -269,20 +271,22 @@ class TestParquet:
             ("TIMESTAMP(6) WITH LOCAL TIME ZONE", "microseconds", "true"),
         ],
     )
-    def test_timestamps(self, written: pq.ParquetFile, text: str, unit: str, zoned: str) -> None:
+    def test_timestamps_say_their_unit_and_zone(
+        self, written: pq.ParquetFile, text: str, unit: str, zoned: str
+    ) -> None:
         name = f"c{[atomic.text for atomic in ATOMICS].index(text)}"
         (column,) = [
             each for each in map(written.schema.column, range(len(written.schema))) if each.name == name
         ]
         assert f"isAdjustedToUTC={zoned}, timeUnit={unit}" in str(column.logical_type)
 
-    def test_nullability(self, written: pq.ParquetFile) -> None:
+    def test_only_keys_and_system_columns_are_required(self, written: pq.ParquetFile) -> None:
         arrow = written.schema_arrow
         required = [field.name for field in arrow if not field.nullable]
         assert required == ["_KEY_id", "_SEQUENCE_NUMBER", "_VALUE_KIND", "id"]
 
     @pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "lz4", "none"])
-    def test_codecs(self, tmp_path: Path, codec: str) -> None:
+    def test_chunks_have_the_codec_of_the_option(self, tmp_path: Path, codec: str) -> None:
         meta = write(tmp_path, SIMPLE, [simple_rows(1)], {"file.compression": codec})
         chunk = pq.read_metadata(tmp_path / meta.name).row_group(0).column(0)
         assert chunk.compression == {"none": "UNCOMPRESSED"}.get(codec, codec.upper())

@@ -47,7 +47,7 @@ class Sized:
         case([60, 60, 1, 1, 1], [[60, 60], [1, 1, 1]], id="the rest is counted by itself"),
     ],
 )
-def test_minor_groups(sizes: list[int], groups: list[list[int]]) -> None:
+def test_small_manifests_are_grouped_up_to_the_target_size(sizes: list[int], groups: list[list[int]]) -> None:
     found = minor_groups([Sized(size) for size in sizes], OPTIONS)
     assert [[each.file_size for each in group] for group in found] == groups
 
@@ -72,7 +72,7 @@ def test_minor_groups_keep_every_manifest_and_leave_less_than_is_due(sizes: list
         case([Sized(1000, num_deleted_files=1)], True, id="large ones with deletions do"),
     ],
 )
-def test_full_merge(manifests: list[Sized], due: bool) -> None:
+def test_a_full_merge_is_due_above_its_threshold(manifests: list[Sized], due: bool) -> None:
     assert full_is_due(manifests, OPTIONS) is due
 
 

@@ -102,7 +102,7 @@ def test_by_full_compaction(
 
 @PROPERTY
 @given(data=st.data(), table=tables(), compares=st.booleans(), pieces=st.integers(1, 4), budget=BUDGETS)
-def test_by_lookup(
+def test_lookups_give_the_changes_of_the_model(
     tmp_path: Path, data: st.DataObject, table: Table, compares: bool, pieces: int, budget: Budget
 ) -> None:
     table = replace(table, ignore_deletes=False)

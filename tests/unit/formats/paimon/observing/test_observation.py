@@ -447,7 +447,9 @@ class TestTime:
 
 
 class TestHistory:
-    def test_rolled_back(self, table: SmallTable, watcher: Watcher) -> None:
+    def test_a_table_that_was_rolled_back_is_seen_as_it_was(
+        self, table: SmallTable, watcher: Watcher
+    ) -> None:
         watcher.find()
         table.roll_back_to(1)
         found = watcher.find(is_full=True)
@@ -486,7 +488,7 @@ class TestHistory:
         assert found.table_uuid != before.table_uuid
         assert (found.snapshot, found.files) == ("3", 6)
 
-    def test_dropped(self, table: SmallTable, watcher: Watcher) -> None:
+    def test_a_dropped_table_is_not_found(self, table: SmallTable, watcher: Watcher) -> None:
         watcher.find()
         table.drop()
         with pytest.raises(NotFound):
@@ -664,7 +666,9 @@ class TestRuns:
         assert (found.snapshot, found.base, found.input_files) == ("5", "2", 9)
 
     @pytest.mark.parametrize("since", [None, timedelta(hours=2), timedelta(days=7)])
-    def test_nothing(self, since: timedelta | None, table: SmallTable, watcher: Watcher) -> None:
+    def test_a_run_that_never_committed_is_not_found(
+        self, since: timedelta | None, table: SmallTable, watcher: Watcher
+    ) -> None:
         moment = since and datetime.now(UTC) - since
         compact(table, run="run-1")
         assert watcher.watch.find_run(table.address, "run-2", moment) is None

@@ -66,7 +66,7 @@ def test_levels_and_triggers_are_those_of_merge_trees() -> None:
         case({"clustering_columns": ""}, (), id="none"),
     ],
 )
-def test_columns(options: dict[str, str], columns: tuple[str, ...]) -> None:
+def test_columns_are_read_in_their_order(options: dict[str, str], columns: tuple[str, ...]) -> None:
     assert settings(**options).planning.columns == columns
 
 
@@ -83,11 +83,13 @@ def test_columns(options: dict[str, str], columns: tuple[str, ...]) -> None:
         case({"clustering_strategy": "none"}, None, id="without order"),
     ],
 )
-def test_strategy(options: dict[str, str], strategy: SortStrategy | None) -> None:
+def test_the_strategy_follows_from_the_option_or_the_number_of_columns(
+    options: dict[str, str], strategy: SortStrategy | None
+) -> None:
     assert settings(**options).strategy is strategy
 
 
-def test_other_settings() -> None:
+def test_other_options_have_the_defaults_of_paimon_or_what_they_say() -> None:
     default = settings()
     assert (default.text_bytes, default.is_global, default.planning.history) == (8, True, None)
     assert settings(zorder_var__length__contribution="20").text_bytes == 20

@@ -324,12 +324,14 @@ def test_levels_that_cannot_be_read(text: str) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "field", "expected"), ONE, ids=[f"{row[0]}={row[1]}->{row[2]}" for row in ONE]
 )
-def test_one_option(option: str, value: str, field: str, expected: Any) -> None:
+def test_each_option_is_read_into_its_field(option: str, value: str, field: str, expected: Any) -> None:
     assert attrgetter(field)(read_options({option: value})) == expected
 
 
 @pytest.mark.parametrize(("options", "field", "expected"), TOGETHER.values(), ids=TOGETHER)
-def test_options_together(options: dict[str, str], field: str, expected: Any) -> None:
+def test_options_that_depend_on_others_are_read_together(
+    options: dict[str, str], field: str, expected: Any
+) -> None:
     assert attrgetter(field)(read_options(options)) == expected
 
 

@@ -48,7 +48,9 @@ def run_names(section: Section) -> list[list[str]]:
         case([(0, 9), (1, 2), (20, 29)], [[["0-9"], ["1-2"]], [["20-29"]]], id="a wide file sets the bound"),
     ],
 )
-def test_sections(keys: list[Keys], expected: list[list[list[str]]]) -> None:
+def test_files_whose_keys_overlap_are_in_one_section(
+    keys: list[Keys], expected: list[list[list[str]]]
+) -> None:
     assert [run_names(section) for section in sections_of(*keys)] == expected
 
 

@@ -231,7 +231,7 @@ class TestRules:
             ),
         ],
     )
-    def test_minor(self, runs: Runs, expected: list[tuple[int, int] | None]) -> None:
+    def test_each_rule_picks_its_runs(self, runs: Runs, expected: list[tuple[int, int] | None]) -> None:
         levels = levels_of(*runs)
         picks = [pick_universal(levels, replace(TOLERANT, rule=rule), MIDNIGHT) for rule in PickingRule]
         assert [reach(pick) for pick in picks] == expected

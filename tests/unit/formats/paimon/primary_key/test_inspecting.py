@@ -51,7 +51,7 @@ def test_levels_are_summed_up() -> None:
     )
 
 
-def test_counts() -> None:
+def test_files_rows_and_bytes_of_a_bucket_are_counted() -> None:
     bucket = inspected()
     assert (bucket.group, bucket.files, bucket.rows) == ("dt=1/bucket-3", 5, 50)
     assert bucket.bytes == 220 + 2 * SMALL_FILE - 1 + 90_000

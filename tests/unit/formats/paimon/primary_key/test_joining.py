@@ -142,7 +142,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("rewrites", "expected"), CASES)
-def test_neighbours(rewrites: Rewrites, expected: list[list[str]]) -> None:
+def test_small_outputs_are_joined_with_their_neighbours(
+    rewrites: Rewrites, expected: list[list[str]]
+) -> None:
     assert groups(joins_of(work_of(rewrites), results_of(rewrites))) == expected
 
 
@@ -293,7 +295,9 @@ class TestChangelogs:
         ],
         ids=["one", "two", "two in each bucket", "beside a large one", "around a large one", "of the size"],
     )
-    def test_groups(self, sizes: Sequence[Sequence[int]], expected: list[list[str]]) -> None:
+    def test_small_changelog_files_are_joined_up_to_the_target_size(
+        self, sizes: Sequence[Sequence[int]], expected: list[list[str]]
+    ) -> None:
         work, results = self.work(sizes)
         assert groups(changelog_joins_of(work, results, OrderKey, 9)) == expected
 

@@ -89,7 +89,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "value"), ACCEPTED)
-def test_accepts(name: str, value: str) -> None:
+def test_supported_options_are_accepted(name: str, value: str) -> None:
     assert check_options({name: value}) == []
 
 
@@ -198,7 +198,7 @@ UNFIT = [
 
 
 @pytest.mark.parametrize(("type_", "role"), FITS)
-def test_accepts_type(type_: str, role: Role) -> None:
+def test_supported_types_are_accepted(type_: str, role: Role) -> None:
     assert check_types([ColumnUse("c", type_, role)]) == []
 
 
@@ -242,6 +242,8 @@ def test_each_refused_use_of_a_column_is_named() -> None:
         case(["id"], [], -2, [], id="postponed buckets"),
     ],
 )
-def test_layouts(primary_key: list[str], partition_keys: list[str], bucket: int, refused: list[str]) -> None:
+def test_unsupported_layouts_are_refused_by_name(
+    primary_key: list[str], partition_keys: list[str], bucket: int, refused: list[str]
+) -> None:
     refusals = check_layout(primary_key, partition_keys, bucket)
     assert [(r.kind, r.name, r.value) for r in refusals] == [("table", "layout", name) for name in refused]
