@@ -26,6 +26,13 @@ def reading(source: pa.NativeFile, arguments: dict[str, Any]) -> Iterator[pa.Rec
     yield pa.record_batch({"content": [source.read()]})
 
 
+def rereading(source: pa.NativeFile, arguments: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    """The bytes of a file, again and again."""
+    for _ in range(arguments["batches"]):
+        source.seek(0)
+        yield pa.record_batch({"content": [source.read()]})
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    serve(socket.socket(fileno=0), {"ending": ending, "reading": reading})
+    serve(socket.socket(fileno=0), {"ending": ending, "reading": reading, "rereading": rereading})

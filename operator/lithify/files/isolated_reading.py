@@ -1,7 +1,7 @@
 """Decodes data files in a process of its own, because damaged ones may end the library that decodes them.
 
 Used by readers whose library does so. The other side is `decoding_process`. A server is started once for each
-process of ours, and forks one process for each reader, which decodes all files of that reader.
+process of ours, and forks one process for each thread of a reader, which decodes all files of that thread.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import signal
 import socket
 import sys
 import weakref
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from io import FileIO
 from itertools import count
 from subprocess import DEVNULL, Popen
-from threading import Lock
+from threading import Lock, local
 from typing import Any
 
 import pyarrow as pa
@@ -57,8 +57,11 @@ _LEAN = {
 _starting = Lock()
 
 
-class IsolatedReading:
-    """A process that decodes files, started when it is first used; it ends when this object is gone."""
+class IsolatedReading(local):
+    """A process that decodes files, started when it is first used; it ends when this object is gone.
+
+    Every thread has a process of its own: one process could not decode for several at a time.
+    """
 
     def __init__(self) -> None:
         self._process: _Process | None = None
@@ -107,7 +110,11 @@ class _File:
 
 
 class _Process:
-    """A decoding process as its client sees it."""
+    """A decoding process as its client sees it; one request at a time, from whichever thread.
+
+    Garbage collection closes files in any thread, and in the middle of an exchange. So `close` sends nothing:
+    the next request is preceded by what is due.
+    """
 
     def __init__(self) -> None:
         ends = [socket.socketpair() for _ in range(3)]
@@ -120,22 +127,27 @@ class _Process:
         ending = weakref.finalize(self, _close, self._control, self._requests, self._outcome)
         ending.atexit = False  # files that are open then are closed later
         self._files: dict[int, _File] = {}
+        self._paths: dict[int, str] = {}
+        self._closed: deque[int] = deque()
+        self._asking = Lock()
         self.has_ended = False
 
     def open(self, number: int, file: _File, request: bytes) -> None:
         """Opens a file under a number."""
-        self._files[number] = file
-        self._send(OPEN, number, request, file.source if isinstance(file.source, FileIO) else None)
+        self._files[number], self._paths[number] = file, file.path
+        with self._asking:
+            self._send(OPEN, number, request, file.source if isinstance(file.source, FileIO) else None)
 
     def next(self, number: int) -> pa.RecordBatch | None:
         """The next batch of a file, None at its end."""
-        self._send(NEXT, number)
-        kind, flag, content = self._reply()
+        with self._asking:
+            self._send(NEXT, number)
+            kind, flag, content = self._reply()
+            rows = self._reply()[2] if kind == SCHEMA else None
+        if rows is not None:
+            return pa.ipc.read_record_batch(rows, pa.ipc.read_schema(content))
         if kind == END:
             return None
-        if kind == SCHEMA:
-            _, _, rows = self._reply()
-            return pa.ipc.read_record_batch(rows, pa.ipc.read_schema(content))
         failure, text = self._files[number].failure, content.to_pybytes().decode(errors="replace")
         if failure is not None:
             raise failure
@@ -143,18 +155,17 @@ class _Process:
 
     def close(self, number: int) -> None:
         """Closes a file."""
-        if not self.has_ended:
-            with suppress(CorruptTable, MemoryError):
-                self._send(CLOSE, number)
         self._files.pop(number, None)
+        self._closed.append(number)
 
     def _send(self, kind: bytes, number: int, content: bytes = b"", source: FileIO | None = None) -> None:
-        head = FRAME.pack(kind, number, len(content))
+        message = FRAME.pack(kind, number, len(content)) + content
+        handles = [] if source is None else [source.fileno()]
         try:
-            if source is None:
-                self._control.sendall(head + content)
-            else:
-                socket.send_fds(self._control, [head + content], [source.fileno()])
+            while self._closed:
+                self._control.sendall(FRAME.pack(CLOSE, self._closed.popleft(), 0))
+            sent = socket.send_fds(self._control, [message], handles)
+            self._control.sendall(message[sent:])
         except OSError as error:
             raise self._ended() from error
 
@@ -171,8 +182,11 @@ class _Process:
             raise self._ended() from error
 
     def _read(self, number: int, content: pa.Buffer) -> None:
-        """Answers a request for bytes."""
-        file = self._files[number]
+        """Answers a request for bytes; one for a file that is closed meanwhile is refused."""
+        file = self._files.get(number)
+        if file is None:
+            send(self._requests, ERROR)
+            return
         offset, size = RANGE.unpack(content)
         try:
             file.source.seek(offset)
@@ -191,7 +205,7 @@ class _Process:
         if code == -signal.SIGKILL:
             return MemoryError("the process that decodes it was killed")
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return CorruptTable(self._files[number].path, f"the process that decoded it ended ({how})")
+        return CorruptTable(self._paths[number], f"the process that decoded it ended ({how})")
 
 
 def _close(*connections: socket.socket) -> None:

@@ -180,7 +180,8 @@ class _Play:
 
     def _run(self, step: Compact, **how: Any) -> None:
         sizing = Sizing(step.task_bytes, Budget(step.budget))
-        run_inline(self._table, full=step.full, sizing=sizing, commits=Commits(step.step_bytes), **how)
+        report = run_inline(self._table, full=step.full, sizing=sizing, commits=Commits(step.step_bytes), **how)
+        assert report.blocked == ()
 
     def _leave(self, other: Table, outside: set[Path]) -> None:
         """Our table has nothing left over, and the copy goes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -93,6 +94,53 @@ def test_error_of_the_source_is_passed_on() -> None:
 
     with pytest.raises(PermissionError):
         next(IsolatedReading().batches("f.orc", refusing, "reading", {}))
+
+
+def test_threads_that_share_a_reader_get_the_rows_of_their_own_files() -> None:
+    isolated = IsolatedReading()
+
+    def read(number: int) -> list[str]:
+        content = pa.BufferReader(f"{number}".encode() * 1000)
+        (batch,) = isolated.batches(f"{number}.orc", content, "reading", {})
+        return [each.decode() for each in batch["content"].to_pylist()]
+
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(read, range(200)))
+
+    assert found == [[f"{number}" * 1000] for number in range(200)]
+
+
+def test_file_that_is_closed_while_it_is_read_ahead_does_not_harm_the_next_one() -> None:
+    isolated = IsolatedReading()
+    abandoned = isolated.batches("abandoned.orc", source(), "rereading", {"batches": 3})
+    assert next(abandoned)["content"].to_pylist() == [b"content"]
+    abandoned.close()
+
+    (batch,) = isolated.batches("next.orc", pa.BufferReader(b"other"), "reading", {})
+
+    assert batch["content"].to_pylist() == [b"other"]
+
+
+def test_file_that_ends_the_process_after_it_was_closed_is_named() -> None:
+    isolated = IsolatedReading()
+    abandoned = isolated.batches("abandoned.orc", source(), "ending", {"batches": 1, "signal": "SIGSEGV"})
+    next(abandoned)
+    abandoned.close()
+
+    with pytest.raises(CorruptTable) as raised:
+        list(isolated.batches("next.orc", source(), "reading", {}))
+
+    assert raised.value.path == "abandoned.orc"
+
+
+def test_request_may_be_larger_than_what_a_connection_takes_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"local")
+
+    with io.FileIO(path) as local:
+        (batch,) = IsolatedReading().batches("local", local, "reading", {"streams": [*range(1_000_000)]})
+
+    assert batch["content"].to_pylist() == [b"local"]
 
 
 def test_server_that_is_gone_is_started_again() -> None:
