@@ -180,7 +180,8 @@ class _Play:
 
     def _run(self, step: Compact, **how: Any) -> None:
         sizing = Sizing(step.task_bytes, Budget(step.budget))
-        report = run_inline(self._table, full=step.full, sizing=sizing, commits=Commits(step.step_bytes), **how)
+        commits = Commits(step.step_bytes)
+        report = run_inline(self._table, full=step.full, sizing=sizing, commits=commits, **how)
         assert report.blocked == ()
 
     def _leave(self, other: Table, outside: set[Path]) -> None:
