@@ -56,7 +56,7 @@ class MemoryTables:
         return table, "encryption"
 
     def address(self, table: MemoryTable) -> TableAddress:
-        """How a run is told which table."""
+        """Returns the address of the table."""
         return TableAddress(str(table.warehouse), table.name, format=self.format)
 
     def rows(self, table: MemoryTable) -> list[Any]:

@@ -45,7 +45,7 @@ class PaimonTables:
         return table, "lookup.remote-file.enabled"
 
     def address(self, table: Table) -> TableAddress:
-        """How a run is told which table."""
+        """Returns the address of the table."""
         return TableAddress(str(table.warehouse), str(table.name))
 
     def rows(self, table: Table) -> list[Any]:

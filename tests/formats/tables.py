@@ -30,7 +30,7 @@ class FormatTables(Protocol):
         ...
 
     def address(self, table: Any) -> TableAddress:
-        """How a run is told which table."""
+        """Returns the address of the table."""
         ...
 
     def rows(self, table: Any) -> list[Any]:

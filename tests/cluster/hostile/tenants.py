@@ -56,4 +56,4 @@ def tenants(cluster: Cluster, port: int, tmp_path: Path) -> Iterator[Tenants]:
         for stage in (victim, attacker):
             stage.server.delete(COMPACTIONS)
             for pod in stage.server.list(PODS):
-                stage.server.patch(PODS, pod["metadata"]["name"], {"metadata": {"finalizers": None}})
+                stage.server.release(PODS, pod["metadata"]["name"])

@@ -64,7 +64,7 @@ def tidy(podding: HostilePods) -> Iterator[HostilePods]:
     for pod in podding.stage.server.list(PODS):
         name = pod["metadata"]["name"]
         with suppress(Refused):  # gone meanwhile
-            podding.stage.server.patch(PODS, name, {"metadata": {"finalizers": None}})
+            podding.stage.server.release(PODS, name)
         podding.stage.server.delete(PODS, name, grace=0)
 
 

@@ -70,6 +70,14 @@ class Server:
             if problem.status != 404:
                 raise
 
+    def release(self, kind: str, name: str) -> None:
+        """Removes the finalizers of an object; one that is gone already is no mistake."""
+        try:
+            self.patch(kind, name, {"metadata": {"finalizers": None}})
+        except Refused as problem:
+            if problem.status != 404:
+                raise
+
     def post(self, kind: str, name: str, sub: str, body: Mapping[str, Any]) -> Object:
         """Creates a subresource of an object."""
         return self._ask("POST", f"{self._path(kind)}/{name}/{sub}", body)

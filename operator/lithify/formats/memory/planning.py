@@ -108,7 +108,7 @@ def only(snapshot: Snapshot, groups: Collection[Group]) -> MemoryView:
 
 
 def plan(table: MemoryTable, view: MemoryView, selection: Selection) -> MemoryPlan:
-    """Plans the groups of a view, except those that are held."""
+    """Plans the groups of a view, except held ones."""
     snapshot = view.snapshot
     held = tuple(
         group for group in snapshot.files if selection.held.get(group.path) == snapshot.fingerprint(group)
