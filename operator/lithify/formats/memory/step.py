@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from lithify.clock import Clock, wall_millis
+from lithify.clock import Clock, epoch_millis
 from lithify.engine.attempts.heartbeat import Heartbeat
 from lithify.engine.commit import loop
 from lithify.engine.commit.loop import Place, Published, Validation
@@ -228,7 +228,7 @@ class MemoryStep:
             removed=(len(removed), sum(file.bytes for file in removed)),
             added=(len(added), sum(file.bytes for file in added)),
         )
-        return Snapshot(base.number + 1, uuid4().hex, wall_millis(self._clock.now()), files, mark)
+        return Snapshot(base.number + 1, uuid4().hex, epoch_millis(self._clock.now()), files, mark)
 
     def clean(self) -> Sequence[str]:
         """Deletes files of groups that were not committed, then closes the journal entry."""
