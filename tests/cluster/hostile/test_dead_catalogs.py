@@ -134,8 +134,8 @@ def test_first_start_writes_each_discovered_table_once_and_waits_for_no_dead_cat
         assert {one["spec"]["identifier"] for one in healthy} == names, "they waited for the dead catalog"
         alone.story.until(CATALOGS, "lake", lambda one: one["status"].get("tables") == TABLE_COUNT)
         writes = {name: len(alone.story.versions(TABLES, name)) for name in alone.story.names(TABLES)}
+        waiting = alone.server.get(TABLES, "dead-a")["status"]
     assert writes == {name: 1 if name.startswith("dead-") else 2 for name in writes}
-    waiting = alone.server.get(TABLES, "dead-a")["status"]
     assert (waiting["health"], waiting["observedGeneration"]) == ("Unknown", -1)
 
 
