@@ -190,11 +190,6 @@ def unfold_float(part: int) -> float:
     return float((folded ^ ((folded >> 63) & _LOW_63_BITS)).view(np.float64)[0])
 
 
-def part_kinds(parts: Sequence[Part]) -> tuple[type[int] | type[bytes], ...]:
-    """Whether each part holds ints or bytes, for `decode_key`."""
-    return tuple(int if isinstance(part, np.ndarray) else bytes for part in parts)
-
-
 def _encode_value(value: KeyValue) -> bytes:
     if isinstance(value, bytes):
         return value.replace(b"\x00", b"\x00\xff") + b"\x00\x00"

@@ -260,7 +260,7 @@ class Runs(RuleBasedStateMachine):
 
     def is_quiet(self) -> bool:
         """Lets a round pass; whether nothing happened in it, and nothing ever will."""
-        before = (self.world.writes, self.operator.acts)
+        before = (self.world.writes, self.operator.actions)
         for name in self.operator.names():
             self.operator.finish(name)
         for pod in self.world.pods.values():
@@ -269,7 +269,7 @@ class Runs(RuleBasedStateMachine):
             elif pod.is_alive:
                 self.world.advance(pod)
         waits = [wake for name, wake in self.operator.wake.items() if wake and name in self.operator.names()]
-        if (self.world.writes, self.operator.acts) != before:
+        if (self.world.writes, self.operator.actions) != before:
             self.world.now += timedelta(seconds=1)
             return False
         if not waits:

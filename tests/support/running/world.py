@@ -238,7 +238,7 @@ class Operator:
     seen: dict[str, Compaction] = field(default_factory=dict)
     busy: dict[str, Iterator[None]] = field(default_factory=dict)
     wake: dict[str, datetime | None] = field(default_factory=dict)
-    acts: int = 0
+    actions: int = 0
 
     def names(self) -> list[str]:
         return sorted({*self.world.runs, *self.world.pods, *self.seen})
@@ -278,20 +278,20 @@ class Operator:
         answer = step(run, facts, world.now)
         settles(run, facts, world.now)
         self.wake[name] = answer.wake
-        if Action.FIND_RUN not in answer.acts:
+        if Action.FIND_RUN not in answer.actions:
             self.found.pop(run.metadata.uid, None)
-        if Action.PLAN not in answer.acts:
+        if Action.PLAN not in answer.actions:
             self.plans.pop(run.metadata.uid, None)
         if answer.status != run.status and not deleted:
             if not world.write_status(run, answer.status):
                 return
             yield
         written = replace(run, status=answer.status)
-        for act in answer.acts:
-            self.acts += 1
+        for act in answer.actions:
+            self.actions += 1
             self._act(act, written, facts)
             yield
-        if deleted and not answer.acts and answer.wake is None:
+        if deleted and not answer.actions and answer.wake is None:
             self.seen.pop(name, None)
 
     def _facts(self, run: Compaction, driver: DriverState | Unknown | None, *, deleted: bool) -> RunFacts:
@@ -362,7 +362,7 @@ def settles(run: Compaction, facts: RunFacts, now: datetime) -> None:
     No search goes on after its deadline.
     """
     answer = step(run, facts, now)
-    if Action.FIND_RUN in answer.acts and answer.status.search is not None:
+    if Action.FIND_RUN in answer.actions and answer.status.search is not None:
         assert now < answer.status.search.deadline, f"it searches for ever: {answer.status}"
     for _ in range(6):
         following = replace(run, status=step(run, facts, now).status)

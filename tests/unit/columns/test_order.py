@@ -25,13 +25,13 @@ from lithify.columns.order import (
     first_disorder,
     fold_float,
     key_at,
-    part_kinds,
     parts_of_column,
     rank_rows,
     slice_parts,
     sorted_stably,
     total_order,
 )
+from support.key_parts import part_kinds
 from support.properties import examples
 from support.rewriting.columns import KINDS, Kind, integers, ranks, ranks_by
 

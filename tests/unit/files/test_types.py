@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.columns.order import key_at, part_kinds, parts_of_column
+from lithify.columns.order import key_at, parts_of_column
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.types import (
     ColumnType,
@@ -21,6 +21,7 @@ from lithify.files.types import (
     raw_of_parts,
 )
 from support.atomic_types import ATOMICS, Atomic
+from support.key_parts import part_kinds
 from support.properties import examples
 
 every_type = pytest.mark.parametrize("atomic", ATOMICS, ids=lambda atomic: atomic.text)

@@ -183,11 +183,6 @@ class Turns(Generic[Item]):
         """Remaining seconds of a source's pause."""
         return max(0.0, self._queue_of(source).paused_until - self.ticks())
 
-    @property
-    def paused(self) -> list[Source]:
-        """The paused sources."""
-        return [source for source, queue in self._queues.items() if queue.is_paused]
-
     def clear(self) -> list[Item]:
         """Empties all queues; returns the questions that waited."""
         waiting = [item for queue in self._queues.values() for item in queue.waiting]

@@ -1,7 +1,7 @@
 """Reconciles one Compaction: gathers facts, asks the state machine, writes status, acts.
 
 Called by `loop`. The state machine makes all decisions; state that must survive a crash is written to status
-before any act. `run_facts` gathers, `acts` carries out, `run_memory` holds this process's findings.
+before any action. `run_facts` gathers, `actions` carries out, `run_memory` holds this process's findings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import InitVar, dataclass, field
 
 from lithify.controller.cluster.table_lock import Holder
 from lithify.controller.driver import DriverPhase
-from lithify.controller.reconciling.acts import Acting
+from lithify.controller.reconciling.actions import Acting
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.locking import TableLocking
 from lithify.controller.reconciling.pacing import Backoff
@@ -92,14 +92,14 @@ class Compactions:
             await self._tell(run, written)
         self.context.metrics.compaction_changed(key, written)
         await self._acting.carry_out(
-            answer.acts, written, facts, memory, is_shared=run.status.shared_run is not None
+            answer.actions, written, facts, memory, is_shared=run.status.shared_run is not None
         )
-        memory.forget_answers(answer.acts)
+        memory.forget_answers(answer.actions)
         wake = None if answer.wake is None else (answer.wake - now).total_seconds()
         wake = await self._tend(run, written, wake)
-        if answer.acts:
+        if answer.actions:
             stage = (written.reason, written.status.attempts)
-            wait = memory.repeats.wait(stage, answer.acts)
+            wait = memory.repeats.wait(stage, answer.actions)
             return wait if wake is None else min(wait, wake)
         memory.repeats.clear()
         rest = self._rest(written, wake, is_new=not run.is_over)
@@ -114,7 +114,7 @@ class Compactions:
         return _SHARED_SECONDS if wake is None else min(wake, _SHARED_SECONDS)
 
     def _rest(self, run: Compaction, wake: float | None, *, is_new: bool) -> float | None:
-        """Seconds after which to requeue a run that needs no act now; None for not at all."""
+        """Seconds after which to requeue a run that needs no action now; None for not at all."""
         if run.is_over and is_new:
             return 0.0  # the next reconcile returns what is left to release
         if run.is_over and wake is None:

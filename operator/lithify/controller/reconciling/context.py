@@ -45,7 +45,7 @@ class Context:
         conf_problem: why the Spark settings of a policy are refused, None if they are not.
         limits: what tenants may ask for at most.
         reach: locations where a namespace's tables may be read with the rights of this process.
-        fence: raises `ClusterUnavailable` for acts of an operator that is not the leader; receives the act.
+        fence: raises `ClusterUnavailable` for an action of an operator that is not the leader.
         creating: Compactions that are being created, and are not reconciled before their record is written.
     """
 

@@ -45,7 +45,7 @@ class TableLocking:
     Attributes:
         context: what the reconcilers share.
         sharing: the drivers that runs share.
-        acting: the runs whose acts are being carried out right now.
+        acting: the runs whose actions are being carried out right now.
     """
 
     context: Context

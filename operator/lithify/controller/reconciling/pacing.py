@@ -1,4 +1,4 @@
-"""Exponential backoff with jitter for acts that had no effect.
+"""Exponential backoff with jitter for actions that had no effect.
 
 Used by `compactions`. In memory only: a new leader starts again with short waits.
 """
@@ -42,7 +42,7 @@ class Backoff:
 
 @dataclass(slots=True)
 class Repeats:
-    """Distinguishes acts that advance a run from acts that are repeated because they had no effect.
+    """Distinguishes actions that advance a run from actions that are repeated because they had no effect.
 
     Attributes:
         backoff: waits between repeats.
@@ -52,21 +52,21 @@ class Repeats:
     _stage: Hashable = None
     _done: set[Hashable] = field(default_factory=set)
 
-    def wait(self, stage: Hashable, acts: Hashable) -> float:
-        """Seconds after which to requeue a run whose acts were carried out.
+    def wait(self, stage: Hashable, actions: Hashable) -> float:
+        """Seconds after which to requeue a run whose actions were carried out.
 
-        0 for acts that are new in this stage, else the backoff. All acts of a stage are remembered, so a run
-        that alternates between some of them waits, too.
+        0 for actions that are new in this stage, else the backoff. All actions of a stage are remembered, so a
+        run that alternates between some of them waits, too.
         """
         if stage != self._stage:
             self.clear()
             self._stage = stage
-        if acts not in self._done:
-            self._done.add(acts)
+        if actions not in self._done:
+            self._done.add(actions)
             return 0.0
         return self.backoff.failed()
 
     def clear(self) -> None:
-        """Forgets all acts and resets the backoff, once a run has nothing left to do."""
+        """Forgets all actions and resets the backoff, once a run has nothing left to do."""
         self._done.clear()
         self.backoff.succeeded()

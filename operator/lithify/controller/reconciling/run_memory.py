@@ -1,6 +1,6 @@
 """In-memory state of runs. All of it can be rebuilt after a restart.
 
-Kept by `compactions`; `run_facts` and `acts` read it and add to it.
+Kept by `compactions`; `run_facts` and `actions` read it and add to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RunMemory:
 
     Attributes:
         uid: the run's uid.
-        repeats: backoff of acts without effect.
+        repeats: backoff of actions without effect.
         absences: backoff between requests for a driver whose state is unknown.
         search: the search for the run's commits.
         planning: the plan of a plan-only run.
@@ -50,13 +50,13 @@ class RunMemory:
     def of(cls, uid: str) -> RunMemory:
         """The initial state of a run."""
         search = Search(Backoff(f"{uid}:search", LONGEST_WAIT))
-        return cls(uid, Repeats(Backoff(f"{uid}:acts")), Backoff(f"{uid}:driver"), search)
+        return cls(uid, Repeats(Backoff(f"{uid}:actions")), Backoff(f"{uid}:driver"), search)
 
-    def forget_answers(self, acts: tuple[Action, ...]) -> None:
-        """Forgets results that only earlier steps needed; `acts` are those of the current step."""
-        if Action.FIND_RUN not in acts:
+    def forget_answers(self, actions: tuple[Action, ...]) -> None:
+        """Forgets results that only earlier steps needed; `actions` are those of the current step."""
+        if Action.FIND_RUN not in actions:
             self.search.forget()  # from here on a driver may run and commit, so the result may become stale
-        if Action.PLAN not in acts:
+        if Action.PLAN not in actions:
             self.planning.forget()
 
 

@@ -111,16 +111,16 @@ def _start(inputs: ReconcileInput) -> Step:
         return inputs.answer(stand(inputs, Reason.QUEUED, message), clear_name(inputs))
     message = f"Starting the driver of attempt {inputs.status.attempts}{_delay(inputs)}"
     if inputs.facts.problem is not None:
-        message, acts = inputs.facts.problem.message, clear_name(inputs)
+        message, actions = inputs.facts.problem.message, clear_name(inputs)
     elif inputs.pod is not None:
-        message, acts = (
+        message, actions = (
             f"Waiting until driver {inputs.pod.name} of an earlier run is gone.",
             clear_name(inputs),
         )
     else:
-        acts = {Lock.OURS: (Action.START_DRIVER,), Lock.FREE: (Action.TAKE_LOCK,)}.get(lock, ())
+        actions = {Lock.OURS: (Action.START_DRIVER,), Lock.FREE: (Action.TAKE_LOCK,)}.get(lock, ())
     until = inputs.at(inputs.status.stage_time, inputs.deadlines.scheduling_seconds)
-    return inputs.answer(stand(inputs, inputs.reason, message), acts, [until])
+    return inputs.answer(stand(inputs, inputs.reason, message), actions, [until])
 
 
 def _given_up(inputs: ReconcileInput) -> Step | None:

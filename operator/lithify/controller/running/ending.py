@@ -309,8 +309,8 @@ def _final(inputs: ReconcileInput, reason: Reason, message: str, **changes: Any)
     if inputs.has_open_attempt:
         fields["attempt_history"] = with_attempt(inputs, reason, message)
     done = stand(inputs, reason, message, **{**fields, **changes})
-    acts = settle(inputs)
-    return inputs.answer(done, acts) if acts else Step(done)
+    actions = settle(inputs)
+    return inputs.answer(done, actions) if actions else Step(done)
 
 
 def _snapshot(text: str | None) -> str | None:

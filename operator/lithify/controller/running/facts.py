@@ -1,7 +1,7 @@
 """Input and output of the state machine of a Compaction.
 
-`reconciling.run_facts` gathers the facts, `reconciling.acts` carries out the acts; the machine itself is in
-`machine`.
+`reconciling.run_facts` gathers the facts, `reconciling.actions` carries out the actions; the machine itself
+is in `machine`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class RunFacts:
 
 
 class Action(Enum):
-    """What to do; every act is idempotent.
+    """What to do; every action is idempotent.
 
     TAKE_LOCK and DROP_LOCK concern the lock of the table. START_DRIVER starts the attempt in status.
     STOP_DRIVER asks the driver to end. KEEP_DRIVER releases it and keeps its logs, REMOVE_DRIVER without
@@ -130,15 +130,15 @@ class Action(Enum):
 class Step:
     """The output of the machine.
 
-    The status is written first, the acts follow; if either fails, the machine is asked again.
+    The status is written first, the actions follow; if either fails, the machine is asked again.
 
     Attributes:
         status: the new status.
-        acts: what to do once it is written, in this order.
+        actions: what to do once it is written, in this order.
         wake: when to ask again if nothing happens before; None for never. The caller decides when to repeat
-            acts that have shown no effect.
+            actions that have shown no effect.
     """
 
     status: CompactionStatus
-    acts: tuple[Action, ...] = ()
+    actions: tuple[Action, ...] = ()
     wake: datetime | None = None

@@ -83,8 +83,8 @@ def _end(
         plan=_plan(inputs, driver),
         progress=_progress(inputs, driver, stage),
     )
-    acts = () if driver.terminating else (Action.STOP_DRIVER,)
-    return inputs.answer(status, (*acts, *_keep_lock(inputs)), [inputs.at(stop.time, grace)])
+    actions = () if driver.terminating else (Action.STOP_DRIVER,)
+    return inputs.answer(status, (*actions, *_keep_lock(inputs)), [inputs.at(stop.time, grace)])
 
 
 def _out_of_reach(inputs: ReconcileInput, driver: DriverState, known: DriverStatus) -> Step:

@@ -1,8 +1,8 @@
 """The state machine of a Compaction: from its status and the facts to its next status.
 
-Called by `reconciling.compactions`, which writes that status, and then carries out the acts. Pure: the same
-input has the same answer, so that after a crash at any point it is asked again. A final status never changes,
-and a run that has committed is never reported as failed.
+Called by `reconciling.compactions`, which writes that status, and then carries out the actions. Pure: the
+same input has the same answer, so that after a crash at any point it is asked again. A final status never
+changes, and a run that has committed is never reported as failed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lithify.resources.compaction import Compaction, Reason
 
 
 def step(run: Compaction, facts: RunFacts, now: datetime) -> Step:
-    """Returns the next status, the acts once it is written, and when to ask again.
+    """Returns the next status, the actions once it is written, and when to ask again.
 
     `now` is aware. Raises nothing, whatever the facts.
     """
@@ -29,11 +29,11 @@ def step(run: Compaction, facts: RunFacts, now: datetime) -> Step:
     if facts.driver is UNKNOWN:
         return inputs.answer(run.status, until=[inputs.at(inputs.now, 5)])
     if facts.deleted:
-        acts = free_table(inputs)
-        return inputs.answer(run.status, acts) if acts or _is_in_doubt(inputs) else Step(run.status)
+        actions = free_table(inputs)
+        return inputs.answer(run.status, actions) if actions or _is_in_doubt(inputs) else Step(run.status)
     if inputs.reason.is_final:
-        acts = settle(inputs)
-        return inputs.answer(run.status, acts) if acts or _is_in_doubt(inputs) else Step(run.status)
+        actions = settle(inputs)
+        return inputs.answer(run.status, actions) if actions or _is_in_doubt(inputs) else Step(run.status)
     return _go_on(inputs)
 
 

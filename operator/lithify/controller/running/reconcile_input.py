@@ -133,12 +133,12 @@ class ReconcileInput:
         return (began or self.now) + timedelta(seconds=seconds)
 
     def answer(
-        self, status: CompactionStatus, acts: Iterable[Action] = (), until: Iterable[datetime | None] = ()
+        self, status: CompactionStatus, actions: Iterable[Action] = (), until: Iterable[datetime | None] = ()
     ) -> Step:
         """A step that asks the machine again at the earliest of some times, or after a minute."""
         moments = [moment for moment in (*until, self.end_of_all) if moment is not None]
         again = min([*moments, self.now + RECONCILE_AGAIN])
-        return Step(status, tuple(acts), max(again, self.now + timedelta(seconds=1)))
+        return Step(status, tuple(actions), max(again, self.now + timedelta(seconds=1)))
 
 
 def is_plan_only(run: Compaction) -> bool:

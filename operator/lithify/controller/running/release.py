@@ -1,4 +1,4 @@
-"""The acts that release a driver and the table's lock. Used by the modules of this package only. Pure.
+"""The actions that release a driver and the table's lock. Used by the modules of this package only. Pure.
 
 The lock is dropped only when no driver of the run's name can still act. A driver on a lost node may: then the
 lock stays until the driver is known to be gone.

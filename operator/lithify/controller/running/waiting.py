@@ -51,8 +51,8 @@ def wait(inputs: ReconcileInput) -> Step:
 
 def _rest(inputs: ReconcileInput, reason: Reason, message: str) -> Step:
     """Waits for a person, without a limit."""
-    status, acts = stand(inputs, reason, message), free_table(inputs)
-    return inputs.answer(status, acts) if acts else Step(status)
+    status, actions = stand(inputs, reason, message), free_table(inputs)
+    return inputs.answer(status, actions) if actions else Step(status)
 
 
 def _next_attempt(inputs: ReconcileInput) -> datetime | None:
@@ -110,12 +110,12 @@ def _stay(
     inputs: ReconcileInput,
     reason: Reason,
     message: str,
-    acts: tuple[Action, ...],
+    actions: tuple[Action, ...],
     until: Sequence[datetime] = (),
 ) -> Step:
     status = stand(inputs, reason, message)
     return inputs.answer(
-        status, acts, [*until, inputs.at(status.stage_time, inputs.deadlines.queued_seconds)]
+        status, actions, [*until, inputs.at(status.stage_time, inputs.deadlines.queued_seconds)]
     )
 
 

@@ -164,7 +164,7 @@ class _Run:
             self._filled = set()
             conflicts = self._round(view)
             again = {*conflicts, *self._filled}
-            view = self._look_again(again) if again else None
+            view = self._repin_view(again) if again else None
         self._note(skipped={group.path: reason for group, reason in conflicts.items()})
         if self._report.snapshot_after is None:
             self._check_done(conflicts)
@@ -177,7 +177,7 @@ class _Run:
         if self._blocks:
             raise error_of(self._table.name, list(self._blocks.values()))
 
-    def _look_again(self, groups: Collection[GroupId]) -> TableView | None:
+    def _repin_view(self, groups: Collection[GroupId]) -> TableView | None:
         """Reloads the table for groups in conflict; its schema may have changed, too."""
         self._table = open_table(self._request.table)
         return self._table.repin_view(groups)

@@ -194,7 +194,7 @@ class Drivers:
     """A `Launcher` over the world's pods."""
 
     world: World
-    acts: int = 0
+    actions: int = 0
 
     @property
     def shared(self) -> SharedDrivers | None:
@@ -205,7 +205,7 @@ class Drivers:
         name = order.key.name
         run = self.world.runs.get(name)
         with Faults(self.world):
-            self.acts += 1
+            self.actions += 1
             if run is not None and run.metadata.uid == order.uid:
                 assert not is_plan_only(run), "a driver is started where the operator plans itself"
                 self.world.start(run)
@@ -226,7 +226,7 @@ class Drivers:
     async def stop(self, key: ObjectKey, driver_uid: str) -> None:
         await _leave()
         with Faults(self.world):
-            self.acts += 1
+            self.actions += 1
             pod = self.world.pods.get(key.name)
             if pod is not None and pod.uid == driver_uid:
                 pod.terminating = True
@@ -234,7 +234,7 @@ class Drivers:
     async def release(self, key: ObjectKey, driver_uid: str, *, remove: bool) -> None:
         await _leave()
         with Faults(self.world):
-            self.acts += 1
+            self.actions += 1
             self.world.release(key.name, driver_uid, remove=remove)
 
     async def all(self) -> list[tuple[ObjectKey, str]]:
@@ -360,8 +360,8 @@ class ShellOperator:
         return self._elapsed
 
     @property
-    def acts(self) -> int:
-        return self.drivers.acts
+    def actions(self) -> int:
+        return self.drivers.actions
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> Any:
         self.aside.append(Aside(work))

@@ -45,7 +45,7 @@ class Drivers:
 
     found: dict[ObjectKey, SharedDriver] = field(default_factory=dict)
     started: list[list[str]] = field(default_factory=list)
-    acts: list[str] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)
     refusal: Exception | None = None
 
     async def start(self, orders: Sequence[DriverOrder]) -> None:
@@ -60,13 +60,13 @@ class Drivers:
         return self.found.get(lead)
 
     async def stop_member(self, driver: SharedDriver, uid: str) -> None:
-        self.acts.append(f"stop {uid}")
+        self.actions.append(f"stop {uid}")
 
     async def stop(self, driver: SharedDriver) -> None:
-        self.acts.append("stop all")
+        self.actions.append("stop all")
 
     async def release(self, driver: SharedDriver) -> None:
-        self.acts.append("release")
+        self.actions.append("release")
 
     async def all(self) -> list[SharedDriver]:
         return list(self.found.values())
@@ -246,35 +246,35 @@ class TestLettingGo:
         self.changed(begun, DriverPhase.ENDED, "0")
         begun.put(0, Reason.COMPACTED, LEAD)
         assert asyncio.run(begun.sharing.tend(begun.run(0)))
-        assert begun.drivers.acts == []
+        assert begun.drivers.actions == []
 
     def test_let_go_by_the_last(self, begun: Stage) -> None:
         self.changed(begun, DriverPhase.ENDED, "01")
         for number in (0, 1):
             begun.put(number, Reason.COMPACTED, LEAD)
         assert asyncio.run(begun.sharing.tend(begun.run(1)))
-        assert begun.drivers.acts == ["release"]
+        assert begun.drivers.actions == ["release"]
 
     def test_may_end_by_itself_but_not_for_ever(self, begun: Stage) -> None:
         self.changed(begun, told="01")
         for number in (0, 1):
             begun.put(number, Reason.COMPACTED, LEAD)
         assert not asyncio.run(begun.sharing.tend(begun.run(1)))
-        assert begun.drivers.acts == []
+        assert begun.drivers.actions == []
         begun.later(60)
         assert not asyncio.run(begun.sharing.tend(begun.run(1)))
-        assert begun.drivers.acts == ["stop all"]
+        assert begun.drivers.actions == ["stop all"]
 
     def test_ended_when_nobody_is_left(self, begun: Stage) -> None:
         for number in (0, 1):
             begun.store.compactions.drop(ObjectKey("lake", f"t{number}-1"))
         asyncio.run(begun.sharing.sweep())
-        assert begun.drivers.acts == ["stop all"]
+        assert begun.drivers.actions == ["stop all"]
 
     def test_a_run_that_is_gone_is_ended_alone(self, begun: Stage) -> None:
         begun.store.compactions.drop(ObjectKey("lake", "t1-1"))
         asyncio.run(begun.sharing.sweep())
-        assert begun.drivers.acts == ["stop uid-1"]
+        assert begun.drivers.actions == ["stop uid-1"]
         assert asyncio.run(begun.sharing.is_at_work("lake", "uid-1"))
         self.changed(begun, told="1")
         assert not asyncio.run(begun.sharing.is_at_work("lake", "uid-1"))
@@ -284,7 +284,7 @@ class TestLettingGo:
         for number in (0, 1):
             begun.store.compactions.drop(ObjectKey("lake", f"t{number}-1"))
         assert not asyncio.run(begun.sharing.end_deleted(ONE, "uid-1"))
-        assert begun.drivers.acts == ["stop all"]
+        assert begun.drivers.actions == ["stop all"]
         self.changed(begun, DriverPhase.ENDED)
         assert asyncio.run(begun.sharing.end_deleted(ONE, "uid-1"))
-        assert begun.drivers.acts == ["stop all", "release"]
+        assert begun.drivers.actions == ["stop all", "release"]

@@ -87,12 +87,12 @@ class Shared:
     """One driver that two Compactions share; it ends when asked to, or never."""
 
     ends: bool
-    acts: list[str] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)
 
     async def all(self) -> list[SharedDriver]:
-        is_over = self.ends and "stop" in self.acts
+        is_over = self.ends and "stop" in self.actions
         phase = DriverPhase.ENDED if is_over else DriverPhase.RUNNING
-        state = DriverState("pod", "pod-1", "", 1, phase, terminating="stop" in self.acts)
+        state = DriverState("pod", "pod-1", "", 1, phase, terminating="stop" in self.actions)
         return [SharedDriver(ORDERS, state, (Member(ORDERS, "a"), Member(ITEMS, "b")))]
 
     async def observe(self, lead: ObjectKey) -> SharedDriver | None:
@@ -100,10 +100,10 @@ class Shared:
         return found
 
     async def stop(self, driver: SharedDriver) -> None:
-        self.acts.append("stop")
+        self.actions.append("stop")
 
     async def release(self, driver: SharedDriver) -> None:
-        self.acts.append("release")
+        self.actions.append("release")
 
     async def start(self, orders: Sequence[DriverOrder]) -> None:
         raise AssertionError("nothing is started any more")
@@ -183,7 +183,7 @@ def test_a_driver_that_several_share_is_ended_and_let_go_once(
 ) -> None:
     shared, held = Shared(ends), {"orders": ORDERS, "items": ITEMS}
     assert depart(Drivers({}, shared=shared), held) == left
-    assert shared.acts == ["stop", "release"]
+    assert shared.actions == ["stop", "release"]
     assert set(held.values()) == set(left), "tables that may still be worked at stay locked"
 
 

@@ -45,13 +45,13 @@ def test_an_attempt_is_written_down_before_its_driver_is_started() -> None:
     status = way.run.status
     assert (way.reason, status.attempts, status.start_time) == (Reason.SUBMITTING, 1, NOON)
     assert (status.table_uuid, status.identifier, status.driver) == ("table-1", "sales.orders", None)
-    assert way.last.acts == (Action.START_DRIVER,)
-    assert way.ask(after=5).last.acts == (Action.START_DRIVER,)
+    assert way.last.actions == (Action.START_DRIVER,)
+    assert way.ask(after=5).last.actions == (Action.START_DRIVER,)
     assert way.run.status == status
 
 
 @pytest.mark.parametrize(
-    ("facts", "acts"),
+    ("facts", "actions"),
     [
         case({"lock": Lock.FREE}, (Action.TAKE_LOCK,), id="the lock is free"),
         case({"lock": Lock.UNKNOWN}, (), id="nobody knows who has the lock"),
@@ -68,12 +68,14 @@ def test_an_attempt_is_written_down_before_its_driver_is_started() -> None:
     ],
 )
 @pytest.mark.parametrize("begun", [False, True], ids=["queued", "submitting"])
-def test_no_driver_is_started_while(begun: bool, facts: dict[str, object], acts: tuple[Action, ...]) -> None:
+def test_no_driver_is_started_while(
+    begun: bool, facts: dict[str, object], actions: tuple[Action, ...]
+) -> None:
     way = Way().ask() if begun else Way().ask(admitted=False).ask(admitted=True, lock=Lock.FREE)
     way.facts = facts_of()
-    found = way.ask(**facts).last.acts
+    found = way.ask(**facts).last.actions
     assert Action.START_DRIVER not in found
-    assert set(acts) <= set(found)
+    assert set(actions) <= set(found)
 
 
 def test_progress_is_told() -> None:
@@ -180,33 +182,33 @@ def message_of(way: Way) -> str:
 )
 def test_each_stage_has_its_deadline(driver: DriverState, limit: int, reason: Reason) -> None:
     way = Way().ask().ask(driver=driver)
-    assert way.ask(after=limit - 1).last.acts == ()
+    assert way.ask(after=limit - 1).last.actions == ()
     assert way.last.wake == way.now + timedelta(seconds=1)
     way.ask(after=1)
-    assert way.last.acts == (Action.STOP_DRIVER,)
+    assert way.last.actions == (Action.STOP_DRIVER,)
     assert way.run.status.driver is not None
     assert way.run.status.driver.stopping is not None
     assert way.run.status.driver.stopping.reason == reason.value
-    assert way.ask(driver=replace(driver, terminating=True)).last.acts == ()
+    assert way.ask(driver=replace(driver, terminating=True)).last.actions == ()
     way.ask(driver=ended(exit_code=143, terminating=True)).ask().ask(found=None)
     assert way.run.status.attempt_history[-1].reason == reason.value
 
 
 def test_time_to_start_begins_when_a_queue_lets_the_driver_go() -> None:
     way = Way().ask().ask(driver=GATED).ask(after=DEADLINES.scheduling_seconds + 10)
-    assert way.last.acts == ()
+    assert way.last.actions == ()
     assert way.run.status.driver is not None
     assert way.run.status.driver.gated
     let_go = way.now + timedelta(seconds=5)
     way.ask(driver=driver_of(DriverPhase.STARTING, started=None), after=5)
     assert (way.run.status.stage_time, way.run.status.driver.gated) == (let_go, None)
-    assert way.ask(after=DEADLINES.scheduling_seconds - 1).last.acts == ()
-    assert way.ask(after=1).last.acts == (Action.STOP_DRIVER,)
+    assert way.ask(after=DEADLINES.scheduling_seconds - 1).last.actions == ()
+    assert way.ask(after=1).last.actions == (Action.STOP_DRIVER,)
 
 
 def test_a_result_that_comes_after_the_deadline_counts() -> None:
     way = under_way().ask(after=DEADLINES.planning_seconds)
-    assert Action.STOP_DRIVER in way.last.acts
+    assert Action.STOP_DRIVER in way.last.actions
     assert way.ask(driver=ended(COMPACTED, terminating=True)).reason is Reason.COMPACTED
 
 
@@ -218,7 +220,7 @@ def test_no_driver_within_the_deadline_counts_as_no_room() -> None:
 def test_what_delays_the_driver_is_said_while_it_is_tried_and_in_the_end() -> None:
     way = Way().ask().ask(delay="exceeded quota")
     assert "exceeded quota" in way.run.status.conditions[0].message
-    assert way.last.acts == (Action.START_DRIVER,)
+    assert way.last.actions == (Action.START_DRIVER,)
     way.ask(after=DEADLINES.scheduling_seconds)
     assert way.run.status.attempt_history[-1].reason == Reason.SCHEDULING_TIMED_OUT.value
     assert "exceeded quota" in way.run.status.attempt_history[-1].message
@@ -226,7 +228,7 @@ def test_what_delays_the_driver_is_said_while_it_is_tried_and_in_the_end() -> No
 
 def test_a_refused_driver_ends_the_run_when_nothing_was_committed() -> None:
     way = Way().ask().ask(problem=Problem(Reason.INVALID_SPEC, "bad pod template", may_pass=False))
-    assert way.ask().last.acts == (Action.FIND_RUN,)
+    assert way.ask().last.actions == (Action.FIND_RUN,)
     assert way.ask(found=None).reason is Reason.INVALID_SPEC
 
 
@@ -240,10 +242,10 @@ def test_a_problem_that_does_not_pass_in_time_is_counted_with_its_reason() -> No
 class TestSuspend:
     def test_stops_the_driver_and_counts_no_failure(self) -> None:
         way = under_way().edit(suspend=True).ask()
-        assert way.last.acts == (Action.STOP_DRIVER,)
+        assert way.last.actions == (Action.STOP_DRIVER,)
         way.ask(driver=ended(exit_code=143, terminating=True)).ask().ask(found=None)
         assert way.reason is Reason.SUSPENDED
-        assert way.last.acts == (Action.REMOVE_DRIVER, Action.DROP_LOCK)
+        assert way.last.actions == (Action.REMOVE_DRIVER, Action.DROP_LOCK)
         assert way.run.status.failures == Way().run.status.failures
         assert way.ask(driver=None, lock=Lock.FREE).last.wake is None
 
@@ -260,7 +262,7 @@ class TestSuspend:
 
     def test_before_there_is_a_driver(self) -> None:
         way = Way().ask().edit(suspend=True).ask()
-        assert (way.reason, way.last.acts) == (Reason.SUSPENDED, (Action.DROP_LOCK,))
+        assert (way.reason, way.last.actions) == (Reason.SUSPENDED, (Action.DROP_LOCK,))
 
 
 class TestCancel:
@@ -270,9 +272,9 @@ class TestCancel:
     )
     def test_what_it_has_committed_decides(self, found: object, reason: Reason) -> None:
         way = under_way().edit(cancel=True).ask()
-        assert way.last.acts == (Action.STOP_DRIVER,)
+        assert way.last.actions == (Action.STOP_DRIVER,)
         way.ask(driver=ended(exit_code=143)).ask()
-        assert way.last.acts == (Action.FIND_RUN,)
+        assert way.last.actions == (Action.FIND_RUN,)
         assert way.ask(found=found).reason is reason
 
     def test_a_result_counts(self) -> None:
@@ -280,8 +282,8 @@ class TestCancel:
 
     def test_a_commit_may_end(self) -> None:
         way = under_way().ask(driver=COMMITTING).edit(cancel=True).ask()
-        assert way.last.acts == ()
-        assert Action.STOP_DRIVER in way.ask(after=DEADLINES.committing_seconds).last.acts
+        assert way.last.actions == ()
+        assert Action.STOP_DRIVER in way.ask(after=DEADLINES.committing_seconds).last.actions
 
     def test_goes_before_suspend(self) -> None:
         way = under_way().edit(suspend=True).ask().edit(cancel=True).ask()
@@ -298,10 +300,10 @@ class TestDeleted:
     def test_stops_then_removes_and_leaves_status_alone(self) -> None:
         way = under_way()
         status = way.run.status
-        assert way.ask(deleted=True).last.acts == (Action.STOP_DRIVER,)
-        assert way.ask(driver=driver_of(terminating=True)).last.acts == ()
-        assert way.ask(driver=ended()).last.acts == (Action.REMOVE_DRIVER, Action.DROP_LOCK)
-        assert way.ask(driver=None, lock=Lock.FREE).last.acts == ()
+        assert way.ask(deleted=True).last.actions == (Action.STOP_DRIVER,)
+        assert way.ask(driver=driver_of(terminating=True)).last.actions == ()
+        assert way.ask(driver=ended()).last.actions == (Action.REMOVE_DRIVER, Action.DROP_LOCK)
+        assert way.ask(driver=None, lock=Lock.FREE).last.actions == ()
         assert (way.last.wake, way.run.status) == (None, status)
 
 
@@ -316,9 +318,9 @@ class TestMissing:
 
     def test_one_that_stays_away_is_lost(self) -> None:
         way = under_way().ask(driver=None).ask(after=DEADLINES.lost_seconds - 1)
-        assert (way.last.acts, way.reason) == ((), Reason.PLANNING)
+        assert (way.last.actions, way.reason) == ((), Reason.PLANNING)
         way.ask(after=1).ask()
-        assert way.last.acts == (Action.FIND_RUN,)
+        assert way.last.actions == (Action.FIND_RUN,)
         way.ask(found=None)
         assert (way.reason, way.run.status.failures.infrastructure) == (Reason.BACKING_OFF, 1)
 
@@ -327,27 +329,27 @@ class TestMissing:
         way = under_way().ask(driver=lost).ask(after=DEADLINES.lost_seconds)
         way.ask(found=None)
         assert way.reason is Reason.DRIVER_LOST
-        assert way.last.acts == (Action.STOP_DRIVER,)
-        assert way.ask(driver=replace(lost, terminating=True)).last.acts == ()
-        assert way.ask(driver=ended()).last.acts == (Action.KEEP_DRIVER, Action.DROP_LOCK)
+        assert way.last.actions == (Action.STOP_DRIVER,)
+        assert way.ask(driver=replace(lost, terminating=True)).last.actions == ()
+        assert way.ask(driver=ended()).last.actions == (Action.KEEP_DRIVER, Action.DROP_LOCK)
 
     def test_one_out_of_reach_that_had_committed(self) -> None:
         way = under_way().ask(driver=driver_of(trouble=Trouble.UNREACHABLE)).ask(after=DEADLINES.lost_seconds)
         assert way.ask(found=FOUND).reason is Reason.COMPACTED
-        assert Action.DROP_LOCK not in way.last.acts
+        assert Action.DROP_LOCK not in way.last.actions
 
     def test_one_that_comes_back_and_dies_is_searched_for_anew(self) -> None:
         way = under_way().ask(driver=driver_of(trouble=Trouble.UNREACHABLE)).ask(after=DEADLINES.lost_seconds)
-        assert way.last.acts == (Action.FIND_RUN,)
+        assert way.last.actions == (Action.FIND_RUN,)
         way.ask(driver=ended(exit_code=1), found=None)
-        assert (way.reason, way.last.acts) == (Reason.SEARCHING_COMMIT, ())
+        assert (way.reason, way.last.actions) == (Reason.SEARCHING_COMMIT, ())
 
     def test_one_that_does_not_end_is_lost(self) -> None:
         way = under_way().edit(cancel=True).ask().ask(driver=driver_of(terminating=True))
         way.ask(after=DEADLINES.lost_seconds)
-        assert way.last.acts == (Action.FIND_RUN,)
+        assert way.last.actions == (Action.FIND_RUN,)
         assert way.ask(found=None).reason is Reason.DRIVER_LOST
-        assert way.last.acts == ()
+        assert way.last.actions == ()
 
 
 class TestStrays:
@@ -360,19 +362,19 @@ class TestStrays:
         way = under_way().ask(driver=ended(outcome_of(Reason.STORAGE_UNAVAILABLE)))
         assert way.reason is Reason.BACKING_OFF
         way.ask(driver=driver_of(uid="pod-9"), lock=Lock.OTHERS).ask()
-        assert way.last.acts == (Action.STOP_DRIVER,)
+        assert way.last.actions == (Action.STOP_DRIVER,)
         way.ask(driver=ended(uid="pod-9", exit_code=143)).ask().ask(found=None)
         assert (way.reason, way.run.status.failures.infrastructure) == (Reason.QUEUED, 1)
 
     def test_an_older_attempt_is_stopped_before_the_next_is_started(self) -> None:
         way = Way().ask()
         way.run = replace(way.run, status=replace(way.run.status, attempts=2))
-        assert way.ask(driver=driver_of()).last.acts == (Action.STOP_DRIVER,)
-        assert way.ask(driver=ended(exit_code=1)).last.acts == (Action.REMOVE_DRIVER,)
-        assert way.ask(driver=None).last.acts == (Action.START_DRIVER,)
+        assert way.ask(driver=driver_of()).last.actions == (Action.STOP_DRIVER,)
+        assert way.ask(driver=ended(exit_code=1)).last.actions == (Action.REMOVE_DRIVER,)
+        assert way.ask(driver=None).last.actions == (Action.START_DRIVER,)
 
     def test_a_lock_that_was_lost_is_taken_back(self) -> None:
-        assert under_way().ask(lock=Lock.FREE).last.acts == (Action.TAKE_LOCK,)
+        assert under_way().ask(lock=Lock.FREE).last.actions == (Action.TAKE_LOCK,)
 
 
 class TestApproval:
@@ -382,7 +384,7 @@ class TestApproval:
         way.ask(driver=ended(outcome_of(Reason.PLANNED, plan=PLAN)))
         assert (way.reason, way.run.status.plan) == (Reason.AWAITING_APPROVAL, PLAN)
         way.ask(driver=None, lock=Lock.FREE)
-        assert (way.last.acts, way.last.wake) == ((), None)
+        assert (way.last.actions, way.last.wake) == ((), None)
         way.edit(approved=True).ask(after=3600, lock=Lock.OURS)
         assert not is_plan_only(way.run)
         assert (way.reason, way.run.status.attempts, way.run.status.waited_seconds) == (
@@ -423,7 +425,7 @@ def test_what_ends_an_attempt_without_a_driver_is_waited_for() -> None:
     missing = Problem(Reason.INVALID_SPEC, "no account", may_pass=True, ends_attempt=True)
     way = Way().ask().ask(problem=missing, after=2)
     assert way.reason is Reason.PENDING
-    assert Action.START_DRIVER not in way.last.acts
+    assert Action.START_DRIVER not in way.last.actions
     assert [each.reason for each in way.run.status.attempt_history] == ["Pending"]
     way.ask(problem=missing, after=10)
     assert (way.reason, way.run.status.attempts) == (Reason.PENDING, 1)

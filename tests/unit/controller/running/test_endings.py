@@ -36,7 +36,7 @@ def search(way: Way, found: object = None) -> Way:
     """Lets the run search its table, if it is to."""
     if way.reason.is_final:
         return way
-    while Action.FIND_RUN not in way.ask().last.acts:
+    while Action.FIND_RUN not in way.ask().last.actions:
         assert way.reason is Reason.SEARCHING_COMMIT
     return way.ask(found=found)
 
@@ -68,7 +68,7 @@ def cannot_start(trouble: Trouble, seconds: float) -> Way:
     for attempt in (1, 2):
         stuck = driver_of(DriverPhase.STARTING, trouble=trouble, attempt=attempt, uid=f"pod-{attempt}")
         way.ask(driver=stuck, after=1).ask(after=seconds)
-        assert Action.STOP_DRIVER in way.last.acts
+        assert Action.STOP_DRIVER in way.last.actions
         way.ask(driver=replace(stuck, phase=DriverPhase.ENDED, terminating=True, exit_code=143))
         search(way)
         if way.reason.is_final:
@@ -79,7 +79,7 @@ def cannot_start(trouble: Trouble, seconds: float) -> Way:
 
 def search_out_of_reach() -> Way:
     way = under_way().ask(driver=driver_of(trouble=Trouble.UNREACHABLE)).ask(after=50)
-    assert Action.FIND_RUN in way.last.acts
+    assert Action.FIND_RUN in way.last.actions
     return way.ask(found=None)
 
 
@@ -161,10 +161,10 @@ def test_an_end_is_final_and_comes_to_rest(reason: Reason) -> None:
         after=10_000, problem=Problem(Reason.UNSUPPORTED, "later", may_pass=False), driver=ended(COMPACTED)
     )
     assert way.run.status == final
-    assert way.last.acts == (Action.KEEP_DRIVER, Action.DROP_LOCK)
+    assert way.last.actions == (Action.KEEP_DRIVER, Action.DROP_LOCK)
     way.ask(driver=ended(COMPACTED, released=True), lock=Lock.FREE)
-    assert (way.last.acts, way.last.wake) == ((), None)
-    assert way.ask(driver=None).last.acts == ()
+    assert (way.last.actions, way.last.wake) == ((), None)
+    assert way.ask(driver=None).last.actions == ()
 
 
 def test_what_was_compacted_stands_in_status() -> None:
@@ -216,12 +216,12 @@ def test_each_kind_of_failure_has_its_limit(failure: Failure) -> None:
     way = Way().ask()
     for attempt in range(1, limit + 2):
         assert way.run.status.attempts == attempt
-        assert Action.START_DRIVER in way.last.acts
+        assert Action.START_DRIVER in way.last.actions
         outcome = outcome_of(reason, failure, attempt=attempt, message="because")
         way.ask(driver=ended(outcome, attempt=attempt, uid=f"pod-{attempt}"), found=UNKNOWN)
         if attempt <= limit:
             assert way.reason is Reason.BACKING_OFF
-            assert way.last.acts == (Action.REMOVE_DRIVER, Action.DROP_LOCK)
+            assert way.last.actions == (Action.REMOVE_DRIVER, Action.DROP_LOCK)
             way.ask(driver=None).ask(after=601)
     search(way)
     assert way.reason is reason
@@ -236,7 +236,7 @@ def test_what_the_only_driver_was_refused_needs_no_look_into_the_table(reason: R
     """The table may never be readable for us either."""
     way = under_way().ask(driver=ended(outcome_of(reason, Failure.USER, message="because")), found=UNKNOWN)
     assert way.reason is reason
-    assert Action.FIND_RUN not in way.last.acts
+    assert Action.FIND_RUN not in way.last.actions
 
 
 def test_what_a_later_driver_was_refused_says_nothing_of_an_earlier_one() -> None:
@@ -319,13 +319,13 @@ def test_a_run_that_cannot_go_on_has_done_what_it_has_done() -> None:
 
 def test_a_search_does_not_heed_answers_from_before_the_driver_was_gone() -> None:
     way = under_way().ask(driver=ended(exit_code=1), found=None)
-    assert way.last.acts == ()
+    assert way.last.actions == ()
     assert way.reason is Reason.SEARCHING_COMMIT
 
 
 def test_a_table_that_cannot_be_read_is_waited_for_then_the_end_says_so() -> None:
     way = under_way().ask(driver=ended(exit_code=1)).ask(after=DEADLINES.searching_seconds - 1)
-    assert (way.reason, way.last.acts) == (Reason.SEARCHING_COMMIT, (Action.FIND_RUN,))
+    assert (way.reason, way.last.actions) == (Reason.SEARCHING_COMMIT, (Action.FIND_RUN,))
     way.ask(after=1)
     assert way.reason is Reason.DRIVER_LOST
     assert "could not be read" in way.run.status.conditions[0].message

@@ -43,13 +43,13 @@ def planning(**spec: object) -> Way:
 class TestADryRun:
     def test_is_planned_whoever_has_the_slots_and_the_lock(self) -> None:
         way = planning()
-        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Action.PLAN,))
+        assert (way.reason, way.last.actions) == (Reason.PLANNING, (Action.PLAN,))
         assert (way.run.status.attempts, way.run.status.start_time) == (1, NOON)
         assert is_planned_here(way.run)
 
         way.ask(after=3).ask(after=2, plan=PLANNED)
 
-        assert (way.reason, way.last.acts, way.last.wake) == (Reason.PLANNED, (), None)
+        assert (way.reason, way.last.actions, way.last.wake) == (Reason.PLANNED, (), None)
         status = way.run.status
         assert (status.plan, status.base_snapshot_id, status.duration) == (PLAN, "7", "5s")
         assert [one.reason for one in status.attempt_history] == ["Planned"]
@@ -59,7 +59,7 @@ class TestADryRun:
         way = planning()
         for _ in range(3):
             way.ask(after=20)
-            assert (way.reason, way.last.acts) == (Reason.PLANNING, (Action.PLAN,))
+            assert (way.reason, way.last.actions) == (Reason.PLANNING, (Action.PLAN,))
         assert way.run.status.attempts == 1
 
     def test_an_answer_of_an_earlier_attempt_is_none(self) -> None:
@@ -89,7 +89,7 @@ class TestADryRun:
     def test_what_only_a_person_can_mend_ends_it_at_once(self, reason: Reason) -> None:
         way = planning().ask(plan=outcome_of(reason, Failure.USER, message="because"))
         assert way.reason is reason
-        assert not way.last.acts
+        assert not way.last.actions
 
     def test_what_may_pass_is_tried_again_with_a_back_off(self) -> None:
         refused = outcome_of(Reason.STORAGE_UNAVAILABLE, Failure.INFRASTRUCTURE, message="no answer")
@@ -97,7 +97,7 @@ class TestADryRun:
         for attempt in (1, 2):
             way.ask(plan=replace(refused, attempt=attempt))
             assert (way.reason, way.run.status.failures.infrastructure) == (Reason.BACKING_OFF, attempt)
-            assert Action.PLAN not in way.ask(plan=None).last.acts
+            assert Action.PLAN not in way.ask(plan=None).last.actions
             way.ask(after=601)
             assert (way.reason, way.run.status.attempts) == (Reason.PLANNING, attempt + 1)
         assert way.ask(plan=replace(refused, attempt=3)).reason is Reason.STORAGE_UNAVAILABLE
@@ -126,7 +126,7 @@ class TestADryRun:
     )
     def test_is_given_up(self, change: dict[str, bool], facts: dict[str, object], reason: Reason) -> None:
         way = planning().edit(**change).ask(plan=PLANNED, **facts)
-        assert (way.reason, way.last.acts) == (reason, ())
+        assert (way.reason, way.last.actions) == (reason, ())
 
     def test_out_of_time(self) -> None:
         way = planning(dry_run=True, active_deadline_seconds=60).ask(after=61)
@@ -136,16 +136,16 @@ class TestADryRun:
 class TestAManualApproval:
     def test_its_plan_waits_and_its_run_has_a_driver(self) -> None:
         way = planning(approval=Approval.MANUAL).ask(plan=PLANNED)
-        assert (way.reason, way.run.status.plan, way.last.acts) == (Reason.AWAITING_APPROVAL, PLAN, ())
+        assert (way.reason, way.run.status.plan, way.last.actions) == (Reason.AWAITING_APPROVAL, PLAN, ())
         way.edit(approved=True).ask(plan=None)
         assert way.reason is Reason.QUEUED
         way.ask(admitted=True, lock=Lock.FREE).ask(lock=Lock.OURS)
-        assert (way.reason, way.last.acts) == (Reason.SUBMITTING, (Action.START_DRIVER,))
+        assert (way.reason, way.last.actions) == (Reason.SUBMITTING, (Action.START_DRIVER,))
         assert way.run.status.attempts == 2
 
     def test_approved_before_there_is_a_plan(self) -> None:
         way = planning(approval=Approval.MANUAL).edit(approved=True).ask()
-        assert (way.reason, way.last.acts) == (Reason.QUEUED, ())
+        assert (way.reason, way.last.actions) == (Reason.QUEUED, ())
 
 
 class TestWhatAnOlderReleaseBegan:
@@ -156,7 +156,7 @@ class TestWhatAnOlderReleaseBegan:
 
     def test_its_driver_that_fails_is_followed_by_a_plan_of_the_operator(self) -> None:
         way = under_way(dry_run=True).ask(driver=ended(exit_code=1)).ask(driver=None).ask(after=601)
-        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Action.DROP_LOCK, Action.PLAN))
+        assert (way.reason, way.last.actions) == (Reason.PLANNING, (Action.DROP_LOCK, Action.PLAN))
 
     def test_an_attempt_without_a_driver_yet_is_planned(self) -> None:
         way = Way(dry_run=True)
@@ -164,7 +164,7 @@ class TestWhatAnOlderReleaseBegan:
         way.run = replace(way.run, status=begun)
         assert way.reason is Reason.SUBMITTING
         way.ask(lock=Lock.OURS)
-        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Action.DROP_LOCK, Action.PLAN))
+        assert (way.reason, way.last.actions) == (Reason.PLANNING, (Action.DROP_LOCK, Action.PLAN))
         assert way.run.status.attempts == 1
 
     def test_a_driver_in_status_that_nobody_has_seen_is_none(self) -> None:
@@ -175,11 +175,11 @@ class TestWhatAnOlderReleaseBegan:
         )
         way.run = replace(way.run, status=named)
         way.ask(driver=None, lock=Lock.OURS)
-        assert (way.reason, way.last.acts) == (Reason.PLANNING, (Action.DROP_LOCK, Action.PLAN))
+        assert (way.reason, way.last.actions) == (Reason.PLANNING, (Action.DROP_LOCK, Action.PLAN))
 
     def test_a_driver_of_the_name_is_cleared_away(self) -> None:
         way = planning().ask(driver=driver_of(DriverPhase.ENDED, owner_uid="another"))
-        assert way.last.acts == (Action.REMOVE_DRIVER, Action.PLAN)
+        assert way.last.actions == (Action.REMOVE_DRIVER, Action.PLAN)
 
 
 def test_never_starts_a_driver_whatever_is_known() -> None:
@@ -192,5 +192,5 @@ def test_never_starts_a_driver_whatever_is_known() -> None:
                 now, asked = NOON, run
                 for _ in range(4):
                     answer = step(asked, facts, now)
-                    assert not {Action.START_DRIVER, Action.TAKE_LOCK} & set(answer.acts)
+                    assert not {Action.START_DRIVER, Action.TAKE_LOCK} & set(answer.actions)
                     asked, now = taken(asked, answer), now + timedelta(seconds=1)

@@ -105,13 +105,13 @@ class TestBegin:
     def test_waits_for_others_with_the_lock(self) -> None:
         until = NOON + timedelta(seconds=20)
         way = Way().ask(sharing=Gathering("Waiting for others.", until))
-        assert (way.reason, way.last.acts) == (Reason.QUEUED, ())
+        assert (way.reason, way.last.actions) == (Reason.QUEUED, ())
         assert way.last.wake == until
 
     def test_status_names_the_driver_before_it_is_started(self) -> None:
         way = sharing()
         assert (way.reason, way.run.status.shared_run) == (Reason.SUBMITTING, LEAD)
-        assert Action.START_DRIVER in way.last.acts
+        assert Action.START_DRIVER in way.last.actions
 
     def test_a_run_alone_names_none(self) -> None:
         assert Way().ask().run.status.shared_run is None
@@ -119,11 +119,11 @@ class TestBegin:
     def test_waits_for_its_turn_as_long_as_in_a_queue(self) -> None:
         waiting = seen(shared(current="uid-lead"))
         way = sharing().ask(driver=waiting)
-        assert (way.reason, way.last.acts) == (Reason.SUBMITTING, ())
+        assert (way.reason, way.last.actions) == (Reason.SUBMITTING, ())
         way.ask(after=DEADLINES.scheduling_seconds + 1, driver=waiting)
-        assert (way.reason, way.last.acts) == (Reason.SUBMITTING, ())
+        assert (way.reason, way.last.actions) == (Reason.SUBMITTING, ())
         way.ask(after=DEADLINES.queued_seconds, driver=waiting)
-        assert way.last.acts == (Action.STOP_DRIVER,)
+        assert way.last.actions == (Action.STOP_DRIVER,)
 
 
 class TestEnd:
@@ -131,7 +131,7 @@ class TestEnd:
         way = sharing().ask(driver=seen(shared(current=UID)))
         assert way.reason is Reason.RUNNING
         way.ask(driver=seen(shared(current="uid-last", outcomes={UID: Reason.COMPACTED})))
-        assert (way.reason, way.last.acts) == (Reason.COMPACTED, (Action.DROP_LOCK,))
+        assert (way.reason, way.last.actions) == (Reason.COMPACTED, (Action.DROP_LOCK,))
         assert way.run.status.shared_run == LEAD
 
     def test_a_driver_that_died_before_its_turn_is_no_failure_of_it(self) -> None:
@@ -154,12 +154,12 @@ class TestEnd:
     def test_a_driver_that_never_comes_leaves_it_to_start_alone(self, lock: Lock) -> None:
         way = sharing().ask(stranded="There is none.", lock=lock)
         assert (way.reason, way.run.status.shared_run) == (Reason.QUEUED, None)
-        assert Action.START_DRIVER not in way.last.acts
+        assert Action.START_DRIVER not in way.last.actions
 
     def test_a_run_that_was_cancelled_before_its_turn_ends(self) -> None:
         way = sharing().ask(driver=seen(shared(current="uid-lead")))
         way.edit(cancel=True).ask(driver=seen(shared(current="uid-lead")))
-        assert way.last.acts == (Action.STOP_DRIVER,)
+        assert way.last.actions == (Action.STOP_DRIVER,)
         given_up = shared(current="uid-lead", outcomes={UID: Reason.CANCELLED})
         way.ask(driver=seen(given_up)).ask(driver=seen(given_up), found=None)
         assert way.reason is Reason.CANCELLED

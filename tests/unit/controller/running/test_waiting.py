@@ -36,7 +36,7 @@ def message(way: Way) -> str:
 
 
 @pytest.mark.parametrize(
-    ("facts", "acts"),
+    ("facts", "actions"),
     [
         case({"admitted": False, "hold": "4 of 4"}, (Action.DROP_LOCK,), id="no room"),
         case({"lock": Lock.FREE}, (Action.TAKE_LOCK,), id="the lock is free"),
@@ -45,9 +45,9 @@ def message(way: Way) -> str:
         case({"driver": driver_of(owner_uid="other")}, (Action.STOP_DRIVER,), id="a former run's driver"),
     ],
 )
-def test_a_queued_run_says_what_it_waits_for(facts: dict[str, object], acts: tuple[Action, ...]) -> None:
+def test_a_queued_run_says_what_it_waits_for(facts: dict[str, object], actions: tuple[Action, ...]) -> None:
     way = Way().ask(**facts)
-    assert (way.reason, way.last.acts) == (Reason.QUEUED, acts)
+    assert (way.reason, way.last.actions) == (Reason.QUEUED, actions)
     assert facts.get("hold", facts.get("lock_holder", "")) in message(way)
     assert way.ask(after=DEADLINES.queued_seconds).reason is Reason.DEADLINE_EXCEEDED
 
@@ -83,7 +83,7 @@ class TestBackOff:
         assert following is not None
         assert 5 <= (following - way.now).total_seconds() <= 10
         way.ask(driver=None, lock=Lock.FREE)
-        assert (way.last.acts, way.last.wake) == ((), following)
+        assert (way.last.actions, way.last.wake) == ((), following)
         assert "no answer" in message(way)
         way.ask(after=(following - way.now).total_seconds())
         assert (way.reason, way.run.status.next_attempt_time) == (Reason.QUEUED, None)
@@ -93,7 +93,7 @@ class TestBackOff:
 
     def test_cancelled_meanwhile_it_is_searched_for_first(self) -> None:
         way = self.backing_off().ask(driver=None).edit(cancel=True).ask().ask()
-        assert way.last.acts == (Action.FIND_RUN,)
+        assert way.last.actions == (Action.FIND_RUN,)
         assert way.ask(found=None).reason is Reason.CANCELLED
 
 
@@ -112,7 +112,7 @@ class TestActiveDeadline:
 
     def test_stops_a_driver(self) -> None:
         way = under_way(active_deadline_seconds=100).ask(after=100)
-        assert way.last.acts == (Action.STOP_DRIVER,)
+        assert way.last.actions == (Action.STOP_DRIVER,)
         way.ask(driver=ended(exit_code=143)).ask().ask(found=None)
         assert way.reason is Reason.DEADLINE_EXCEEDED
 
@@ -123,7 +123,7 @@ class TestClocks:
         assert way.run.status.stage_time == way.now
         rested = way.run.status
         assert way.ask(after=30).run.status == rested
-        assert Action.STOP_DRIVER in way.ask(after=DEADLINES.planning_seconds).last.acts
+        assert Action.STOP_DRIVER in way.ask(after=DEADLINES.planning_seconds).last.actions
 
     def test_a_little_behind_nothing_is_written(self) -> None:
         way = under_way()

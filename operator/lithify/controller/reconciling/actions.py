@@ -1,6 +1,7 @@
-"""Carries out the acts that a run's state machine returns: locks, drivers, searches, plans.
+"""Carries out the actions that a run's state machine returns: locks, drivers, searches, plans.
 
-Used by `compactions` after it has written the matching status. Makes no decisions; every act is idempotent.
+Used by `compactions` after it has written the matching status. Makes no decisions; every action is
+idempotent.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from lithify.resources.names import COMPACTION, ObjectKey
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """Carries out acts.
+    """Carries out actions.
 
     Attributes:
         context: what the reconcilers share.
@@ -47,49 +48,51 @@ class Acting:
 
     async def carry_out(
         self,
-        acts: tuple[Action, ...],
+        actions: tuple[Action, ...],
         run: Compaction,
         facts: RunFacts,
         memory: RunMemory,
         *,
         is_shared: bool,
     ) -> None:
-        """Carries out acts in order. Until they end, no other run treats the table's lock as free.
+        """Carries out actions in order. Until they end, no other run treats the table's lock as free.
 
-        With `is_shared`, acts that release the driver are skipped: other runs still use it.
+        With `is_shared`, actions that release the driver are skipped: other runs still use it.
         """
         if is_shared:
-            acts = tuple(act for act in acts if act not in {Action.KEEP_DRIVER, Action.REMOVE_DRIVER})
+            actions = tuple(
+                action for action in actions if action not in {Action.KEEP_DRIVER, Action.REMOVE_DRIVER}
+            )
         self.locking.acting.add(run.metadata.key)
         try:
-            for act in acts:
+            for action in actions:
                 # Processes start without the API server, which refuses the writes of a former leader.
-                self.context.fence(f"{act} for {run.metadata.key}")
-                await self._act(act, run, facts, memory)
+                self.context.fence(f"{action} for {run.metadata.key}")
+                await self._act(action, run, facts, memory)
         finally:
             self.locking.acting.discard(run.metadata.key)
 
-    async def _act(self, act: Action, run: Compaction, facts: RunFacts, memory: RunMemory) -> None:
+    async def _act(self, action: Action, run: Compaction, facts: RunFacts, memory: RunMemory) -> None:
         context, key = self.context, run.metadata.key
         driver = facts.driver if isinstance(facts.driver, DriverState) else None
-        if act is Action.TAKE_LOCK and memory.lock:
+        if action is Action.TAKE_LOCK and memory.lock:
             await context.locks.take(memory.lock, holder_of(run), after=memory.former)
-        elif act is Action.DROP_LOCK and memory.lock:
+        elif action is Action.DROP_LOCK and memory.lock:
             await context.locks.drop(memory.lock, holder_of(run))
             self.wake_waiting(memory.lock, run.metadata.uid)
-        elif act is Action.START_DRIVER and run.status.shared_run is not None:
+        elif action is Action.START_DRIVER and run.status.shared_run is not None:
             await self._start_shared(run, memory)
-        elif act is Action.START_DRIVER:
+        elif action is Action.START_DRIVER:
             await self._start(run, memory)
-        elif act is Action.STOP_DRIVER and driver and run.status.shared_run is not None:
+        elif action is Action.STOP_DRIVER and driver and run.status.shared_run is not None:
             await self.sharing.stop(run)
-        elif act is Action.STOP_DRIVER and driver:
+        elif action is Action.STOP_DRIVER and driver:
             await context.launcher.stop(key, driver.uid)
-        elif act in {Action.KEEP_DRIVER, Action.REMOVE_DRIVER} and driver:
-            await context.launcher.release(key, driver.uid, remove=act is Action.REMOVE_DRIVER)
-        elif act is Action.FIND_RUN:
+        elif action in {Action.KEEP_DRIVER, Action.REMOVE_DRIVER} and driver:
+            await context.launcher.release(key, driver.uid, remove=action is Action.REMOVE_DRIVER)
+        elif action is Action.FIND_RUN:
             memory.search.go_on(context, run, self.begin)
-        elif act is Action.PLAN:
+        elif action is Action.PLAN:
             memory.planning.go_on(context, run, self.begin)
 
     def wake_waiting(self, lock: str, former_uid: str) -> None:
