@@ -11,12 +11,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lithify.files.types import (
-    ColumnType,
-    Raw,
-    arrow_type,
-    parse_type,
-)
+from lithify.files.types import ColumnType, Raw, arrow_type
+from lithify.formats.paimon.schema.type_texts import parse_type
 
 _EXACT = Context(prec=60)
 _EPOCH = datetime(1970, 1, 1)

@@ -11,13 +11,14 @@ import pyarrow as pa
 from pypaimon import CatalogFactory, Schema
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 
-from lithify.files.types import ColumnType, parse_type
+from lithify.files.types import ColumnType
 from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.manifests.entries import ADD, DELETE, ManifestEntry
 from lithify.formats.paimon.manifests.manifest_merging import ManifestMerger
 from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from lithify.formats.paimon.rows.binary_row import encode_row
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.manifests import file_meta
 
 TYPES = (parse_type("STRING"), parse_type("INT"))

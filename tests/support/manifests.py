@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lithify.files.types import parse_type
 from lithify.formats.paimon.manifests.entries import (
     ADD,
     APPEND_SOURCE,
@@ -15,6 +14,7 @@ from lithify.formats.paimon.manifests.entries import (
 )
 from lithify.formats.paimon.rows.binary_row import encode_row
 from lithify.formats.paimon.schema.schema import Column, Schema
+from lithify.formats.paimon.schema.type_texts import parse_type
 
 INT = parse_type("INT NOT NULL")
 NO_STATS = Stats(encode_row([], []), encode_row([], []), ())

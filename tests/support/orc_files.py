@@ -24,7 +24,7 @@ from lithify.files.orc.protobuf import (
     numbers,
     parse,
 )
-from lithify.files.types import parse_type
+from lithify.formats.paimon.schema.type_texts import parse_type
 
 CODECS = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
 _JAVA = "0.8.2"

@@ -1,10 +1,13 @@
 """Field ids in Parquet files, of columns and of the parts of nested ones; ids survive renames.
 
-Used by adapters for the schemas of files and by `variants`. Parts without an id of their own (elements, keys,
-values) get Paimon's: computed from the column's id and their depth in it.
+Used by adapters for the schemas of files and by `variants`. Fields of a ROW have ids of their own. For other
+parts (elements, keys, values) formats have different rules, which they pass in.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -17,27 +20,42 @@ from lithify.files.types import (
 )
 
 _ID = b"PARQUET:field_id"
-_PART_ID, _DEPTHS = 536870911, 1024
-"""From Paimon's `SpecialFields`: base of the ids of array elements and of map keys and values."""
+
+PartIds: TypeAlias = Callable[[Field, int, int], int]
+"""The id of an element, key or value, from that part, the id of its column and its depth there, from 1."""
 
 
-def field_with_ids(name: str, column: ColumnType, number: int, depth: int = 0) -> pa.Field:
-    """A field of a file with ids in all parts, computed as in Java from the column's id and the depth."""
+def own_ids(part: Field, _number: int, _depth: int) -> int:
+    """The id that the part has of its own."""
+    return part.id
+
+
+def field_with_ids(
+    name: str, column: ColumnType, number: int, part_ids: PartIds = own_ids, depth: int = 0
+) -> pa.Field:
+    """A field of a file with ids in all parts.
+
+    Args:
+        name: name of the field.
+        column: its type.
+        number: its id, or that of the column in which it lies, if it is no field of a ROW.
+        part_ids: the ids of parts other than fields of a ROW.
+        depth: how deep it lies in a column.
+    """
+
+    def part_of(part: Field) -> pa.Field:
+        inner = field_with_ids(part.name, part.type, number, part_ids, depth + 1)
+        return with_id(inner, part_ids(part, number, depth + 1))
+
     if column.root in RECORDS:
-        kind = pa.struct([field_with_ids(part.name, part.type, part.id) for part in column.fields])
+        kind = pa.struct([field_with_ids(each.name, each.type, each.id, part_ids) for each in column.fields])
     elif column.root in LISTS:
-        kind = pa.list_(_part_with_ids(column.fields[0], number, depth + 1))
+        kind = pa.list_(part_of(column.fields[0]))
     elif column.is_nested:
-        kind = pa.map_(*(_part_with_ids(part, number, depth + 1) for part in column.fields))
+        kind = pa.map_(*map(part_of, column.fields))
     else:
         kind = arrow_type(column)
     return with_id(pa.field(name, kind, column.nullable), number)
-
-
-def _part_with_ids(part: Field, number: int, depth: int) -> pa.Field:
-    offset = number * _DEPTHS + depth
-    inner = field_with_ids(part.name, part.type, number, depth)
-    return with_id(inner, _PART_ID - offset if part.name == "key" else _PART_ID + offset)
 
 
 def with_id(field: pa.Field, number: int) -> pa.Field:

@@ -1,9 +1,10 @@
-"""Paimon's types: their form in Arrow, their raw values, and the parts by which they are ordered.
+"""Types of columns: their form in Arrow, their raw values, and the parts by which they are ordered.
 
-Used by the rest of this package. A *raw* value is a column's value as plain Python without loss: an int for
-booleans, integers, dates (days), times (milliseconds), decimals (unscaled) and timestamps (milliseconds up to
-precision 3, microseconds up to 6, else nanoseconds); bytes for strings (UTF-8) and binaries; a float for
-FLOAT and DOUBLE. Nested types have no raw values: they are neither keys nor do they have statistics.
+Used by the rest of this package and by adapters, which read types from the texts of their format. A *raw*
+value is a column's value as plain Python without loss: an int for booleans, integers, dates (days), times
+(milliseconds), decimals (unscaled) and timestamps (milliseconds up to precision 3, microseconds up to 6, else
+nanoseconds); bytes for strings (UTF-8) and binaries; a float for FLOAT and DOUBLE. Nested types have no raw
+values: they are neither keys nor do they have statistics.
 
 Timestamps of nanoseconds are 12 bytes in Arrow, as in Parquet's INT96 (see `columns.order`): Arrow's own
 nanoseconds end in the year 2262.
@@ -12,10 +13,9 @@ nanoseconds end in the year 2262.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -31,33 +31,10 @@ from lithify.errors import CorruptTable, UnsupportedTable
 
 Raw: TypeAlias = int | float | bytes | None
 
-NO_ORDER = (
-    "a value of the key or sequence is NaN, which Paimon 1.4 holds equal to every number, so that the result "
-    "of a compaction would depend on the order of the files; delete or overwrite such rows first"
-)
-"""Reason why rows with a NaN there are not merged."""
+_NAN = "a value of the key is NaN, which has no place in an order; delete or overwrite such rows first"
 
-_TYPE = re.compile(r"(?P<root>[A-Z_]+)(?:\((?P<arguments>[\d, ]+)\))?(?P<zoned> WITH LOCAL TIME ZONE)?")
-_ALIASES = {
-    "INTEGER": "INT",
-    "STRING": "VARCHAR",
-    "BYTES": "VARBINARY",
-    "NUMERIC": "DECIMAL",
-    "DEC": "DECIMAL",
-}
 UNBOUNDED = (1 << 31) - 1
 """Length of strings and binaries without a bound."""
-_DEFAULT_PRECISION = {
-    "DECIMAL": 10,
-    "TIMESTAMP": 6,
-    "TIMESTAMP_LTZ": 6,
-    "STRING": UNBOUNDED,
-    "BYTES": UNBOUNDED,
-    "CHAR": 1,
-    "VARCHAR": 1,
-    "BINARY": 1,
-    "VARBINARY": 1,
-}
 _INTEGERS = {"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INT": pa.int32(), "BIGINT": pa.int64()}
 _OTHERS = {
     "BOOLEAN": pa.bool_(),
@@ -72,8 +49,7 @@ _OTHERS = {
 }
 NESTED = frozenset({"ARRAY", "MAP", "MULTISET", "ROW", "VARIANT", "VECTOR"})
 LISTS = frozenset({"ARRAY", "VECTOR"})
-"""Nested types that are lists in Arrow; Paimon does not check a VECTOR's values against its length, either.
-"""
+"""Nested types that are lists in Arrow; nobody checks a VECTOR's values against its length."""
 RECORDS = frozenset({"ROW", "VARIANT"})
 """Nested types whose parts have ids."""
 _MILLIS, _MICROS = 3, 6
@@ -145,61 +121,14 @@ class ColumnType:
         return self.root == "DECIMAL" and self.precision > 18
 
 
-def parse_type(written: str | Mapping[str, Any]) -> ColumnType:
-    """Parses a type from Paimon's schema files: text, or an object for nested types.
-
-    An unknown type gets its own name as root.
-    """
-    return _parse_text(written) if isinstance(written, str) else _parse_object(written)
-
-
-def _parse_object(written: Mapping[str, Any]) -> ColumnType:
-    text = str(written["type"]).upper()
-    root, nullable = text.removesuffix(" NOT NULL").strip(), not text.endswith(" NOT NULL")
-    if root == "ROW":
-        fields = tuple(
-            Field(each["name"], parse_type(each["type"]), each["id"]) for each in written["fields"]
-        )
-    elif root in LISTS:
-        fields = (Field("element", parse_type(written["element"])),)
-    elif root == "MAP":
-        fields = (Field("key", _not_null(written["key"])), Field("value", parse_type(written["value"])))
-    elif root == "MULTISET":
-        fields = (Field("key", _not_null(written["element"])), Field("value", _COUNT))
-    else:
-        return ColumnType(f"{root} {dict(written)}", nullable=nullable)
-    return ColumnType(root, int(written.get("length", 0)), nullable=nullable, fields=fields)
-
-
-def _not_null(written: str | Mapping[str, Any]) -> ColumnType:
-    """Map keys: neither Parquet nor Arrow can store null keys, whatever the schema says."""
-    return replace(parse_type(written), nullable=False)
-
-
-def _parse_text(text: str) -> ColumnType:
-    stripped = text.strip().upper()
-    nullable = not stripped.endswith(" NOT NULL")
-    match = _TYPE.fullmatch(stripped.removesuffix(" NOT NULL").strip())
-    if match is None:
-        return ColumnType(stripped, nullable=nullable)
-    root = _ALIASES.get(match["root"], match["root"])
-    if match["zoned"] and root == "TIMESTAMP":
-        root = "TIMESTAMP_LTZ"
-    if root == "VARIANT":
-        return ColumnType(root, nullable=nullable, fields=_VARIANT)
-    numbers = [int(number) for number in (match["arguments"] or "").split(",") if number.strip()]
-    default = _DEFAULT_PRECISION.get(match["root"], _DEFAULT_PRECISION.get(root, 0))
-    precision = numbers[0] if numbers else default
-    return ColumnType(root, precision, numbers[1] if len(numbers) > 1 else 0, nullable)
-
-
-_VARIANT = tuple(
-    Field(name, ColumnType("VARBINARY", UNBOUNDED, nullable=False), number)
-    for number, name in enumerate(("value", "metadata"))
+VARIANT = ColumnType(
+    "VARIANT",
+    fields=tuple(
+        Field(name, ColumnType("VARBINARY", UNBOUNDED, nullable=False), number)
+        for number, name in enumerate(("value", "metadata"))
+    ),
 )
-"""Stored form of an unshredded VARIANT."""
-_COUNT = ColumnType("INT", nullable=False)
-"""Type of the count of an element in a MULTISET."""
+"""A VARIANT with the parts of its unshredded form."""
 
 
 def arrow_type(column: ColumnType) -> pa.DataType:
@@ -257,7 +186,7 @@ def order_parts(column: ColumnType, raw: Raw, name: str = "") -> tuple[KeyValue,
         return (raw,)
     if isinstance(raw, float):
         if math.isnan(raw):
-            raise UnsupportedTable("a data file", (f"column {name}: {NO_ORDER}",))
+            raise UnsupportedTable("a data file", (f"column {name}: {_NAN}",))
         return (fold_float(raw),)
     if column.is_wide_decimal:
         return (raw >> 64, (raw & _WORD) - _SIGN)

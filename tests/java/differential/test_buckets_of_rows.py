@@ -17,10 +17,11 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.columns.order import DAY_NANOS, EPOCH_DAY
-from lithify.files.types import ColumnType, arrow_type, parse_type
+from lithify.files.types import ColumnType, arrow_type
 from lithify.formats.paimon.options.bucket_key import bucket_key
 from lithify.formats.paimon.primary_key.buckets import buckets_of
 from lithify.formats.paimon.schema.schema import Column, Schema
+from lithify.formats.paimon.schema.type_texts import parse_type
 
 pytestmark = pytest.mark.oracle
 

@@ -17,7 +17,8 @@ import pytest
 from infrastructure.oracle.client import Oracle, OracleError, Table
 from lithify.errors import CorruptTable
 from lithify.files.casting import cast_between
-from lithify.files.types import ColumnType, parse_type
+from lithify.files.types import ColumnType
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.comparing.rounds import metadata
 from support.runs import run_inline
 from support.tables import copy_of

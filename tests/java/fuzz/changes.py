@@ -8,7 +8,7 @@ from random import Random
 from java.fuzz.history import Change
 from java.fuzz.types import Array, Atom, Map, Record, Required, Type, parts, with_part
 from lithify.files.casting import cast_between
-from lithify.files.types import parse_type
+from lithify.formats.paimon.schema.type_texts import parse_type
 
 _VECTORS = ("VECTOR<FLOAT, 3>", "VECTOR<DOUBLE NOT NULL, 2>", "VECTOR<INT, 4>", "VECTOR<BOOLEAN, 9>")
 _NAMES = ("C {}", "ü{}", "a-{}#", "{}", "Key{}")

@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lithify.files.types import ColumnType, Raw, parse_type
+from lithify.files.types import ColumnType, Raw
 from lithify.formats.paimon.manifests.entries import ADD, APPEND_SOURCE, COMPACT_SOURCE
 from lithify.formats.paimon.rows.binary_row import encode_row
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.invented.shape import Batch, Numbers
 
 COLUMNS = {

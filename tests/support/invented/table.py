@@ -23,9 +23,9 @@ from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
-from lithify.files.types import parse_type
 from lithify.formats.paimon.manifests.manifest_writer import ManifestWriter
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.invented.entries import COLUMNS, Entries
 from support.invented.shape import Batch, Shape
 

@@ -20,7 +20,8 @@ from lithify.files.avro.encoding import encode_rows
 from lithify.files.avro.schema import record_schema
 from lithify.files.avro.vectors import whole_vectors
 from lithify.files.model import FileColumn, InputFile
-from lithify.files.types import ColumnType, arrow_type, parse_type
+from lithify.files.types import ColumnType, arrow_type
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.data_files import input_file, read, write
 from support.manifests import schema
 from support.properties import examples

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from lithify.files.casting import cast_between, reads_as
-from lithify.files.types import arrow_type, parse_type
+from lithify.files.types import arrow_type
+from lithify.formats.paimon.schema.type_texts import parse_type
 
 A, B, C = ({"id": number, "name": name, "type": "INT"} for number, name in ((1, "a"), (2, "b"), (3, "c")))
 

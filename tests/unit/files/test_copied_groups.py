@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lithify.files.parquet.copying.copied_groups import fits, is_alike, may_copy
-from lithify.files.types import parse_type
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.parquet_files import source
 
 

@@ -12,7 +12,7 @@ import pytest
 from lithify.files.options import FileOptions, OrcOptions
 from lithify.files.registry import open_writer
 from lithify.files.statistics import StatsModes
-from lithify.files.types import parse_type
+from lithify.formats.paimon.schema.type_texts import parse_type
 
 ROWS = pa.table([[1, 2]], schema=pa.schema([pa.field("id", pa.int32(), metadata={"PARQUET:field_id": "7"})]))
 

@@ -20,7 +20,7 @@ from lithify.files.parquet.small_files import JoinedGroup
 from lithify.files.parquet.writer import ParquetWriter
 from lithify.files.registry import Readers
 from lithify.files.statistics import StatsModes
-from lithify.files.types import parse_type
+from lithify.formats.paimon.schema.type_texts import parse_type
 from lithify.io.storage import Storage
 from support.copying import copying_from
 from support.data_files import local_storage

@@ -28,11 +28,12 @@ from lithify.files.orc.time_zones import ahead_in_1970, provide
 from lithify.files.orc.timestamps import as_java_counts, unwrapped
 from lithify.files.orc.values import as_java_reads
 from lithify.files.registry import Readers
-from lithify.files.types import Raw, parse_type
+from lithify.files.types import Raw
 from lithify.formats.paimon.data_files.reader import FileRun
 from lithify.formats.paimon.data_files.writer import OpenDataFile
 from lithify.formats.paimon.layout.external_paths import ExternalPaths
 from lithify.formats.paimon.primary_key.deletes import hold_deletes
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.atomic_types import ATOMICS, Atomic
 from support.data_files import input_file, local_storage, open_file, read, reading, table_of, target, write
 from support.manifests import schema

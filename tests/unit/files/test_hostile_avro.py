@@ -29,7 +29,7 @@ from lithify.files.avro.container import (
 )
 from lithify.files.avro.reader import AvroReader
 from lithify.files.model import FileColumn, InputFile, Wanted
-from lithify.files.types import parse_type
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.data_files import local_storage
 from support.properties import examples
 

@@ -24,8 +24,9 @@ from lithify.columns.order import (
 from lithify.files.parquet.int96 import has_int96, with_fixed_bytes, with_int96
 from lithify.files.parquet.physical import stored_as
 from lithify.files.parquet.thrift import with_footer
-from lithify.files.types import order_parts, parse_type
+from lithify.files.types import order_parts
 from lithify.formats.paimon.rows.binary_row import decode_row, encode_row
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.data_files import input_file, read, write
 from support.manifests import schema
 from support.properties import examples

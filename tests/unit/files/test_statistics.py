@@ -19,9 +19,10 @@ from lithify.files.statistics import (
     StatsModes,
     reduced,
 )
-from lithify.files.types import ColumnType, arrow_type, parse_type
+from lithify.files.types import ColumnType, arrow_type
 from lithify.formats.paimon.data_files.statistics import key_stats, value_stats
 from lithify.formats.paimon.rows.binary_row import decode_row
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.atomic_types import exact_decimal
 from support.properties import examples
 

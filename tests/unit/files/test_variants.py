@@ -17,13 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.variant_utils import VariantUtils
 
-from lithify.errors import CorruptTable
-from lithify.files.types import (
-    ColumnType,
-    Field,
-    arrow_type,
-    parse_type,
-)
+from lithify.errors import CorruptTable, InvalidOption
+from lithify.files.types import ColumnType, Field, arrow_type
 from lithify.files.variants.binary import spans_of
 from lithify.files.variants.columns import in_form, merged_form
 from lithify.files.variants.encoding import Malformed, kinds_of
@@ -31,11 +26,12 @@ from lithify.files.variants.inference import inferred
 from lithify.files.variants.joining import joined
 from lithify.files.variants.options import InferenceOptions, VariantOptions
 from lithify.files.variants.scalars import as_column, as_variants
-from lithify.files.variants.shape import simple_types, stored_type
+from lithify.files.variants.shape import stored_type
 from lithify.files.variants.shredding import shredded
 from lithify.formats.paimon.data_files.reader import FileRun
 from lithify.formats.paimon.options.option_reader import OptionReader
 from lithify.formats.paimon.options.variant_options import read_variant_options
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.data_files import input_file, open_file, read, reading, table_of, write
 from support.manifests import schema
 from support.properties import examples
@@ -333,8 +329,8 @@ def test_fields_without_a_name_get_no_column() -> None:
     ],
 )
 def test_types_that_nothing_is_shredded_into(text: str) -> None:
-    with pytest.raises(ValueError):
-        simple_types(text)
+    with pytest.raises(InvalidOption):
+        read_variant_options(OptionReader({"variant.shreddingSchema": text}))
 
 
 def test_a_given_type_comes_before_inference() -> None:

@@ -55,8 +55,8 @@ class Repeats:
     def wait(self, stage: Hashable, actions: Hashable) -> float:
         """Seconds after which to requeue a run whose actions were carried out.
 
-        0 for actions that are new in this stage, else the backoff. All actions of a stage are remembered, so a
-        run that alternates between some of them waits, too.
+        0 for actions that are new in this stage, else the backoff. All actions of a stage are remembered, so
+        a run that alternates between some of them waits, too.
         """
         if stage != self._stage:
             self.clear()

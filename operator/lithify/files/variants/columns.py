@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lithify.files.field_ids import field_with_ids, id_of
 from lithify.files.nesting import rebuilt
-from lithify.files.types import ColumnType, arrow_type, parse_type
+from lithify.files.types import VARIANT, ColumnType, arrow_type
 from lithify.files.variants.encoding import Malformed
 from lithify.files.variants.inference import inferred
 from lithify.files.variants.joining import is_shredded, joined
@@ -22,7 +22,7 @@ from lithify.files.variants.shape import is_canonical, stored_type
 from lithify.files.variants.shredding import shredded
 
 __all__ = ["Malformed", "VariantColumns", "in_form", "is_shredded", "merged_form"]
-_WHOLE = arrow_type(parse_type("VARIANT"))
+_WHOLE = arrow_type(VARIANT)
 
 
 def merged_form(name: str, options: VariantOptions, stored: pa.DataType | None) -> pa.DataType | None:
@@ -87,7 +87,8 @@ class VariantColumns:
         types = _inferred(first, list(self._types), inference) if inference else self._options.types
         for name, column in self._types.items():
             stored = stored_type(types[name]) if name in types else column
-            yield field_with_ids(name, stored, id_of(first.schema.field(name)))
+            number = id_of(first.schema.field(name))
+            yield field_with_ids(name, stored, number, self._options.part_ids)
 
 
 def _in_chunks(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from lithify.files.types import (
     UNBOUNDED,
+    VARIANT,
     ColumnType,
     Field,
-    parse_type,
 )
 from lithify.files.variants.binary import Bytes, Ints, Mask
 from lithify.files.variants.encoding import (
@@ -34,7 +34,6 @@ from lithify.files.variants.shredding import Nodes, nodes_of
 _MOST_FIELDS = 1000
 """Maximum number of fields of one object, in order of name, as in Java."""
 _LONG_DIGITS, _MOST_DIGITS = 18, 38
-_VARIANT = parse_type("VARIANT")
 _SIMPLE = {
     VariantKind.BOOLEAN: ColumnType("BOOLEAN"),
     VariantKind.STRING: ColumnType("VARCHAR", UNBOUNDED),
@@ -74,7 +73,7 @@ class _Room:
 def _type_of(nodes: Nodes, depth: int, least: int, room: _Room) -> ColumnType:
     """The type of all values at one path; `least` is how often a field must occur."""
     if not room.take():
-        return _VARIANT
+        return VARIANT
     kinds = kinds_of(nodes.values)
     found = set(np.unique(kinds).tolist()) - {VariantKind.NULL, VariantKind.UNKNOWN}
     if found == {VariantKind.OBJECT} and depth > 0:
@@ -82,13 +81,13 @@ def _type_of(nodes: Nodes, depth: int, least: int, room: _Room) -> ColumnType:
     if found == {VariantKind.ARRAY} and depth > 0:
         return _array(nodes, kinds == VariantKind.ARRAY, depth - 1, least, room)
     simple = _number(nodes, kinds) if found and found <= _NUMBERS else _scalar(found)
-    if simple != _VARIANT:
+    if simple != VARIANT:
         room.take()
     return simple
 
 
 def _scalar(found: set[int]) -> ColumnType:
-    return next((simple for kind, simple in _SIMPLE.items() if found == {kind}), _VARIANT)
+    return next((simple for kind, simple in _SIMPLE.items() if found == {kind}), VARIANT)
 
 
 def _row(nodes: Nodes, which: Mask, depth: int, least: int, room: _Room) -> ColumnType:
@@ -105,7 +104,7 @@ def _row(nodes: Nodes, which: Mask, depth: int, least: int, room: _Room) -> Colu
             chosen = order[first : first + count]
             inner = _type_of(Nodes(members.values.of(chosen), rows[chosen], nodes.keys), depth, least, room)
             fields.append(Field(name, inner, len(fields)))
-    return ColumnType("ROW", fields=tuple(fields)) if fields else _VARIANT
+    return ColumnType("ROW", fields=tuple(fields)) if fields else VARIANT
 
 
 def _array(nodes: Nodes, which: Mask, depth: int, least: int, room: _Room) -> ColumnType:
@@ -115,7 +114,7 @@ def _array(nodes: Nodes, which: Mask, depth: int, least: int, room: _Room) -> Co
     says = kinds_of(members.values) != VariantKind.NULL
     if (np.bincount(members.owners[says], minlength=len(at)) == 0).any():
         room.take()
-        element = _VARIANT
+        element = VARIANT
     else:
         inner = Nodes(members.values, nodes.rows[at][members.owners], nodes.keys)
         element = _type_of(inner, depth, least, room)
@@ -132,7 +131,7 @@ def _number(nodes: Nodes, kinds: Bytes) -> ColumnType:
         return ColumnType("BIGINT")
     precision = max(before, digits) + behind
     if precision > _MOST_DIGITS:
-        return _VARIANT
+        return VARIANT
     return ColumnType("DECIMAL", _LONG_DIGITS if precision <= _LONG_DIGITS else _MOST_DIGITS, behind)
 
 

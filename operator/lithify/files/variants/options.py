@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lithify.files.field_ids import PartIds, own_ids
 from lithify.files.types import ColumnType
 from lithify.files.variants.shape import simple_types
 
@@ -37,10 +38,12 @@ class VariantOptions:
         types: the simple types of columns that are shredded (`variant.shreddingSchema`).
         inference: how types are inferred for all VARIANT columns, None if they are not
             (`variant.inferShreddingSchema`).
+        part_ids: the field ids of the parts of a shredded column.
     """
 
     types: Mapping[str, ColumnType]
     inference: InferenceOptions | None = None
+    part_ids: PartIds = own_ids
 
 
 NOT_SHREDDED = VariantOptions({})

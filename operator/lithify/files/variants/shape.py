@@ -7,7 +7,6 @@ Follows `variantShreddingSchema` of Paimon's `PaimonShreddingUtils`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -15,10 +14,10 @@ import pyarrow as pa
 
 from lithify.files.types import (
     UNBOUNDED,
+    VARIANT,
     ColumnType,
     Field,
     arrow_type,
-    parse_type,
 )
 
 METADATA, VALUE, TYPED = "metadata", "value", "typed_value"
@@ -28,7 +27,6 @@ _SCALARS = {
     for name in ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR")
 }
 """Types into which Java shreds variants, besides objects, arrays and decimals."""
-_VARIANT = parse_type("VARIANT")
 _BYTES = ColumnType("VARBINARY", UNBOUNDED)
 
 
@@ -73,7 +71,7 @@ def _simple(stored: pa.DataType) -> ColumnType | None:
     if not pa.types.is_struct(stored) or VALUE not in stored.names:
         return None
     if TYPED not in stored.names:
-        return _VARIANT
+        return VARIANT
     typed = stored.field(TYPED).type
     if pa.types.is_struct(typed):
         fields = [(field.name, _simple(field.type)) for field in typed]
@@ -94,16 +92,12 @@ def fields_alike(kind: pa.StructType) -> list[list[int]]:
     return list(groups.values())
 
 
-def simple_types(text: str) -> dict[str, ColumnType]:
-    """Parses `variant.shreddingSchema`: the simple types of some columns.
+def simple_types(row: ColumnType) -> dict[str, ColumnType]:
+    """The simple types of some columns, from a ROW with a field for each of them.
 
     Raises:
-        ValueError: it is not a row type in Paimon's form, or has types into which variants are not shredded.
+        ValueError: it is no ROW, or has types into which variants are not shredded.
     """
-    try:
-        row = parse_type(json.loads(text))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"it is not a type as Paimon's schemas spell it: {error}") from error
     if row.root != "ROW":
         raise ValueError("it is not a ROW with a field for each column")
     for field in row.fields:

@@ -17,10 +17,11 @@ from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.columns.json_texts import parse_object
 from lithify.errors import CorruptTable
-from lithify.files.types import ColumnType, arrow_type, parse_type
+from lithify.files.types import ColumnType, arrow_type
 from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.access.identity import home
 from lithify.formats.paimon.schema.schema import Column, Schema
+from lithify.formats.paimon.schema.type_texts import parse_type
 from lithify.io.small_files import MOST_JSON
 from lithify.io.storage import Storage
 

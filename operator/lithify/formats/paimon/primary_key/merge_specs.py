@@ -11,7 +11,7 @@ from lithify.engine.rewrite.functions import MergeFunction
 from lithify.engine.rewrite.records import RecordLayout, RowKinds
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.files.orc.key_order import OrcKeyOrder
-from lithify.files.types import NO_ORDER
+from lithify.formats.paimon.primary_key.merge_functions.unordered import NO_ORDER
 from lithify.formats.paimon.schema.schema import RETRACTING_KINDS, SEQUENCE_NUMBER, VALUE_KIND, Schema
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from lithify.files.field_ids import field_with_ids, with_id
 from lithify.files.types import ColumnType, arrow_type
+from lithify.formats.paimon.schema.part_ids import part_id
 
 SEQUENCE_NUMBER = "_SEQUENCE_NUMBER"
 VALUE_KIND = "_VALUE_KIND"
@@ -99,7 +100,7 @@ class Schema:
         """The columns of a data file, in file order and with Paimon's field ids."""
         keys = [] if thin else [self._key_field(self.column(name)) for name in self.primary_key]
         system = [with_id(field, _SYSTEM_IDS[field.name]) for field in _fields(self.system_columns)]
-        values = [field_with_ids(column.name, column.type, column.id) for column in self.columns]
+        values = [field_with_ids(each.name, each.type, each.id, part_id) for each in self.columns]
         return pa.schema([*keys, *system, *values])
 
     @staticmethod

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from lithify.columns.order import EPOCH_DAY
-from lithify.files.types import arrow_type, parse_type
+from lithify.files.types import arrow_type
 from lithify.formats.paimon.file_indexes.bit_slices import BitSliceIndex
 from lithify.formats.paimon.file_indexes.bitmap import BitmapIndex
 from lithify.formats.paimon.file_indexes.bloom_filter import BloomFilter
@@ -34,6 +34,7 @@ from lithify.formats.paimon.file_indexes.model import (
 from lithify.formats.paimon.file_indexes.range_bitmap import RangeBitmap
 from lithify.formats.paimon.file_indexes.roaring import bitmaps
 from lithify.formats.paimon.file_indexes.stored_values import cuts
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.comparing.file_indexes import Reader, bitmap_index, indexes_in, width_of
 from support.manifests import schema
 from support.properties import examples

@@ -9,7 +9,7 @@ import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import UnsupportedTable
-from lithify.files.types import Raw, parse_type
+from lithify.files.types import Raw
 from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.layout.external_paths import ExternalPaths
 from lithify.formats.paimon.layout.file_locations import FileLocations
@@ -17,6 +17,7 @@ from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.options.location_options import LocationOptions
 from lithify.formats.paimon.options.table_options import read_options
 from lithify.formats.paimon.rows.binary_row import encode_row
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.manifests import entry, schema
 
 PLAIN = read_options({}).locations

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.files.types import parse_type
 from lithify.formats.paimon.manifests.earliest_times import EarliestTimes
 from lithify.formats.paimon.rows.binary_row import encode_row
 from lithify.formats.paimon.schema.schema import Column, Schema
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.cases import case
 
 STATS = pa.schema(

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.files.types import parse_type
 from lithify.formats.paimon.manifests.entries import Stats
 from lithify.formats.paimon.manifests.manifest_plan import (
     as_stats,
@@ -20,6 +19,7 @@ from lithify.formats.paimon.manifests.manifest_plan import (
 )
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from lithify.formats.paimon.rows.binary_row import encode_row
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.cases import case
 from support.manifest_lists import TYPES, random_partition
 from support.merge_trees import repeatable

@@ -14,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption, UnsupportedTable
-from lithify.files.types import arrow_type, parse_type
+from lithify.files.types import arrow_type
 from lithify.formats.paimon.options.merging.field_functions import ACCEPTED, field_function
 from lithify.formats.paimon.options.merging.field_options import FieldOptions, field_options
 from lithify.formats.paimon.primary_key.merge_functions.aggregates import factory
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import AggregatesRows
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.properties import examples
 from unit.formats.paimon.merge_functions.row_by_row import CannotRetract, fold, function_of
 

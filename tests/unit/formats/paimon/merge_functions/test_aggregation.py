@@ -16,12 +16,12 @@ from lithify.engine.rewrite.functions import merge_groups
 from lithify.engine.rewrite.groups import Groups
 from lithify.engine.rewrite.passes import merge_section
 from lithify.errors import InvalidOption, UnsupportedTable
-from lithify.files.types import parse_type
 from lithify.formats.paimon.options.merging.field_options import FieldOptions
 from lithify.formats.paimon.primary_key.merge_functions.aggregation import Aggregation
 from lithify.formats.paimon.primary_key.merge_functions.choosing import merge_function
 from lithify.formats.paimon.primary_key.merge_specs import merge_spec
 from lithify.formats.paimon.schema.schema import Column, Schema
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.properties import examples
 from support.rewriting.model import ListRun, SchemaRows
 from unit.formats.paimon.merge_functions.row_by_row import fold, function_of

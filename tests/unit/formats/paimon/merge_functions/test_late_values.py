@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import UnsupportedTable
-from lithify.files.types import arrow_type, parse_type
+from lithify.files.types import arrow_type
 from lithify.formats.paimon.options.merging.field_functions import field_function
 from lithify.formats.paimon.options.merging.field_options import FieldOptions
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import TakesLateValues
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.swapping import aggregate_swapping
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.properties import examples
 from unit.formats.paimon.merge_functions.row_by_row import CannotRetract, function_of
 from unit.formats.paimon.merge_functions.test_aggregates import CASES, known

@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from lithify.errors import UnsupportedTable
-from lithify.files.types import parse_type
 from lithify.formats.paimon.options.merging.field_functions import field_function
 from lithify.formats.paimon.options.merging.field_options import FieldOptions
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.long_bitmaps import LongBitmap
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.roaring import join, split
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.properties import examples
 
 TESTS = Path(__file__).resolve().parents[4]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.files.types import Raw, parse_type
+from lithify.files.types import Raw
 from lithify.formats.paimon.names.partition_names import (
     escape,
     partition_path,
@@ -17,6 +17,7 @@ from lithify.formats.paimon.names.partition_names import (
     same_float,
 )
 from lithify.formats.paimon.rows.binary_row import encode_row
+from lithify.formats.paimon.schema.type_texts import parse_type
 
 DAY = 86_400_000
 NOON_ISH = 10 * 3_600_000 + 11 * 60_000 + 12_000

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from lithify.clock import epoch_millis
 from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable
-from lithify.files.types import ColumnType, parse_type
+from lithify.files.types import ColumnType
 from lithify.formats.paimon.model import Bucket, DataFile
 from lithify.formats.paimon.observing.due_work import Judge
 from lithify.formats.paimon.observing.expiring import by_the_hour
@@ -30,6 +30,7 @@ from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak
 from lithify.formats.paimon.planning.universal.triggers import last_full_compaction, level0_fires
 from lithify.formats.paimon.rows.binary_row import encode_row, order_key
 from lithify.formats.paimon.rows.key_columns import order_keys
+from lithify.formats.paimon.schema.type_texts import parse_type
 from lithify.formats.protocol.model import fingerprint_of
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case

@@ -19,7 +19,6 @@ from lithify.engine.rewrite.passes import merge_section
 from lithify.engine.rewrite.records import RecordLayout, RowKinds
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import UnsupportedTable
-from lithify.files.types import parse_type
 from lithify.formats.paimon.options.merging.field_functions import field_function
 from lithify.formats.paimon.options.merging.field_options import FieldOptions
 from lithify.formats.paimon.options.merging.partial_update import Retractions
@@ -31,6 +30,7 @@ from lithify.formats.paimon.primary_key.merge_functions.accumulating import (
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory import aggregate_of
 from lithify.formats.paimon.primary_key.merge_functions.partial_update import PartialUpdate
 from lithify.formats.paimon.primary_key.merge_functions.sequence_groups import SequenceGroup
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.partial_updates import (
     RETRACTING,
     First,

@@ -15,8 +15,9 @@ from pypaimon.table.row.generic_row import GenericRow, GenericRowDeserializer, G
 
 from lithify.columns.order import encode_key, key_at, parts_of_column
 from lithify.errors import CorruptTable
-from lithify.files.types import ColumnType, Raw, parse_type
+from lithify.files.types import ColumnType, Raw
 from lithify.formats.paimon.rows.binary_row import decode_row, encode_row, order_key
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.atomic_types import ATOMICS, Atomic
 from support.properties import examples
 

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.files.types import ColumnType, parse_type
+from lithify.files.types import ColumnType
 from lithify.formats.paimon.rows.binary_row import encode_row, order_key
 from lithify.formats.paimon.rows.key_columns import order_keys
+from lithify.formats.paimon.schema.type_texts import parse_type
 from support.atomic_types import ATOMICS, Atomic
 from support.properties import examples
 

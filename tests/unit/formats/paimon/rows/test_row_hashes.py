@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.files.types import ColumnType, parse_type
+from lithify.files.types import ColumnType
 from lithify.formats.paimon.rows.binary_row import encode_row
 from lithify.formats.paimon.rows.row_hashes import row_hashes
+from lithify.formats.paimon.schema.type_texts import parse_type
 
 MASK = 0xFFFF_FFFF
 

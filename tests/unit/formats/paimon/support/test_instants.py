@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lithify.files.types import parse_type
 from lithify.formats.paimon.schema.schema import Column, Schema
+from lithify.formats.paimon.schema.type_texts import parse_type
 from lithify.formats.paimon.support.instants import instant_refusals
 from support.cases import case
 

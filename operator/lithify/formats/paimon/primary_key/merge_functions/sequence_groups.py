@@ -16,7 +16,6 @@ from lithify.columns.orders import SequenceField
 from lithify.engine.rewrite.groups import Groups
 from lithify.engine.rewrite.records import RecordLayout
 from lithify.errors import UnsupportedTable
-from lithify.files.types import NO_ORDER
 from lithify.formats.paimon.options.merging.sequence_groups import SequenceGroupOptions
 from lithify.formats.paimon.primary_key.merge_functions.accumulating import (
     Accumulation,
@@ -24,6 +23,7 @@ from lithify.formats.paimon.primary_key.merge_functions.accumulating import (
     aggregated_column,
 )
 from lithify.formats.paimon.primary_key.merge_functions.ordered_records import OrderedRecords, Ranked
+from lithify.formats.paimon.primary_key.merge_functions.unordered import NO_ORDER
 
 Aggregated = Accumulation | LastNonNull
 
