@@ -17,7 +17,7 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.engine.commit.loop import CommitOutcome
 from lithify.errors import AttemptFenced, CommitConflict, CommitUnknown, StorageError, UnsupportedTable
 from lithify.files.parquet.footers import Footers
-from lithify.formats.paimon.commit.commit_loop import Committer
+from lithify.formats.paimon.commit.committer import Committer
 from lithify.formats.paimon.compaction import planning
 from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.snapshots.snapshots import Snapshots

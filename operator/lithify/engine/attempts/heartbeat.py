@@ -1,6 +1,6 @@
-"""Renews the heartbeat of an attempt while its driver works on it.
+"""Renews the heartbeat of an attempt while its driver works on it, and checks that it may still commit.
 
-Called by a run's driver whenever its tasks report, and by `commit_loop` in every try. It writes at most
+Called by steps whenever their tasks report, and by the commits of adapters in every try. It writes at most
 once in `RENEWED_EVERY`, so it may be called often.
 """
 
@@ -37,3 +37,13 @@ class Heartbeat(Generic[Scope]):
         self._last = now
         with suppress(StorageError, CorruptTable):
             self._journal.renew(self._attempt, now)
+
+    def check(self) -> None:
+        """Renews the heartbeat if due, and checks that the attempt may still commit.
+
+        Raises:
+            AttemptFenced: it may not.
+            StorageError: the journal cannot be read.
+        """
+        self.beat()
+        self._journal.check(self._attempt, self._clock.now())

@@ -83,10 +83,7 @@ class OpenedTable:
 
     def check_again(self, units: Sequence[MemoryUnit]) -> Mapping[Group, str]:
         """Groups of which a file is gone."""
-        newest = self._table.latest()
-        live = {unit.group: newest.files.get(unit.group, ()) if newest else () for unit in units}
-        gone = (unit.group for unit in units if not set(unit.files) <= set(live[unit.group]))
-        return dict.fromkeys(gone, "others have replaced a file of it")
+        return planning.replaced(units, self._table.latest())
 
     def begin(
         self,
@@ -101,7 +98,8 @@ class OpenedTable:
 
     def _task(self, unit: MemoryUnit) -> MemoryTask:
         sizes = {self._table.path(unit.group, file.name): file.bytes for file in unit.files}
-        return MemoryTask(self._table.storage, self._table.folder(unit.group), sizes)
+        folder = self._table.folder(unit.group)
+        return MemoryTask(storage=self._table.storage, folder=folder, input_sizes=sizes)
 
 
 def open_table(address: TableAddress) -> OpenTable:

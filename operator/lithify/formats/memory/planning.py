@@ -5,7 +5,7 @@ Called by `adapter`. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from lithify.formats.memory.snapshot import DataFile, Group, Snapshot
@@ -133,6 +133,15 @@ def work_in(
     if strategy is Strategy.FULL and len(files) > 1:
         return MemoryUnit(group, files, FULL, f"{len(files)} files")
     return None
+
+
+def replaced(units: Iterable[MemoryUnit], newest: Snapshot | None) -> dict[Group, str]:
+    """The groups of units of which a file is gone, with the reason."""
+    return {
+        unit.group: "others have replaced a file of it"
+        for unit in units
+        if newest is None or not set(unit.files) <= set(newest.files.get(unit.group, ()))
+    }
 
 
 def small_files(table: MemoryTable, files: Collection[DataFile]) -> TriggerVerdict:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lithify.clock import Clock
-from lithify.engine.attempts.names import writer_id
 from lithify.engine.tasks.execution import carry_out
+from lithify.engine.tasks.task import StepTask
 from lithify.errors import CorruptTable, LithifyError, MissingFile
 from lithify.formats.memory.snapshot import DataFile
 from lithify.formats.protocol.results import TaskOutputs, TaskResult
@@ -46,28 +46,24 @@ class NewFile:
             self._storage.delete(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryTask:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryTask(StepTask):
     """Joins the files of one group.
 
     Attributes:
         storage: access to the files.
         folder: where the new file is written.
         input_sizes: bytes of the files by path, in the order of their rows.
-        index: number of the task in its step.
-        prefix: prefix of the attempt's file names.
     """
 
     storage: Storage
     folder: str
     input_sizes: Mapping[str, int] = field(default_factory=dict)
-    index: int = 0
-    prefix: str = ""
 
     def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
         """Runs the task; see `Task` of the protocol."""
         del clock
-        name = f"{writer_id(self.prefix, self.index, attempt_id)}.parquet"
+        name = f"{self.writer(attempt_id)}.parquet"
         file = NewFile(self.storage, f"{self.folder}/{name}")
         return carry_out(self._write, file, self.index, self.folder, attempt)
 

@@ -7,19 +7,17 @@ newest one, and exactly one writer can create a number. A group is in conflict i
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import uuid4
 
 from lithify.clock import Clock, epoch_millis
-from lithify.engine.attempts.heartbeat import Heartbeat
 from lithify.engine.commit import loop
 from lithify.engine.commit.loop import Place, Published, Validation
 from lithify.engine.commit.patience import Patience
-from lithify.engine.tasks.blocked_groups import GROUP_ERRORS, blocked_group
-from lithify.errors import AttemptFenced, CommitUnknown, LithifyError, StorageError
-from lithify.faults import failpoint
-from lithify.formats.memory.planning import MemoryPlan, MemoryUnit
+from lithify.engine.tasks.failed_groups import FailedGroups
+from lithify.engine.tasks.step import AttemptStep
+from lithify.errors import CommitUnknown, LithifyError, MissingFile, StorageError
+from lithify.formats.memory.planning import MemoryPlan, MemoryUnit, replaced
 from lithify.formats.memory.remains import MemoryRemains
 from lithify.formats.memory.rewriting import MemoryTask
 from lithify.formats.memory.scope import MemoryAttempt, Scope
@@ -29,7 +27,6 @@ from lithify.formats.protocol.results import (
     Block,
     GroupReport,
     StepOutcome,
-    TaskFailure,
     TaskResult,
     Totals,
 )
@@ -66,18 +63,11 @@ def begin(
     inputs = {unit.group.path: tuple(file.name for file in unit.files) for unit in plan.units}
     attempt = table.journal.begin(run, Scope(base.number, base.id, inputs), clock.now(), after)
     work = [(unit, task) for unit in plan.units for task in tasks[unit.group]]
-    numbered = [
-        (unit, replace(task, index=index, prefix=attempt.prefix)) for index, (unit, task) in enumerate(work)
-    ]
-    return MemoryStep(table, plan, numbered, attempt, clock)
+    return MemoryStep(table, plan, work, attempt, clock)
 
 
-class MemoryStep:
-    """A step with a journal entry.
-
-    Attributes:
-        has_stragglers: whether a task may still be running; then the journal entry stays open.
-    """
+class MemoryStep(AttemptStep[MemoryUnit, MemoryTask, Scope]):
+    """A step with a journal entry."""
 
     def __init__(
         self,
@@ -87,58 +77,27 @@ class MemoryStep:
         attempt: MemoryAttempt,
         clock: Clock,
     ) -> None:
+        super().__init__(table.journal, attempt, work, clock)
         self._table = table
         self._plan = plan
-        self._work = work
-        self._attempt = attempt
-        self._clock = clock
-        self._heartbeat = Heartbeat(table.journal, attempt, clock)
         self._changes: list[_Change] = []
+        self._lost: Mapping[Group, str] = {}
         self._committed: Collection[Group] = ()
         self._to_come = 0
-        self.has_stragglers = False
 
-    @property
-    def number(self) -> int:
-        """The number of the attempt."""
-        return self._attempt.number
-
-    @property
-    def tasks(self) -> Sequence[MemoryTask]:
-        """The tasks of all units."""
-        return [task for _, task in self._work]
-
-    def beat(self) -> None:
-        """Writes a heartbeat."""
-        self._heartbeat.beat()
-
-    def followers(self, results: Sequence[TaskResult]) -> Sequence[MemoryTask]:
-        """No task follows."""
-        del results
-        return ()
-
-    def finish(self, results: Sequence[TaskResult], followed: Sequence[TaskResult]) -> Sequence[Block]:
-        """Accepts the results; returns the groups whose files cannot be read.
-
-        Raises:
-            LithifyError: a task failed for a reason that affects more than its own group.
-        """
-        del followed
-        failpoint("tasks-done")
-        units = {task.index: unit for unit, task in self._work}
-        blocks = [self._block(units[each.index], each.failure) for each in results if each.failure]
-        self._changes = [
-            _Change(units[each.index], tuple(each.outputs.data)) for each in results if each.failure is None
-        ]
+    def _accept(self, done: Sequence[tuple[MemoryUnit, TaskResult]]) -> Sequence[Block]:
+        failed = FailedGroups(self._table.name, self._plan.view.snapshot.fingerprint, self._has_moved_on)
+        for unit, result in done:
+            with failed.isolate(unit.group):
+                if result.failure is not None:
+                    raise result.failure.as_error()
+                self._changes.append(_Change(unit, tuple(result.outputs.data)))
+        blocks, self._lost = failed.sorted_out()
         return blocks
 
-    def _block(self, unit: MemoryUnit, failure: TaskFailure) -> Block:
-        try:
-            raise failure.as_error()
-        except GROUP_ERRORS as error:
-            fingerprint = self._plan.view.snapshot.fingerprint(unit.group)
-            told = blocked_group(self._table.name, unit.group.path, error, fingerprint)
-            return Block(unit.group, error, told)
+    def _has_moved_on(self, group: Group, error: MissingFile) -> bool:
+        newest = self._table.latest()
+        return newest is None or not error.path.endswith(newest.names(group))
 
     def commit(self, to_come: int) -> StepOutcome:
         """Commits the changes whose inputs are still there; see `engine.commit.loop`."""
@@ -147,7 +106,8 @@ class MemoryStep:
         outcome = loop.commit(self, changes, _PATIENCE, self._clock)
         self._committed = outcome.committed
         reports = tuple(_report(changes[group]) for group in outcome.committed)
-        return StepOutcome(outcome.snapshot, outcome.tries, reports, outcome.conflicts)
+        conflicts = {**self._lost, **outcome.conflicts}
+        return StepOutcome(outcome.snapshot, outcome.tries, reports, conflicts)
 
     @property
     def table(self) -> str:
@@ -165,9 +125,9 @@ class MemoryStep:
 
     def validate(self, changes: Mapping[Group, _Change], base: Snapshot | None) -> Validation[_Change]:
         """The changes whose inputs are still there."""
-        ready = {group: change for group, change in changes.items() if base and _is_live(change, base)}
-        lost = [group for group in changes if group not in ready]
-        return Validation(ready, dict.fromkeys(lost, "others have replaced a file of it"))
+        conflicts = replaced((change.unit for change in changes.values()), base)
+        ready = {group: change for group, change in changes.items() if group not in conflicts}
+        return Validation(ready, conflicts)
 
     def prepare(self, changes: Mapping[Group, _Change], base: Snapshot, number: int) -> _Draft:
         """Makes the next snapshot; nothing is written before it is published."""
@@ -188,8 +148,6 @@ class MemoryStep:
         try:
             is_there = self._table.publish(new, lambda: self._may_commit(draft.base))
             return ours if is_there else Published(Place.OUTRUN)
-        except AttemptFenced:
-            raise
         except StorageError as error:
             try:
                 found = self._table.snapshot(new.number)
@@ -208,8 +166,7 @@ class MemoryStep:
         """Nothing to delete: a draft has no files of its own."""
 
     def _may_commit(self, base: Snapshot) -> bool:
-        self._heartbeat.beat()
-        self._table.journal.check(self._attempt, self._clock.now())
+        self._heartbeat.check()
         return self.exists(base)
 
     def _next(self, changes: Sequence[_Change], base: Snapshot) -> Snapshot:
@@ -230,31 +187,14 @@ class MemoryStep:
         )
         return Snapshot(base.number + 1, uuid4().hex, epoch_millis(self._clock.now()), files, mark)
 
-    def clean(self) -> Sequence[str]:
-        """Deletes files of groups that were not committed, then closes the journal entry."""
-        try:
-            if self.has_stragglers or len(self._committed) < len(self._plan.units):
-                self._table.journal.condemn(self._attempt, self._clock.now())
-                MemoryRemains(self._table).sweep(self._attempt)
-            failpoint("leftovers-deleted")
-            if not self.has_stragglers:
-                self._table.journal.close(self._attempt)
-        except LithifyError as error:
-            return (str(error),)
-        return ()
+    def _delete_leftovers(self) -> bool:
+        if self.has_stragglers or len(self._committed) < len(self._plan.units):
+            self._condemn()
+            self._sweep()
+        return True
 
-    def give_up(self) -> None:
-        """Ends an attempt that can no longer be committed; suppresses errors, which would hide why."""
-        with suppress(LithifyError):
-            self._table.journal.condemn(self._attempt, self._clock.now())
-            MemoryRemains(self._table).sweep(self._attempt)
-            if not self.has_stragglers:
-                self._table.journal.close(self._attempt)
-
-
-def _is_live(change: _Change, base: Snapshot) -> bool:
-    """Whether all inputs of a change are still there."""
-    return set(change.unit.files) <= set(base.files.get(change.unit.group, ()))
+    def _sweep(self) -> None:
+        MemoryRemains(self._table).sweep(self._attempt)
 
 
 def _report(change: _Change) -> GroupReport:

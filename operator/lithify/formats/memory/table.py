@@ -77,9 +77,11 @@ class MemoryTable:
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot; None if there is none."""
-        numbers = self.numbers()
-        found = self.snapshot(numbers[-1]) if numbers else None
-        return found if found is not None or not numbers else self.latest()  # rolled back meanwhile
+        while numbers := self.numbers():
+            found = self.snapshot(numbers[-1])
+            if found is not None:  # else it was rolled back meanwhile
+                return found
+        return None
 
     def numbers(self) -> list[int]:
         """The numbers of all snapshots, in order."""

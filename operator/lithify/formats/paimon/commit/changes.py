@@ -1,6 +1,6 @@
 """The changes of a run to a bucket, and whether the newest snapshot still admits them.
 
-Called by `commit_loop` in every try. Pure. The checks are Paimon's (`ConflictDetection`) for compactions:
+Called by `committer` in every try. Pure. The checks are Paimon's (`ConflictDetection`) for compactions:
 every replaced or upgraded file must still be live, the bucket count must be the same, and files of a level
 above 0 must not overlap; pypaimon's own commit omits the last check.
 """

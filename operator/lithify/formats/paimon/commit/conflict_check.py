@@ -1,6 +1,6 @@
 """Decides which changes of a run a snapshot admits, and completes these with what it has of their inputs.
 
-Called by `commit_loop` in every try. Pure.
+Called by `committer` in every try. Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Snapshot properties that every commit must pass on to the next.
 
-Called by `commit_loop`. Pure. Paimon has one since 2.0: the greatest sequence number so far, from which
+Called by `committer`. Pure. Paimon has one since 2.0: the greatest sequence number so far, from which
 writers with `write.sequence-number-init-mode = snapshot` continue. They do not read files then, so it must
 never be too low; if it is missing they read the files, as before. Source: `SequenceSnapshotProperties`.
 """

@@ -1,6 +1,6 @@
 """The move of postponed rows to their real buckets, and whether the newest snapshot still admits it.
 
-Called by `commit_loop` in every try. Pure. All files of the postponed bucket that were read must still be
+Called by `committer` in every try. Pure. All files of the postponed bucket that were read must still be
 live, and the partition must have the number of buckets for which the rows were distributed. Rows that another
 writer has put into one of these buckets would have the same sequence numbers as the moved ones, so that
 neither of them was clearly the newer; Paimon accepts that, here it is a conflict.

@@ -1,6 +1,6 @@
 """Writes a snapshot to its place and finds out the result, retrying while the storage may still answer.
 
-Used by `commit_loop`. Knows nothing about the content of a snapshot.
+Used by `committer`. Knows nothing about the content of a snapshot.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from lithify.clock import Clock
 from lithify.engine.attempts.clean_up import recover
 from lithify.formats.paimon.commit.found_runs import past_run
 from lithify.formats.paimon.commit.remains import PaimonRemains
-from lithify.formats.paimon.compaction.blocking import Blocks
+from lithify.formats.paimon.compaction.blocking import failed_buckets
 from lithify.formats.paimon.compaction.checks import check_present
 from lithify.formats.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
 from lithify.formats.paimon.compaction.planning import BucketPlanner
@@ -133,7 +133,11 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
     def _inspect_buckets(
         self, view: View, now: datetime
     ) -> tuple[tuple[GroupInspection, ...], tuple[BlockedBucket, ...]]:
-        inspect, blocks, found = self._kind.inspector(self.table, view, now), Blocks(self.table, view), []
+        inspect, blocks, found = (
+            self._kind.inspector(self.table, view, now),
+            failed_buckets(self.table, view),
+            [],
+        )
         for bucket in view.bucket_ids:
             with blocks.isolate(bucket):
                 files = view.bucket(bucket)

@@ -16,7 +16,7 @@ from lithify.engine.attempts.names import writer_id
 from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.commit.changes import BucketChange
 from lithify.formats.paimon.commit.conflict_check import Change
-from lithify.formats.paimon.compaction.blocking import Blocks
+from lithify.formats.paimon.compaction.blocking import failed_buckets
 from lithify.formats.paimon.compaction.plan import BucketPlan, BucketUnit
 from lithify.formats.paimon.deletion_vectors.bitmaps import bitmap_of, deserialize
 from lithify.formats.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange, maintain
@@ -56,7 +56,7 @@ class Outputs:
         self._outputs: dict[BucketId, list[TaskOutputs]] = {}
         for unit, result in done:
             self._outputs.setdefault(unit.bucket, []).append(result.outputs)
-        failures = Blocks(table, plan.view)
+        failures = failed_buckets(table, plan.view)
         for unit, result in done:
             if result.failure is not None:
                 with failures.isolate(unit.bucket):

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType
 
 from lithify.clock import Clock
-from lithify.formats.paimon.compaction.blocking import Blocks
+from lithify.formats.paimon.compaction.blocking import failed_buckets
 from lithify.formats.paimon.compaction.checks import check_files, check_view
 from lithify.formats.paimon.compaction.plan import (
     AnyUnit,
@@ -112,7 +112,7 @@ class BucketPlanner:
         self.now = clock.now()
         self.reads_data = reads_data
         self._unread_files = 0
-        self._blocks = Blocks(table, view)
+        self._blocks = failed_buckets(table, view)
         self._portion = _Portion(view)
         known = {bucket: held[bucket.path] for bucket in view.bucket_ids if bucket.path in held}
         self.held = tuple(bucket for bucket, files in known.items() if files == view.fingerprint(bucket))
@@ -124,7 +124,7 @@ class BucketPlanner:
         return [bucket for bucket in self.view.bucket_ids if bucket not in held]
 
     def isolate(self, bucket: BucketId) -> AbstractContextManager[None]:
-        """Records an error about the bucket's files instead of raising it; see `Blocks.isolate`."""
+        """Records an error about the bucket's files instead of raising it; see `FailedGroups.isolate`."""
         return self._blocks.isolate(bucket)
 
     def is_blocked(self, bucket: BucketId) -> bool:

@@ -1,27 +1,24 @@
 """One step of a run: compacted and committed together, with a journal entry from its first file to its end.
 
-Base of the steps of each kind of table, which begin it once the journal entry is written. Only this module
-decides what happens to files in every case (committed, in conflict, given up, unknown).
+Base of the steps of each kind of table. With `engine.tasks.step`, only this module decides what happens to
+files in every case (committed, in conflict, given up, unknown).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Generic, Self
 
 from lithify.clock import Clock
-from lithify.engine.attempts.heartbeat import Heartbeat
 from lithify.engine.commit.loop import CommitOutcome
-from lithify.errors import CorruptTable, LithifyError, StorageError
-from lithify.faults import failpoint
-from lithify.formats.paimon.commit.commit_loop import Committer, new_paths
+from lithify.engine.tasks.step import AttemptStep
+from lithify.formats.paimon.commit.committer import Committer, new_paths
 from lithify.formats.paimon.commit.file_deletion import sweep
 from lithify.formats.paimon.commit.moves import MovedRows
 from lithify.formats.paimon.compaction.outputs import Outputs
 from lithify.formats.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
-from lithify.formats.paimon.compaction.task import AnyTask, numbered
+from lithify.formats.paimon.compaction.task import AnyTask
 from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
 from lithify.formats.paimon.snapshots.attempt_scope import AttemptScope, JournalUnit, PaimonAttempt
@@ -68,16 +65,13 @@ def _journal_units(table: PaimonTable, units: Sequence[BucketUnit]) -> Iterator[
         yield JournalUnit(bucket.partition.hex(), bucket.bucket, names, folder)
 
 
-class CompactionStep(ABC, Generic[AnyUnit, AnyTask]):
-    """A step with a journal entry; the kinds of tables differ in what follows the tasks, and in reports.
-
-    Attributes:
-        has_stragglers: whether a task may still be running; then the journal entry stays open.
+class CompactionStep(AttemptStep[AnyUnit, AnyTask, AttemptScope], Generic[AnyUnit, AnyTask]):
+    """A step of a Paimon table; the kinds of tables differ in what follows the tasks, and in reports.
 
     Args:
         table: the table.
         plan: plan of the step's units only.
-        work: the units' tasks, numbered.
+        work: the units' tasks.
         attempt: the journal entry.
         clock: source of the time for the heartbeat and the commit.
     """
@@ -90,15 +84,11 @@ class CompactionStep(ABC, Generic[AnyUnit, AnyTask]):
         attempt: PaimonAttempt,
         clock: Clock,
     ) -> None:
+        super().__init__(table.journal, attempt, work, clock)
         self._table = table
         self._plan = plan
-        self._work = work
-        self._attempt = attempt
-        self._clock = clock
-        self._heartbeat = Heartbeat(table.journal, attempt, clock)
         self._outputs: Outputs | None = None
         self._committed: CommitOutcome | None = None
-        self.has_stragglers = False
 
     @classmethod
     def begin(
@@ -113,44 +103,11 @@ class CompactionStep(ABC, Generic[AnyUnit, AnyTask]):
         """Begins a step with all units of a plan by writing its journal entry; see `begin_attempt`."""
         attempt = begin_attempt(table, plan, run, after, clock)
         work = [(unit, task) for unit in plan.units for task in tasks[unit.bucket]]
-        return cls(table, plan, numbered(work, attempt.prefix), attempt, clock)
+        return cls(table, plan, work, attempt, clock)
 
-    @property
-    def number(self) -> int:
-        """The number of the attempt."""
-        return self._attempt.number
-
-    @property
-    def tasks(self) -> list[AnyTask]:
-        """The tasks of all units."""
-        return [task for _, task in self._work]
-
-    def beat(self) -> None:
-        """Writes a heartbeat."""
-        self._heartbeat.beat()
-
-    def followers(self, results: Sequence[TaskResult]) -> list[AnyTask]:
-        """The tasks that follow when all others are done."""
-        del results
-        return []
-
-    def finish(self, results: Sequence[TaskResult], followed: Sequence[TaskResult]) -> Sequence[Block]:
-        """Accepts the tasks' results; returns the buckets that their tasks found to be blocked.
-
-        Raises:
-            LithifyError: a task failed for a reason that affects more than its own bucket.
-        """
-        done = self._attributed(results, followed)
-        failpoint("tasks-done")
+    def _accept(self, done: Sequence[tuple[AnyUnit, TaskResult]]) -> Sequence[Block]:
         self._outputs = self._outputs_of(done)
         return self._outputs.blocks
-
-    def _attributed(
-        self, results: Sequence[TaskResult], followed: Sequence[TaskResult]
-    ) -> list[tuple[AnyUnit, TaskResult]]:
-        """The results, each with its unit."""
-        units = {task.index: unit for unit, task in self._work}
-        return [(units[each.index], each) for each in (*results, *followed)]
 
     def _outputs_of(self, done: Sequence[tuple[AnyUnit, TaskResult]]) -> Outputs:
         """Turns results into changes."""
@@ -161,7 +118,7 @@ class CompactionStep(ABC, Generic[AnyUnit, AnyTask]):
         """The report of one unit."""
 
     def commit(self, to_come: int) -> StepOutcome:
-        """Commits the results that `finish` accepted; see `commit_loop`."""
+        """Commits the results that `finish` accepted; see `committer`."""
         outputs = self._finished()
         committer = Committer(self._table, self._attempt, self._clock)
         outcome = committer.commit(outputs.changes, to_come, None if to_come else self._full_of)
@@ -190,55 +147,37 @@ class CompactionStep(ABC, Generic[AnyUnit, AnyTask]):
         is_all = not any(unit.targets for unit in self._plan.units)
         return self._plan.view.snapshot_number if is_counted and is_full and is_all else None
 
-    def clean(self) -> Sequence[str]:
-        """Deletes uncommitted files, then closes the journal entry; returns why that failed.
-
-        A failure does not affect the commit: a later run finds the remaining files by the journal.
-        """
+    def _delete_leftovers(self) -> bool:
         outputs, outcome = self._finished(), self._committed
         assert outcome is not None  # noqa: S101  # a step is cleaned after its commit
-        try:
-            if self.has_stragglers or outputs.has_leftovers or outcome.overwritten:
-                self._table.journal.condemn(self._attempt, self._clock.now())
-                if outcome.overwritten and not self._table.snapshots.has_server:
-                    return ()  # other writers may have read it and may build on it: a later run cleans up
-                sweep(self._table, self._attempt)
-            else:
-                self._delete_unseen(outputs, outcome)
-            failpoint("leftovers-deleted")
-            self._close(outcome.snapshot)
-        except (CorruptTable, StorageError) as error:
-            return (str(error),)
-        return ()
+        if not (self.has_stragglers or outputs.has_leftovers or outcome.overwritten):
+            self._delete_unseen(outputs, outcome)
+            return True
+        self._condemn()
+        if outcome.overwritten and not self._table.snapshots.has_server:
+            return False  # other writers may have read it and may build on it: a later run cleans up
+        self._sweep()
+        return True
 
-    def give_up(self) -> None:
-        """Ends an attempt that can no longer be committed.
+    def _sweep(self) -> None:
+        sweep(self._table, self._attempt)
 
-        Suppresses errors, which would hide the original one; later runs find remaining files by the journal.
-        On object stores it stays open: writes that were not answered, or were repeated, may arrive later.
-        """
-        with suppress(LithifyError):
-            self._table.journal.condemn(self._attempt, self._clock.now())
-        with suppress(LithifyError):
-            sweep(self._table, self._attempt)
-            if self._table.storage.s3 is None:
-                self._close()
+    @property
+    def _may_write_late(self) -> bool:
+        """On object stores writes that were not answered, or were repeated, may arrive later."""
+        return self._table.storage.s3 is not None
 
     def _finished(self) -> Outputs:
         assert self._outputs is not None  # noqa: S101  # a step is committed after its tasks
         return self._outputs
 
-    def _close(self, snapshot: int | None = None) -> None:
-        """Closes the journal entry; keeps it for a later run if tasks may still be writing.
-
-        Also keeps it if another writer may still rename its snapshot over the one committed by this attempt.
-        """
-        if self.has_stragglers:
-            return
+    def _close(self) -> None:
+        """Closes the journal entry; keeps it while others may rename their snapshot over the new one."""
+        snapshot = None if self._committed is None else self._committed.snapshot
         if snapshot is None or self._table.snapshots.has_server:
-            self._table.journal.close(self._attempt)
+            super()._close()
         else:
-            self._table.journal.keep(self._attempt, snapshot, self._clock.now())
+            self._journal.keep(self._attempt, snapshot, self._clock.now())
 
     def _delete_unseen(self, outputs: Outputs, outcome: CommitOutcome) -> None:
         """Deletes new files of buckets in conflict; no reader can have seen them, so no check is needed."""

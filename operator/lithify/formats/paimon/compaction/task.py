@@ -6,15 +6,15 @@ results hold no rows.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from lithify.clock import Clock
-from lithify.engine.attempts.names import writer_id
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.tasks.execution import carry_out
+from lithify.engine.tasks.task import StepTask
 from lithify.files.model import InputFile
 from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.paimon.data_files.reader import Reading
@@ -25,19 +25,15 @@ from lithify.io.storage import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompactionTask(ABC):
-    """Everything that an executor needs to run a task; a `Task` of `formats.protocol.tasks`.
+class CompactionTask(StepTask):
+    """What every task of a Paimon table has.
 
     Attributes:
-        index: number of the task in its attempt; 0 until `numbered`.
-        prefix: the attempt's prefix of file names; empty until `numbered`.
         schemas: the schemas of the input files, by id.
         storage: access to the files.
         budget: memory budget.
     """
 
-    index: int = 0
-    prefix: str = ""
     schemas: Mapping[int, Schema]
     storage: Storage
     budget: Budget
@@ -62,14 +58,14 @@ class CompactionTask(ABC):
         return {file.path: file.size for file in self.read_files}
 
     def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
-        """Reads, writes, and deletes the new files if that fails; see `task_running.carry_out`.
+        """Reads, writes, and deletes the new files if that fails; see `execution.carry_out`.
 
         Args:
             clock: source of creation times.
             attempt: number of the try, from 0.
             attempt_id: unique among all tries of all tasks of the attempt; part of the file names.
         """
-        files = NewFiles(writer_id(self.prefix, self.index, attempt_id), self.storage, clock)
+        files = NewFiles(self.writer(attempt_id), self.storage, clock)
         return carry_out(self.write, files, self.index, self.folder, attempt)
 
 
@@ -113,10 +109,4 @@ class RewriteTask(CompactionTask):
         )
 
 
-AnyWork = TypeVar("AnyWork")
 AnyTask = TypeVar("AnyTask", bound=CompactionTask)
-
-
-def numbered(work: Iterable[tuple[AnyWork, AnyTask]], prefix: str) -> list[tuple[AnyWork, AnyTask]]:
-    """Numbers the tasks of units and assigns them to an attempt, whose prefix starts their file names."""
-    return [(unit, replace(task, index=index, prefix=prefix)) for index, (unit, task) in enumerate(work)]

@@ -1,6 +1,6 @@
 """Merges manifests during a commit, so that their number stays small however many commits there are.
 
-Called by `commit_loop` in a try, with the manifests of the base snapshot. `manifest_plan` decides what is
+Called by `committer` in a try, with the manifests of the base snapshot. `manifest_plan` decides what is
 merged; this module reads and writes it, one entry at a time. Besides a few compressed files, only the
 identity of each deletion in the merged manifests is held in memory: at most as many as fit the threshold of a
 full merge.

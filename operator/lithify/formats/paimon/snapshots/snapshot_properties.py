@@ -1,6 +1,6 @@
 """The properties with which our attempts mark their snapshots, and what tells two snapshots apart.
 
-Written by `commit_loop`; read where our own commits are looked for: restarts, clean-up, observations. Pure.
+Written by `committer`; read where our own commits are looked for: restarts, clean-up, observations. Pure.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Snapshots: reads them, and writes the next one so that exactly one writer wins.
 
-Called by `commit_loop`, `remains`, `table` and code that observes tables. On a local file system a snapshot
+Called by `committer`, `remains`, `table` and code that observes tables. On a local file system a snapshot
 is written beside its place and linked into it, which is atomic (pypaimon checks and then renames, which two
 processes can do at the same time). On S3 it is written by a conditional put (`conditional_put`). A REST
 catalog commits on its server. `support` refuses anything else: no write there is known to be atomic yet.

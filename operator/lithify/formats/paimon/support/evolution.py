@@ -1,6 +1,6 @@
 """Schema changes that are supported between a table's files, and during a run.
 
-Called by `table` before any work (can all files be rewritten under the newest schema?) and by `commit_loop`
+Called by `table` before any work (can all files be rewritten under the newest schema?) and by `committer`
 (was the table changed concurrently?). Pure.
 """
 

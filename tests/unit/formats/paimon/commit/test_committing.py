@@ -16,7 +16,7 @@ from lithify.clock import SystemClock
 from lithify.engine.commit.loop import CommitOutcome
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown
 from lithify.formats.paimon.commit.changes import BucketChange
-from lithify.formats.paimon.commit.commit_loop import Committer
+from lithify.formats.paimon.commit.committer import Committer
 from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.snapshots.attempt_scope import AttemptScope, PaimonAttempt

@@ -84,12 +84,12 @@ class Committer:
         self._attempt = attempt
         self._clock = clock
         commits = table.options.commit
-        self._sender = SnapshotSender(table.snapshots, table.lineage, commits, clock, self._check_fence)
+        self._heartbeat = Heartbeat(table.journal, attempt, clock)
+        self._sender = SnapshotSender(table.snapshots, table.lineage, commits, clock, self._heartbeat.check)
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
         self._merged: MergedManifests | None = None
         self._to_come = 0
         self._full_of: int | None = None
-        self._heartbeat = Heartbeat(table.journal, attempt, clock)
         self._looked: datetime | None = None
         self._live: LiveBuckets | None = None
 
@@ -174,7 +174,7 @@ class Committer:
             failpoint("manifests-written")
             self._table.storage.persist(map(manifests.path, (*draft.files, *draft.merged.written)))
             self._check_files([*changes.values()], draft)
-            self._check_fence()  # last: a run that condemns this attempt from here on finds its snapshot
+            self._heartbeat.check()  # last: a run that condemns this attempt from here on finds its snapshot
         except BaseException:
             self._forget_merge()
             manifests.delete(manifests.names_with(writer))
@@ -216,10 +216,6 @@ class Committer:
         self._merged = draft.merged if draft.merged.written else None
         for name in draft.files:
             self._table.storage.delete(self._table.manifests.path(name))
-
-    def _check_fence(self) -> None:
-        self._heartbeat.beat()
-        self._table.journal.check(self._attempt, self._clock.now())
 
     def _check_files(self, changes: Sequence[Change], draft: Draft) -> None:
         """Checks that the new files, which no snapshot references yet, still exist.
