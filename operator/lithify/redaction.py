@@ -81,13 +81,14 @@ Own = Callable[[], Collection[str]]
 
 
 def names_of(identifier: str) -> tuple[str, ...]:
-    """The forms of `database.table` in texts: whole, and in paths, but never one of its parts alone.
+    """The forms of `namespace.table` in texts: whole, and in paths, but never one of its parts alone.
 
     A part alone may be a credential that a server quotes, and must then stay hidden.
     """
-    database, _, table = identifier.partition(".")
-    table, _, branch = table.partition("$branch_")
-    return (identifier, f"/{database}.", f"{database}.db", f"/{table}", f".{table}", f"-{branch}")
+    name, _, branch = identifier.partition("$branch_")
+    namespace, _, table = name.rpartition(".")
+    nested = "/{}/".format(namespace.replace(".", "/"))
+    return (identifier, f"/{namespace}.", f"{namespace}.db", nested, f"/{table}", f".{table}", f"-{branch}")
 
 
 def looks_like_a_secret(value: str, ordinary: Iterable[str] = ()) -> bool:

@@ -40,7 +40,7 @@ class MemoryTables:
 
     def make(self, folder: Path) -> MemoryTable:
         """A table of two groups with three files each."""
-        table = MemoryTable(folder / "warehouse", "db.t")
+        table = MemoryTable(folder / "warehouse", "sales.eu.t")
         self._fill(table)
         return table
 

@@ -32,7 +32,7 @@ spec: {{checkIntervalSeconds: 1}}
 apiVersion: lithify.dev/v1alpha1
 kind: LakeTable
 metadata: {{name: orders}}
-spec: {{catalogRef: {{name: lake}}, identifier: db.t}}
+spec: {{catalogRef: {{name: lake}}, identifier: sales.eu.t}}
 """
 
 

@@ -326,11 +326,11 @@ TABLES = (
         "table-identifier",
         LAKE_TABLE,
         "spec.identifier",
-        "a table is written database.table, and a branch of it database.table$branch_name, without blanks, "
-        "slashes or more dots before the branch",
+        "a table is written database.table, in a nested namespace a.b.table, and a branch of it "
+        "database.table$branch_name, without blanks and slashes",
         lambda name: _with(TABLE, identifier=name),
         "sales.orders$branch_v1.2",
-        "sales.orders.old",
+        "sales..orders",
     ),
     _form(
         "table-zone", LAKE_TABLE, "spec.timeZone", ZONE, lambda z: _with(TABLE, timeZone=z), "UTC", "+01:00"

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lithify.formats.adapters import FORMATS
+from lithify.formats.adapters import ADAPTERS, FORMATS
 from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, matching, name_rule, part, rules
 from lithify.resources.objects import (
     CONDITIONS,
@@ -32,7 +32,7 @@ OWN_FIELDS = Rule(
 TablePattern = Annotated[
     str,
     matching(
-        r"^[^.\s]+\.[^.\s]+$",
+        r"^[^.\s]+(\.[^.\s]+)+$",
         "a pattern is written database.table, with * and ? for what may differ, such as sales.* or *.orders",
         min_length=3,
         max_length=256,
@@ -47,7 +47,12 @@ CREDENTIALS = Rule(
 
 
 _OFFERED = tuple(name.capitalize() for name in FORMATS)
-_PAIMON = "self.format != 'Paimon' || "
+_OF_FORMATS = tuple(
+    Rule(f"self.format != '{name.capitalize()}' || ({rule.expression})", rule.message, rule.field_path)
+    for name in FORMATS
+    for rule in ADAPTERS[name].catalog_rules
+)
+"""The rules that hold for catalogs of one format only, as its adapter declares them."""
 
 
 class Metastore(StrEnum):
@@ -94,7 +99,9 @@ class Discovery:
     """Creates a LakeTable for each table found in the catalog; docs/discovery.md has the details."""
 
     include: tuple[TablePattern, ...] = Field(
-        description="Which tables, as `database.table` with * and ?.", min_length=1, max_length=64
+        description="Which tables, as `database.table` with * and ?; * stands for dots, too.",
+        min_length=1,
+        max_length=64,
     )
     exclude: tuple[TablePattern, ...] = Field(
         default=(), description="Tables to leave out; wins over `include`.", max_length=64
@@ -152,19 +159,7 @@ class Discovery:
         "the warehouse of a Filesystem or Jdbc catalog is an absolute path or a URI such as s3://bucket/path",
         ".warehouse",
     ),
-    Rule(
-        f"{_PAIMON}self.metastore != 'Rest' || (has(self.options) && 'token.provider' in self.options) "
-        "|| (has(self.secretRef) && 'token.provider' in self.secretRef.options)",
-        "a Rest catalog needs the option token.provider, which is bear",
-        ".options",
-    ),
-    Rule(
-        f"{_PAIMON}self.metastore != 'Rest' || (has(self.secretRef) && 'token' in self.secretRef.options) "
-        "|| (has(self.options) && 'token.provider' in self.options "
-        "&& self.options['token.provider'] != 'bear')",
-        "the token.provider bear needs the option token, from a Secret: see spec.secretRef.options",
-        ".secretRef",
-    ),
+    *_OF_FORMATS,
 )
 class CatalogSpec:
     """How to reach the catalog."""

@@ -24,7 +24,7 @@ from lithify.resources.modelling import (
 from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference, shortened
 
 BUCKET_LENGTH = 1024
-IDENTIFIER = r"^[^.\s/$]+\.[^.\s/$]+(\$branch_[^\s/$]+)?$"
+IDENTIFIER = r"^[^.\s/$]+(\.[^.\s/$]+)+(\$branch_[^\s/$]+)?$"
 SnapshotText = Annotated[
     str,
     matching(
@@ -56,10 +56,11 @@ class LakeTableSpec:
     catalog_ref: Reference = Field(description="The Catalog of the table.", json_schema_extra=rules(FIXED))
     identifier: str = matching(
         IDENTIFIER,
-        "a table is written database.table, and a branch of it database.table$branch_name, without blanks, "
-        "slashes or more dots before the branch",
+        "a table is written database.table, in a nested namespace a.b.table, and a branch of it "
+        "database.table$branch_name, without blanks and slashes",
         FIXED,
-        description="The table, as `database.table`; a branch of it, as `database.table$branch_name`.",
+        description="The table, as `database.table`, or as `a.b.table` in formats with nested namespaces; a "
+        "branch of it, as `database.table$branch_name`.",
         min_length=1,
         max_length=512,
     )

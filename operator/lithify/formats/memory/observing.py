@@ -55,8 +55,9 @@ class MemoryObserver:
 
     def list_tables(self, address: TableAddress) -> tuple[str, ...]:
         """All tables of the warehouse."""
-        found = Path(warehouse_of(address)).glob("*/*/definition.json")
-        return tuple(sorted(f"{path.parent.parent.name}.{path.parent.name}" for path in found))
+        warehouse = Path(warehouse_of(address))
+        folders = (path.parent.relative_to(warehouse) for path in warehouse.rglob("definition.json"))
+        return tuple(sorted(".".join(folder.parts) for folder in folders))
 
 
 def _observation(table: MemoryTable, newest: Snapshot | None, wanted: Filter) -> Observation:

@@ -14,9 +14,11 @@ from lithify.errors import CorruptTable, InvalidOption, NotFound, UnsupportedTab
 from lithify.formats.memory.scope import MemoryJournal, Scopes
 from lithify.formats.memory.snapshot import DataFile, Group, Snapshot, parse_snapshot, to_json
 from lithify.formats.protocol.address import TableAddress
+from lithify.io.file_names import is_file_name
 from lithify.io.local_storage import local_storage
 from lithify.io.locations import local_path
 from lithify.io.storage import Storage
+from lithify.settings import TABLE
 
 SMALL_FILE_SIZE = "small-file-size"
 _KNOWN_OPTIONS = frozenset({SMALL_FILE_SIZE})
@@ -27,14 +29,14 @@ class MemoryTable:
     """A table.
 
     Attributes:
-        name: `database.table`.
+        name: `namespace.table`; a namespace has one level or more.
         uuid: distinguishes the table from others of its name.
         storage: access to its files.
         journal: records the attempts at it.
         small_file_size: bytes below which a file is small.
 
     Args:
-        name: `database.table`.
+        name: `namespace.table`; a namespace has one level or more.
         folder: its folder.
         storage: access to its files.
         definition: its definition, as stored.
@@ -128,13 +130,15 @@ def open_table(address: TableAddress) -> MemoryTable:
     """Opens a table.
 
     Raises:
-        InvalidOption: the warehouse is no local folder, or an option has no valid value.
+        InvalidOption: the warehouse is no local folder, or the name or an option has no valid form.
         NotFound: the table does not exist.
         NotAllowed: the process may not use its own permissions there.
         CorruptTable: the definition cannot be read.
     """
-    database, _, table = address.name.partition(".")
-    folder = f"{warehouse_of(address)}/{database}/{table}"
+    parts = address.name.split(".")
+    if len(parts) == 1 or not all(map(is_file_name, parts)):
+        raise InvalidOption(TABLE, f"'{address.name}' is not of the form namespace.table")
+    folder = "/".join((warehouse_of(address), *parts))
     storage = local_storage((folder,))
     path = f"{folder}/definition.json"
     text = storage.read_text(path)

@@ -24,7 +24,8 @@ class TableAddress:
 
     Attributes:
         warehouse: root directory of the catalog (for REST catalogs, the warehouse's name).
-        name: `database.table` or `database.table$branch_name`; empty for requests about the catalog.
+        name: `namespace.table` or `namespace.table$branch_name`; a namespace may have several levels, with
+            dots between them, if its format has such; empty for requests about the catalog.
         catalog_options: options that the adapter accepts (`metastore`, `uri`, credentials...); never logged.
         overrides: table options that replace the stored ones.
         reach: paths for which this process may use its own permissions.

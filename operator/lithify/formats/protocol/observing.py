@@ -78,5 +78,5 @@ class TableObserver(Protocol):
         ...
 
     def list_tables(self, address: TableAddress) -> tuple[str, ...]:
-        """All tables of a catalog, as `database.table`."""
+        """All tables of a catalog, as `namespace.table`; levels of a namespace are divided by dots."""
         ...

@@ -127,6 +127,13 @@ class TestErrors:
         assert isinstance(error, NotFound)
         assert error.what == "table"
 
+    def test_a_format_that_an_older_release_does_not_know(
+        self, answers: Answers, target: TableAddress
+    ) -> None:
+        error = error_of(answers, ObservationRequest(replace(target, format="iceberg"), "uid"))
+        assert isinstance(error, InvalidOption)
+        assert error.option == "format"
+
     @pytest.mark.parametrize("zone", ["Middle/Earth", "", "../../etc/passwd", "\0"])
     def test_a_time_zone_that_does_not_exist(self, zone: str, answers: Answers, target: TableAddress) -> None:
         error = error_of(answers, ObservationRequest(replace(target, time_zone=zone), "uid"))

@@ -350,7 +350,8 @@ def parse_name(name: str) -> Identifier:
     match = _NAME.fullmatch(name)
     if match is None:
         problem = f"'{name}' is not of the form database.table or database.table$branch_name"
-        raise InvalidOption(TABLE, problem)
+        nested = "; Paimon has no nested namespaces" if name.partition("$")[0].count(".") > 1 else ""
+        raise InvalidOption(TABLE, problem + nested)
     for part in match.groupdict().values():
         if part is not None and not is_file_name(part):
             raise InvalidOption(TABLE, f"{shown(name)} has characters that no folder has")

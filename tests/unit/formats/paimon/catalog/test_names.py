@@ -35,7 +35,6 @@ def test_a_name_is_a_table_or_a_branch_of_one(
         "orders",
         "sales.",
         ".orders",
-        "a.b.c",
         "sales.orders$",
         "sales.orders$files",
         "sales.orders$branch_",
@@ -56,3 +55,11 @@ def test_the_main_branch_has_no_name(branch: str) -> None:
     """Else one table would have two names, and two locks."""
     with pytest.raises(InvalidOption, match="leave out"):
         parse_name(f"sales.orders$branch_{branch}")
+
+
+def test_nested_namespaces_are_refused_by_name() -> None:
+    """Other formats have them, so a LakeTable may be written that way."""
+    assert re.search(IDENTIFIER, "a.b.c")
+    with pytest.raises(InvalidOption, match="nested") as refused:
+        parse_name("a.b.c")
+    assert refused.value.option == "--table"
