@@ -35,6 +35,7 @@ class Adapter:
         samples: module with `sample_maker`; None for formats without sample tables.
         is_offered: whether users may have tables of it; only the reference for adapters is not offered.
         catalog_rules: what its Catalogs must fulfil.
+        has_nested_namespaces: whether its tables may be named `a.b.table`.
     """
 
     runs: str
@@ -42,6 +43,7 @@ class Adapter:
     samples: str | None = None
     is_offered: bool = True
     catalog_rules: tuple[CatalogRule, ...] = ()
+    has_nested_namespaces: bool = False
 
 
 _FOLDER = "lithify.formats"
@@ -70,7 +72,12 @@ ADAPTERS = MappingProxyType(
             f"{_FOLDER}.paimon.sample",
             catalog_rules=_PAIMON_CATALOGS,
         ),
-        "memory": Adapter(f"{_FOLDER}.memory.adapter", f"{_FOLDER}.memory.observing", is_offered=False),
+        "memory": Adapter(
+            f"{_FOLDER}.memory.adapter",
+            f"{_FOLDER}.memory.observing",
+            is_offered=False,
+            has_nested_namespaces=True,
+        ),
     }
 )
 """The adapters by the name of their format. Catalogs spell it with a capital first letter."""

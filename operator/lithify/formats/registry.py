@@ -53,6 +53,15 @@ def open_observer(name: str, cache: Path, limit: int, clock: Clock, most_open: i
     return opens(cache, limit, clock, most_open)
 
 
+def has_nested_namespaces(name: str) -> bool:
+    """Whether tables of a format may lie in namespaces of several levels.
+
+    Raises:
+        InvalidOption: the format does not exist.
+    """
+    return _adapter(name).has_nested_namespaces
+
+
 def sample_maker(name: str) -> SampleMaker:
     """Returns the maker of sample tables of a format.
 

@@ -19,7 +19,7 @@ from lithify.controller.observing.wire import FindRun, ListTables, Question, Rep
 from lithify.errors import CorruptTable, LithifyError, in_fields
 from lithify.formats.adapters import FORMATS
 from lithify.formats.protocol.observing import ObservationRequest, TableObserver
-from lithify.formats.registry import open_observer
+from lithify.formats.registry import has_nested_namespaces, open_observer
 
 _NO_THREAD = "can't start new thread"
 """Python's message if a new thread's stack does not fit into memory."""
@@ -66,7 +66,8 @@ class Answers:
             if not question.wanted.include:
                 observer.check_catalog(address)
                 return NO_TABLES
-            return wanted_tables(observer.list_tables(address), question.wanted)
+            is_deep = has_nested_namespaces(address.format)
+            return wanted_tables(observer.list_tables(address), question.wanted, may_be_nested=is_deep)
         raise TypeError(f"not a question: {type(question).__name__}")
 
     def _observer(self, name: str) -> TableObserver:

@@ -15,17 +15,25 @@ from lithify.resources.table import IDENTIFIER
 
 _IDENTIFIER = re.compile(IDENTIFIER)
 _MOST_LENGTH = 512
+_BRANCH = "$branch_"
 
 
-def wanted_tables(found: Iterable[str], wanted: TableFilter) -> TableList:
-    """Returns the included tables that a LakeTable can name, each once."""
+def wanted_tables(found: Iterable[str], wanted: TableFilter, *, may_be_nested: bool) -> TableList:
+    """Returns the included tables that a LakeTable can name, each once.
+
+    Args:
+        found: the names of all tables of a catalog.
+        wanted: what discovery includes.
+        may_be_nested: whether the format has namespaces of several levels.
+    """
     names = set(found)
-    usable = {name for name in names if is_usable(name)}
+    usable = {name for name in names if is_usable(name, may_be_nested=may_be_nested)}
     matching = sorted(name for name in usable if is_wanted(name, wanted.include, wanted.exclude))
     return TableList(tuple(matching[: wanted.most]), len(matching), len(names) - len(usable))
 
 
-def is_usable(name: str) -> bool:
-    """Whether a LakeTable can have the name: two plain parts, without characters that hide text."""
+def is_usable(name: str, *, may_be_nested: bool) -> bool:
+    """Whether a LakeTable can have the name: plain parts, without characters that hide text."""
     is_named = len(name) <= _MOST_LENGTH and _IDENTIFIER.match(name) is not None
-    return is_named and plain_line(name, _MOST_LENGTH) == name
+    is_deep = name.partition(_BRANCH)[0].count(".") > 1
+    return is_named and plain_line(name, _MOST_LENGTH) == name and (may_be_nested or not is_deep)

@@ -47,7 +47,7 @@ class TestWanted:
         ],
     )
     def test_patterns(self, include: list[str], exclude: list[str], expected: list[str]) -> None:
-        found = wanted_tables(FOUND, TableFilter(tuple(include), tuple(exclude)))
+        found = wanted_tables(FOUND, TableFilter(tuple(include), tuple(exclude)), may_be_nested=False)
         assert (list(found.names), found.wanted, found.unusable) == (expected, len(expected), 3)
 
     @pytest.mark.parametrize(
@@ -65,12 +65,16 @@ class TestWanted:
         ],
     )
     def test_names_that_no_laketable_can_have_are_counted_and_left_out(self, name: str) -> None:
-        found = wanted_tables([name, "sales.orders"], ALL_TABLES)
+        found = wanted_tables([name, "sales.orders"], ALL_TABLES, may_be_nested=False)
         assert (found.names, found.wanted, found.unusable) == (("sales.orders",), 1, 1)
+
+    def test_nested_names_can_be_used_where_the_format_has_them(self) -> None:
+        found = wanted_tables(["sales.eu.orders", "crm.users"], TableFilter(("sales.*",)), may_be_nested=True)
+        assert (found.names, found.wanted, found.unusable) == (("sales.eu.orders",), 1, 0)
 
     def test_no_more_leave_the_worker_than_are_asked_for(self) -> None:
         many = [f"db.t{number:06}" for number in range(100_000)]
-        found = wanted_tables(many, TableFilter(most=10))
+        found = wanted_tables(many, TableFilter(most=10), may_be_nested=False)
         assert (found.names, found.wanted) == (tuple(many[:10]), 100_000)
 
 

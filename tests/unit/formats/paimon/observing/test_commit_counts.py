@@ -69,7 +69,7 @@ def test_commits_that_come_while_a_full_compaction_runs_count(
         if point == "tasks-done":
             table.append("a")
 
-    monkeypatch.setattr("lithify.formats.paimon.compaction.step.failpoint", append)
+    monkeypatch.setattr("lithify.engine.tasks.step.failpoint", append)
     run(table.address, Strategy.FULL)
     assert count(watcher) == 1
 
