@@ -1,9 +1,9 @@
 """Finds references to files of an attempt: in snapshots, tags, changelogs, of all branches.
 
-Called by `sweeping` before it deletes. Thorough rather than fast: before it reports a file as unreferenced it
-has read every reachable manifest, each once, and it raises rather than missing one. Manifests may be gone
-where a snapshot expired concurrently, or where Paimon's own clean-up broke a branch: no reader can get
-through those, so they reference nothing.
+Called by `file_deletion` before it deletes. Thorough rather than fast: before it reports a file as
+unreferenced it has read every reachable manifest, each once, and it raises rather than missing one. Manifests
+may be gone where a snapshot expired concurrently, or where Paimon's own clean-up broke a branch: no reader
+can get through those, so they reference nothing.
 """
 
 from __future__ import annotations

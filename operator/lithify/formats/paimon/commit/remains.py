@@ -1,7 +1,7 @@
 """What clean-up asks of a Paimon table: `Remains` of `engine.attempts.clean_up`.
 
 Snapshots of attempts that are not part of the table's history are taken back first (`lineage`). Files are
-looked up in all snapshots, tags and branches before they are deleted (`sweeping`).
+looked up in all snapshots, tags and branches before they are deleted (`file_deletion`).
 """
 
 from __future__ import annotations
