@@ -24,6 +24,7 @@ from lithify.errors import CommitConflict, InvalidOption, NotFound, UnsupportedT
 from lithify.faults import EVERY_RUN, POINTS
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.committing import CommitStep
+from lithify.formats.protocol.details import totals_of
 from lithify.formats.protocol.model import SnapshotId, is_snapshot_id
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import ObservationRequest, TableObserver
@@ -175,7 +176,8 @@ class TestPlan:
             assert unit.trigger
             assert unit.reason
             assert sum(len(names) for names in unit.rewrites) == unit.rewritten_files
-            assert len(unit.upgrades) == unit.upgraded_files
+        sums = totals_of(unit.details for unit in plan.units)
+        assert {name: plan.totals[name] for name in sums} == sums
 
     def test_writes_nothing(self, tables: FormatTables, table: Any, tmp_path: Path) -> None:
         before = files_of(tmp_path)
@@ -245,6 +247,8 @@ class TestRun:
         assert report.before.rows >= report.after.rows > 0
         assert report.before.bytes > 0 < report.after.bytes
         assert all(group.trigger and group.reason for group in report.groups)
+        declared = {*open_table(address).reported}
+        assert all({detail.kind for detail in group.details} == declared for group in report.groups)
         assert run(address).status == "NothingToDo"
         assert tables.strays(table) == set()
 

@@ -24,6 +24,8 @@ from lithify.formats.protocol.tasks import Sizing
 class OpenedTable:
     """An open table, as runs use it."""
 
+    reported = ()
+
     def __init__(self, opened: table.MemoryTable) -> None:
         self._table = opened
         self.name = opened.name

@@ -6,7 +6,7 @@ Called by `adapter`. Pure.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lithify.formats.memory.snapshot import DataFile, Group, Snapshot
 from lithify.formats.memory.table import MemoryTable
@@ -49,10 +49,7 @@ class MemoryUnit:
     trigger: str
     reason: str
 
-    upgraded_files = 0
-    output_level = None
-    drop_deletes = False
-    upgrades = ()
+    details = ()
 
     @property
     def read_bytes(self) -> int:
@@ -72,7 +69,7 @@ class MemoryUnit:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """The work of a run; nothing is left to other plans, and metadata alone blocks no group."""
+    """The work of a run; it takes all groups, and blocks none, because it reads no data files."""
 
     view: MemoryView
     units: tuple[MemoryUnit, ...]
@@ -82,12 +79,8 @@ class MemoryPlan:
     blocks: tuple[Block, ...] = ()
     deferred = 0
     remaining = None
-    unread_files = 0
-
-    @property
-    def conflicts(self) -> Mapping[Group, str]:
-        """None: a plan reads no data files, so it misses none."""
-        return {}
+    conflicts: Mapping[Group, str] = field(default_factory=dict)
+    totals: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def snapshot_id(self) -> SnapshotId:

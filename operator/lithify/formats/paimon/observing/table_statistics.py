@@ -31,7 +31,7 @@ from lithify.columns.column_groups import (
 from lithify.formats.paimon.observing.due_work import ratio_changes
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.model import BlockedGroup
 from lithify.formats.protocol.observation import Finding
 from lithify.formats.protocol.observing import Filter
 
@@ -133,7 +133,7 @@ def selected_buckets(figures: pa.Table, spec_of: Callable[[bytes], Spec], select
     return flagged(selected, ~is_one_of(selected["path"], selection.held))
 
 
-def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[BlockedBucket, ...]:
+def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[BlockedGroup, ...]:
     """The first `_MOST_BLOCKED` buckets by path that cannot be planned, and those that are held.
 
     Args:
@@ -142,8 +142,8 @@ def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[Blocked
     """
     blocked = flagged(figures, ~is_null(figures["problem"])).sort_by("path").slice(0, _MOST_BLOCKED)
     columns = map(listed, blocked.select(["path", "is_corrupt", "problem", "fingerprint"]).columns)
-    found = {path: BlockedBucket(path, *fields) for path, *fields in zip(*columns, strict=True)}
-    stand = {path: BlockedBucket(path, True, _KNOWN, fingerprint) for path, fingerprint in held.items()}
+    found = {path: BlockedGroup(path, *fields) for path, *fields in zip(*columns, strict=True)}
+    stand = {path: BlockedGroup(path, True, _KNOWN, fingerprint) for path, fingerprint in held.items()}
     return tuple(bucket for _, bucket in sorted({**stand, **found}.items()))
 
 
