@@ -169,6 +169,41 @@ class TestInspection:
         assert any(option in reason for reason in found.unsupported)
 
 
+class TestSelection:
+    def test_a_partition_that_is_selected_is_all_that_is_pinned(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        opened, plan = planned(tables.address(table))
+        groups = {unit.group for unit in plan.units}
+        selection = Selection((tables.a_partition,), strategy=Strategy.FULL)
+        view = opened.pin_view(selection)
+        assert view is not None
+        found = {unit.group for unit in opened.plan(view, selection, CLOCK).units}
+        [partition] = {each.partition for each in found}
+        assert found == {each for each in groups if each.partition == partition}
+        assert len({(each.partition, each.division) for each in groups}) == len(groups)
+
+    def test_a_column_that_does_not_partition_is_refused_by_name(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        with pytest.raises(InvalidOption) as refused:
+            open_table(tables.address(table)).pin_view(Selection(({"nowhere": "x"},)))
+        assert refused.value.option == "--partition"
+
+    def test_buckets_narrow_it_or_are_refused_by_name(self, tables: FormatTables, table: Any) -> None:
+        opened, plan = planned(tables.address(table))
+        buckets = frozenset({0})
+        if isinstance(plan.units[0].group.division, int):
+            view = opened.pin_view(Selection(buckets=buckets))
+            assert view is not None
+            units = opened.plan(view, Selection(strategy=Strategy.FULL), CLOCK).units
+            assert {unit.group.division for unit in units} == buckets
+        else:
+            with pytest.raises(InvalidOption) as refused:
+                opened.pin_view(Selection(buckets=buckets))
+            assert refused.value.option == "--bucket"
+
+
 class TestPlan:
     def test_units_say_what_they_do_and_why(self, tables: FormatTables, table: Any) -> None:
         _, plan = planned(tables.address(table))

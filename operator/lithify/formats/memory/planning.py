@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from lithify.formats.memory.snapshot import DataFile, Group, Snapshot
+from lithify.formats.memory.snapshot import SPEC, DataFile, Group, Snapshot
 from lithify.formats.memory.table import MemoryTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.model import SnapshotId, TriggerVerdict
+from lithify.formats.protocol.partition import PartitionFilter
 from lithify.formats.protocol.results import Block
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
@@ -88,10 +89,16 @@ class MemoryPlan:
         return self.view.snapshot_id
 
 
-def select(snapshot: Snapshot, selection: Selection) -> MemoryView:
-    """The view of the selected groups; a group is the value of the partition column `group`."""
-    groups = [group for group in snapshot.files if selection.selects({"group": group.path})]
-    return only(snapshot, groups)
+def select(table: MemoryTable, snapshot: Snapshot, selection: Selection) -> MemoryView:
+    """The view of the selected groups.
+
+    Raises:
+        InvalidOption: the selection names another column than `group`, or buckets: there are none.
+    """
+    selection.check_without_buckets(table.name, "partition")
+    wanted = PartitionFilter(selection.partitions)
+    wanted.check(table.name, (SPEC,))
+    return only(snapshot, [group for group in snapshot.files if wanted.selects(group.partition)])
 
 
 def only(snapshot: Snapshot, groups: Collection[Group]) -> MemoryView:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, NewType, Protocol
@@ -25,11 +25,21 @@ RUN_ID = "[A-Za-z0-9-]{1,63}"
 
 
 class GroupId(Protocol):
-    """Identifies a group of files, the unit of decisions. Hashable; `str()` gives its path."""
+    """Identifies a group of files, the unit of decisions: a partition, or a part of one. Hashable."""
 
     @property
     def path(self) -> str:
         """Path as shown to people and used in the file system, for example `dt=2026-01-01/bucket-3`."""
+        ...
+
+    @property
+    def partition(self) -> Hashable:
+        """The partition: its typed values, or the adapter's encoding of them; the same for all its groups."""
+        ...
+
+    @property
+    def division(self) -> int | str | None:
+        """What tells the groups of a partition apart: a bucket, a node; None if there is only one."""
         ...
 
 
