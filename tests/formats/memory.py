@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -37,6 +39,7 @@ class MemoryTables:
 
     format: str = "memory"
     own_points: ClassVar[tuple[str, ...]] = ()
+    a_partition: ClassVar[Mapping[str, str]] = MappingProxyType({"group": FIRST.path})
 
     def make(self, folder: Path) -> MemoryTable:
         """A table of two groups with three files each."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.formats.protocol.address import TableAddress
@@ -20,6 +22,7 @@ class PaimonTables:
     home: Path
 
     own_points = ("manifests-merged", "manifests-written", "hint-written")
+    a_partition: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def make(self, folder: Path) -> Table:
         """A table of two buckets, both of which have work; every commit to it merges manifests."""

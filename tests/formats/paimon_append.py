@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import ClassVar
 
 from formats.paimon import PaimonTables
 from infrastructure.oracle.client import Table
@@ -17,6 +18,7 @@ class AppendTables(PaimonTables):
     """Tables without buckets; the two groups are partitions."""
 
     options: Mapping[str, str] = MappingProxyType({})
+    a_partition: ClassVar[Mapping[str, str]] = MappingProxyType({"dt": "a"})
 
     def _make(self, table: Table) -> None:
         options = {"manifest.merge-min-count": "2", **self.options}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +15,11 @@ class FormatTables(Protocol):
     @property
     def own_points(self) -> Collection[str]:
         """The fault points that runs on these tables come to, besides those of every run."""
+        ...
+
+    @property
+    def a_partition(self) -> Mapping[str, str]:
+        """What a user writes to select a partition of a table that `make` makes; empty if it has none."""
         ...
 
     def make(self, folder: Path) -> Any:

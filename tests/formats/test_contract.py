@@ -24,6 +24,7 @@ from lithify.errors import CommitConflict, InvalidOption, NotFound, UnsupportedT
 from lithify.faults import EVERY_RUN, POINTS
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.committing import CommitStep
+from lithify.formats.protocol.details import totals_of
 from lithify.formats.protocol.model import SnapshotId, is_snapshot_id
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import ObservationRequest, TableObserver
@@ -168,6 +169,41 @@ class TestInspection:
         assert any(option in reason for reason in found.unsupported)
 
 
+class TestSelection:
+    def test_a_partition_that_is_selected_is_all_that_is_pinned(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        opened, plan = planned(tables.address(table))
+        groups = {unit.group for unit in plan.units}
+        selection = Selection((tables.a_partition,), strategy=Strategy.FULL)
+        view = opened.pin_view(selection)
+        assert view is not None
+        found = {unit.group for unit in opened.plan(view, selection, CLOCK).units}
+        [partition] = {each.partition for each in found}
+        assert found == {each for each in groups if each.partition == partition}
+        assert len({(each.partition, each.division) for each in groups}) == len(groups)
+
+    def test_a_column_that_does_not_partition_is_refused_by_name(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        with pytest.raises(InvalidOption) as refused:
+            open_table(tables.address(table)).pin_view(Selection(({"nowhere": "x"},)))
+        assert refused.value.option == "--partition"
+
+    def test_buckets_narrow_it_or_are_refused_by_name(self, tables: FormatTables, table: Any) -> None:
+        opened, plan = planned(tables.address(table))
+        buckets = frozenset({0})
+        if isinstance(plan.units[0].group.division, int):
+            view = opened.pin_view(Selection(buckets=buckets))
+            assert view is not None
+            units = opened.plan(view, Selection(strategy=Strategy.FULL), CLOCK).units
+            assert {unit.group.division for unit in units} == buckets
+        else:
+            with pytest.raises(InvalidOption) as refused:
+                opened.pin_view(Selection(buckets=buckets))
+            assert refused.value.option == "--bucket"
+
+
 class TestPlan:
     def test_units_say_what_they_do_and_why(self, tables: FormatTables, table: Any) -> None:
         _, plan = planned(tables.address(table))
@@ -175,7 +211,8 @@ class TestPlan:
             assert unit.trigger
             assert unit.reason
             assert sum(len(names) for names in unit.rewrites) == unit.rewritten_files
-            assert len(unit.upgrades) == unit.upgraded_files
+        sums = totals_of(unit.details for unit in plan.units)
+        assert {name: plan.totals[name] for name in sums} == sums
 
     def test_writes_nothing(self, tables: FormatTables, table: Any, tmp_path: Path) -> None:
         before = files_of(tmp_path)
@@ -245,6 +282,8 @@ class TestRun:
         assert report.before.rows >= report.after.rows > 0
         assert report.before.bytes > 0 < report.after.bytes
         assert all(group.trigger and group.reason for group in report.groups)
+        declared = {*open_table(address).reported}
+        assert all({detail.kind for detail in group.details} == declared for group in report.groups)
         assert run(address).status == "NothingToDo"
         assert tables.strays(table) == set()
 

@@ -15,6 +15,7 @@ from lithify.engine.rewrite.budget import Budget
 from lithify.engine.run.spark import SparkSettings
 from lithify.engine.run.steps import Commits
 from lithify.formats.protocol.tasks import Sizing
+from lithify.formats.registry import group_noun
 
 
 @click.command()
@@ -50,7 +51,7 @@ def compact(context: click.Context, /, as_json: bool, **options: Any) -> None:
         zone=arguments.address.zone(),
         verbose=bool(context.obj),
     )
-    with ProgressBar() as bar:
+    with ProgressBar(group_noun(arguments.address.format)) as bar:
         report = library.compact(
             arguments.address,
             arguments.selection,

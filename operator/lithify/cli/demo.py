@@ -25,7 +25,7 @@ from lithify.engine.run.spark import SparkSettings
 from lithify.errors import CorruptTable, InvalidOption
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
-from lithify.formats.registry import open_table, sample_maker
+from lithify.formats.registry import group_noun, open_table, sample_maker
 
 _TABLE = "shop.orders"
 _CLOCK = SystemClock()
@@ -54,7 +54,7 @@ def demo(verbose: bool, /, table_format: str, folder: str | None, master: str, *
         return
     before = samples.read_sample(address)
     spark = SparkSettings(master=master, verbose=verbose)
-    with ProgressBar() as bar:
+    with ProgressBar(group_noun(table_format)) as bar:
         report = library.compact(address, Selection(strategy=Strategy.FULL), spark=spark, observer=bar)
     _show(console, address, "After")
     after = samples.read_sample(address)

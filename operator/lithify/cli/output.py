@@ -17,7 +17,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.model import BlockedGroup
 from lithify.plain_text import json_escaped, plain_lines
 
 SOME_BLOCKED = 5
@@ -63,11 +63,11 @@ def emit(as_json: bool, data: Mapping[str, Any], view: Callable[[], RenderableTy
         out().print(view())
 
 
-def blocked_lines(blocked: Sequence[BlockedBucket], most: int) -> list[RenderableType]:
-    """The buckets that cannot be compacted, a line each."""
-    lines = [Text(f"blocked {each.bucket}: {each.problem}", "red") for each in blocked[:most]]
+def blocked_lines(blocked: Sequence[BlockedGroup], most: int, noun: str = "bucket") -> list[RenderableType]:
+    """The groups that cannot be compacted, a line each."""
+    lines = [Text(f"blocked {each.group}: {each.problem}", "red") for each in blocked[:most]]
     if len(blocked) > most:
-        more = number(len(blocked) - most, "more blocked bucket")
+        more = number(len(blocked) - most, f"more blocked {noun}")
         lines.append(Text(f"… and {more}; --json has them all", "dim"))
     return list(lines)
 

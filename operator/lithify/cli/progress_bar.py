@@ -21,9 +21,14 @@ from lithify.formats.protocol.tasks import Task
 
 
 class ProgressBar:
-    """Shows on stderr how many tasks are done; an `Observer` of the driver and a context manager."""
+    """Shows on stderr how many tasks are done; an `Observer` of the driver and a context manager.
 
-    def __init__(self) -> None:
+    Args:
+        noun: what the format calls a group.
+    """
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
         console = err()
         self._progress = Progress(
             SpinnerColumn(),
@@ -50,7 +55,7 @@ class ProgressBar:
     def planned(self, plan: Plan, tasks: Sequence[Task]) -> None:
         """Starts the bar of a round."""
         size = sum(unit.read_bytes for unit in plan.units)
-        what = f"merging {bytes_text(size)} in {number(len(plan.units), 'bucket')}"
+        what = f"merging {bytes_text(size)} in {number(len(plan.units), self._noun)}"
         self._what = what
         self._progress.update(self._bar, description=what, total=len(tasks), completed=0)
 

@@ -43,7 +43,7 @@ def inspection_dict(inspection: TableInspection) -> dict[str, Any]:
         "partition_keys": inspection.partition_keys,
         "unsupported": inspection.unsupported,
         "buckets": [_group_dict(group) for group in inspection.groups],
-        "blocked": [asdict(bucket) for bucket in inspection.blocked],
+        "blocked": [group.to_dict() for group in inspection.blocked],
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -11,24 +11,31 @@ from rich.text import Text
 from lithify.amounts import bytes_text
 from lithify.cli.output import blocked_lines, number
 from lithify.engine.run.report import Report
-from lithify.formats.protocol.results import GroupReport
+from lithify.formats.protocol.details import DetailKind
+from lithify.formats.protocol.results import GroupReport, Slot
 
 _SHOWN = 20
+_SLOTS = {
+    Slot.CHANGELOG: ("changelog file", "written"),
+    Slot.INDEX: ("index file", "written"),
+    Slot.DELETES: ("delete file", "written"),
+    Slot.REMOVED_DELETES: ("delete file", "removed"),
+}
 
 
 def report_view(report: Report) -> RenderableType:
-    """What the run did, bucket by bucket, and what it took."""
+    """What the run did, group by group, and what it took."""
     left = [Text(f"left for a later run to clean up: {problem}", "yellow") for problem in report.uncleaned]
-    blocked = blocked_lines(report.blocked, _SHOWN)
+    blocked = blocked_lines(report.blocked, _SHOWN, report.noun)
     if report.status != "Compacted":
         return Group(Text.assemble((report.table, "bold"), f"  {_reason(report)}"), *blocked, *left)
-    parts: list[RenderableType] = [_headline(report), _buckets(report)]
+    parts: list[RenderableType] = [_headline(report), _groups(report)]
     hidden = len(report.groups) - _SHOWN
     if hidden > 0:
-        parts.append(Text(f"… and {number(hidden, 'more bucket')}; --json has them all", "dim"))
+        parts.append(Text(f"… and {number(hidden, f'more {report.noun}')}; --json has them all", "dim"))
     parts += [
-        Text(f"skipped {bucket}: {reason}", "yellow")
-        for bucket, reason in list(report.skipped.items())[:_SHOWN]
+        Text(f"skipped {group}: {reason}", "yellow")
+        for group, reason in list(report.skipped.items())[:_SHOWN]
     ]
     return Group(*parts, *blocked, *left, Text(_effort(report), "dim"))
 
@@ -40,41 +47,55 @@ def _headline(report: Report) -> Text:
         f"  snapshot {report.snapshot_before} → {report.snapshot_after}: ",
         (f"{number(before.files, 'file')} → {after.files:,}", "green"),
         f", {bytes_text(before.bytes)} → {bytes_text(after.bytes)}, "
-        f"{before.rows:,} → {number(after.rows, 'row')}, {number(report.upgraded, 'file')} upgraded",
-        f", {bytes_text(report.copied_bytes)} copied without decoding" if report.copied_bytes else "",
+        f"{before.rows:,} → {number(after.rows, 'row')}",
+        *(f", {text}" for text in _besides(report)),
     )
 
 
-def _buckets(report: Report) -> Table:
+def _besides(report: Report) -> Iterator[str]:
+    """What the run did besides replacing data files."""
+    for kind in report.reported:
+        if kind.said is not None:
+            yield kind.said(report.totals[kind.total])
+    for slot, totals in report.other_files.items():
+        noun, verb = _SLOTS[slot]
+        yield f"{number(totals.files, noun)} ({bytes_text(totals.bytes)}) {verb}"
+    if report.copied_bytes:
+        yield f"{bytes_text(report.copied_bytes)} copied without decoding"
+
+
+def _groups(report: Report) -> Table:
+    """A row a group; a detail that no group has gets no column."""
+    shown = report.groups[:_SHOWN]
+    kinds = {
+        detail.kind: None
+        for group in shown
+        for detail in group.details
+        if detail.kind.label and detail.value is not None
+    }
     grid = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
-    for column in ("bucket", "trigger", "files", "bytes", "levels before", "levels after"):
+    for column in (report.noun, "trigger", "files", "bytes", *(kind.label for kind in kinds)):
         grid.add_column(column)
-    for group in report.groups[:_SHOWN]:
-        grid.add_row(*_cells(group))
+    for group in shown:
+        grid.add_row(*_cells(group, [*kinds]))
     return grid
 
 
-def _cells(group: GroupReport) -> list[RenderableType]:
+def _cells(group: GroupReport, kinds: Sequence[DetailKind]) -> list[RenderableType]:
+    details = {detail.kind: detail.text or "" for detail in group.details}
     return [
         Text(group.group),
         group.trigger,
         f"{group.before.files} → {group.after.files}",
         f"{bytes_text(group.before.bytes)} → {bytes_text(group.after.bytes)}",
-        _levels(group.levels_before),
-        _levels(group.levels_after),
+        *(Text(details.get(kind, "")) for kind in kinds),
     ]
-
-
-def _levels(levels: Mapping[int, int] | None) -> str:
-    if levels is None:
-        return ""
-    return " ".join(f"L{level}:{files}" for level, files in levels.items()) or "empty"
 
 
 def _reason(report: Report) -> str:
     if report.status == "AlreadyCommitted":
         return f"run {report.run} had committed snapshot {report.snapshot_after} already"
-    reasons = "; ".join(f"{number(count, 'bucket')}: {reason}" for reason, count in report.resting.items())
+    reasons = "; ".join(f"{number(count, report.noun)}: {reason}" for reason, count in report.resting.items())
     empty = "the table has no snapshot yet" if report.snapshot_before is None else "there are no files"
     return f"nothing to do ({reasons or empty})"
 

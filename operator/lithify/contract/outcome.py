@@ -62,7 +62,7 @@ class Outcome:
     """How an attempt ended.
 
     `failure` is unset if it succeeded; `reason` is one of the final ones. `blocked` are some of the
-    `blocked_count` buckets that it could not compact.
+    `blocked_count` groups that it could not compact.
     """
 
     run: str
@@ -98,8 +98,8 @@ def write_outcome(outcome: Outcome) -> str:
 def _smaller(outcome: Outcome) -> Iterator[Outcome]:
     """Yields ever smaller versions of an outcome.
 
-    Samples are dropped first, then the messages of blocked buckets, then most of the message. The names of
-    blocked buckets are dropped last: without them the next run would try those buckets again in vain.
+    Samples are dropped first, then the messages of blocked groups, then most of the message. The names of
+    blocked groups are dropped last: without them the next run would try those groups again in vain.
     """
     message = outcome.message[:MESSAGE_LENGTH]
     yield replace(outcome, message=message)

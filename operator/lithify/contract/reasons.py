@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from lithify.contract.outcome import Outcome
+from lithify.contract.summaries import plan_summary
 from lithify.errors import (
     AttemptFenced,
     CommitConflict,
@@ -27,7 +28,7 @@ from lithify.errors import (
     UnsupportedTable,
     UserError,
 )
-from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.model import BlockedGroup
 from lithify.formats.protocol.observation import PlanFound
 from lithify.resources.compaction import MOST_BLOCKED_OF_A_RUN, PlanSummary, Reason
 from lithify.resources.table import BucketBlock
@@ -71,12 +72,12 @@ def failure_of(error: BaseException) -> Failure:
     return error.failure if isinstance(error, LithifyError) else Failure.BUG
 
 
-def blocks_of(blocked: Iterable[BlockedBucket]) -> tuple[BucketBlock, ...]:
+def blocks_of(blocked: Iterable[BlockedGroup]) -> tuple[BucketBlock, ...]:
     """The blocked groups that an outcome names.
 
     Paths of any length would leave no room for others; those that are left out are tried again.
     """
-    short = (each for each in blocked if len(each.bucket) <= _LONGEST_PATH)
+    short = (each for each in blocked if len(each.group) <= _LONGEST_PATH)
     return tuple(BucketBlock.of(each, _PROBLEM_LENGTH) for each in short)[:MOST_BLOCKED_OF_A_RUN]
 
 
@@ -85,7 +86,7 @@ def outcome_of_plan(run: str, attempt: int, found: PlanFound) -> Outcome:
     outcome = Outcome(
         run=run,
         attempt=attempt,
-        reason=Reason.PLANNED if found.buckets else Reason.NOTHING_TO_DO,
+        reason=Reason.PLANNED if found.groups else Reason.NOTHING_TO_DO,
         base_snapshot_id=found.snapshot,
         plan=_summary(found),
         blocked=blocks_of(found.blocked),
@@ -124,11 +125,4 @@ def _summary(found: PlanFound) -> PlanSummary | None:
     """The summary of a plan; None for a table without a snapshot, which has nothing to plan."""
     if found.snapshot is None:
         return None
-    return PlanSummary(
-        buckets=found.buckets,
-        tasks=found.tasks,
-        files=found.files,
-        bytes=found.bytes,
-        upgraded_files=found.upgraded_files,
-        unread_files=found.unread_files,
-    )
+    return plan_summary(found.groups, found.tasks, found.files, found.bytes, found.totals)

@@ -36,6 +36,7 @@ class Adapter:
         is_offered: whether users may have tables of it; only the reference for adapters is not offered.
         catalog_rules: what its Catalogs must fulfil.
         has_nested_namespaces: whether its tables may be named `a.b.table`.
+        group_noun: what it calls a group of files that is compacted, in sentences for people.
     """
 
     runs: str
@@ -44,6 +45,7 @@ class Adapter:
     is_offered: bool = True
     catalog_rules: tuple[CatalogRule, ...] = ()
     has_nested_namespaces: bool = False
+    group_noun: str = "partition"
 
 
 _FOLDER = "lithify.formats"
@@ -71,6 +73,7 @@ ADAPTERS = MappingProxyType(
             f"{_FOLDER}.paimon.observing.observer",
             f"{_FOLDER}.paimon.sample",
             catalog_rules=_PAIMON_CATALOGS,
+            group_noun="bucket",
         ),
         "memory": Adapter(
             f"{_FOLDER}.memory.adapter",

@@ -62,6 +62,15 @@ def has_nested_namespaces(name: str) -> bool:
     return _adapter(name).has_nested_namespaces
 
 
+def group_noun(name: str) -> str:
+    """What a format calls the groups of files that are compacted, for sentences.
+
+    Raises:
+        InvalidOption: the format does not exist.
+    """
+    return _adapter(name).group_noun
+
+
 def sample_maker(name: str) -> SampleMaker:
     """Returns the maker of sample tables of a format.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from lithify.formats.protocol.model import MOST_SNAPSHOT_ID, SNAPSHOT_ID, BlockedBucket
+from lithify.formats.protocol.model import MOST_SNAPSHOT_ID, SNAPSHOT_ID, BlockedGroup
 from lithify.resources.catalog import OPTION_NAMES, OptionName, OptionValue
 from lithify.resources.modelling import (
     MESSAGE_LENGTH,
@@ -294,14 +294,14 @@ class BucketBlock:
     )
 
     @classmethod
-    def of(cls, bucket: BlockedBucket, length: int = MESSAGE_LENGTH) -> BucketBlock:
-        """A blocked bucket in status, with a bounded description of its problem."""
+    def of(cls, blocked: BlockedGroup, length: int = MESSAGE_LENGTH) -> BucketBlock:
+        """A blocked group in status, with a bounded description of its problem."""
         corrupt, unsupported = BlockReason.CORRUPT_FILES, BlockReason.UNSUPPORTED_FILES
         return cls(
-            bucket=bucket.bucket,
-            reason=(corrupt if bucket.is_corrupt else unsupported).value,
-            message=shortened(bucket.problem, length),
-            fingerprint=bucket.fingerprint,
+            bucket=blocked.group,
+            reason=(corrupt if blocked.is_corrupt else unsupported).value,
+            message=shortened(blocked.problem, length),
+            fingerprint=blocked.fingerprint,
         )
 
 

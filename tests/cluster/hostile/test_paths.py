@@ -151,7 +151,7 @@ def test_an_external_path_that_no_option_names_is_not_read(
 
     (report,) = tables.compact(0, full=True)
 
-    assert {blocked.bucket.rpartition("/")[2] for blocked in report.blocked} == {"bucket-0"}
+    assert {blocked.group.rpartition("/")[2] for blocked in report.blocked} == {"bucket-0"}
     assert report.status == "Compacted"
     assert tables.everything_else == before
 

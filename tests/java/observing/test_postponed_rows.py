@@ -82,4 +82,4 @@ def test_buckets_wait_for_rows_that_cannot_be_moved_if_these_may_be_older(
     assert seen is not None
     due = {finding.trigger: finding.buckets for finding in seen.findings}
     assert due == {"PostponedFiles": 1, "SortedRuns": 2 if options else 4}
-    assert [bucket.bucket for bucket in seen.blocked] == [POSTPONED]
+    assert [group.group for group in seen.blocked] == [POSTPONED]

@@ -171,7 +171,7 @@ def test_a_missing_index_file_blocks_its_partition_only(oracle: Oracle, table: T
     (index,) = oracle.index_files(table)
     Path(index.path.removeprefix("file:")).unlink()
     report = run_inline(table, full=False)
-    assert [bucket.bucket for bucket in report.blocked] == ["p=a/bucket-0"]
+    assert [blocked.group for blocked in report.blocked] == ["p=a/bucket-0"]
     assert [group.group for group in report.groups] == ["p=b/bucket-0"]
 
 

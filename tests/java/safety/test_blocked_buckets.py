@@ -19,7 +19,7 @@ from lithify.engine.run.report import Report
 from lithify.engine.run.steps import Commits
 from lithify.errors import CommitConflict, CorruptTable, MissingFile, StorageError, UnsupportedTable
 from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.model import BlockedBucket, fingerprint_of
+from lithify.formats.protocol.model import BlockedGroup, fingerprint_of
 from support.cases import case
 from support.races import Meanwhile
 from support.runs import LITHIFY, run_inline
@@ -95,8 +95,8 @@ def live_fingerprint(oracle: Oracle, table: Table, dt: str) -> str:
     return fingerprint_of((file.name, file.level) for file in files)
 
 
-def blocked_of(report: Report) -> dict[str, BlockedBucket]:
-    return {each.bucket: each for each in report.blocked}
+def blocked_of(report: Report) -> dict[str, BlockedGroup]:
+    return {each.group: each for each in report.blocked}
 
 
 RUNS = [
@@ -210,7 +210,7 @@ def test_a_bucket_that_was_bad_before_is_not_tried_again_until_its_files_change(
     oracle: Oracle, table: Table
 ) -> None:
     first = run_inline(table)
-    held = {each.bucket: each.fingerprint for each in first.blocked}
+    held = {each.group: each.fingerprint for each in first.blocked}
 
     second = run_inline(table, selection=Selection(held=held))
     assert (second.status, second.tasks, second.blocked) == ("NothingToDo", 0, ())

@@ -173,7 +173,7 @@ def test_a_damaged_index_file_blocks_its_bucket_only(oracle: Oracle, table: Tabl
 
     report = run_inline(table, full=False)
 
-    assert [bucket.bucket for bucket in report.blocked] == [f"bucket-{damaged.bucket}"]
+    assert [blocked.group for blocked in report.blocked] == [f"bucket-{damaged.bucket}"]
     assert [bucket["bucket"] for bucket in report.to_dict()["buckets"]] == [f"bucket-{other.bucket}"]
     assert {index.bucket for index in oracle.index_files(table)} == {0, 1}
     assert stray_files(oracle, table) == set()

@@ -153,7 +153,7 @@ def test_a_day_whose_files_are_broken_waits_and_the_others_do_not(
 
     report = run_inline(table)
 
-    assert [blocked.bucket for blocked in report.blocked] == ["dt=b/bucket-postpone"]
+    assert [blocked.group for blocked in report.blocked] == ["dt=b/bucket-postpone"]
     assert {group.group for group in report.groups if group.trigger == "PostponedFiles"} == {
         "dt=a/bucket-postpone"
     }
@@ -176,7 +176,7 @@ def test_a_delete_stays_while_rows_that_may_be_older_are_postponed(oracle: Oracl
     path.rename(tmp_path / "aside")
 
     first = run_inline(table)
-    held = {blocked.bucket: blocked.fingerprint for blocked in first.blocked}
+    held = {blocked.group: blocked.fingerprint for blocked in first.blocked}
     second = run_inline(table, selection=Selection(held=held))
 
     assert (list(held), second.held) == (["dt=a/bucket-postpone"], ("dt=a/bucket-postpone",))

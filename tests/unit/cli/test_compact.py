@@ -9,9 +9,17 @@ import pytest
 
 from lithify.cli.render_report import report_view
 from lithify.engine.run.report import Report
+from lithify.formats.paimon.planning.details import (
+    LEVELS_AFTER,
+    LEVELS_BEFORE,
+    REACHED_LEVEL,
+    REPORTED,
+    UPGRADED,
+)
 from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.details import Detail, DetailKind
 from lithify.formats.protocol.model import SnapshotId
-from lithify.formats.protocol.results import GroupReport, Totals
+from lithify.formats.protocol.results import GroupReport, Totals, slots_of
 from support.orders_table import ALL_THERE, NAME, copy_of, run, without_snapshots
 from unit.cli.conftest import Lithify, named
 from unit.cli.screen import lines_of, text_of
@@ -20,12 +28,14 @@ BUCKET = GroupReport(
     group="dt=1/bucket-0",
     trigger="SortedRuns",
     reason="6 sorted runs, the trigger is 5",
-    output_level=4,
-    upgraded=2,
     before=Totals(6, 6 << 20, 6000),
     after=Totals(1, 4 << 20, 5000),
-    levels_before={0: 8, 5: 1},
-    levels_after={4: 3, 5: 1},
+    details=(
+        Detail(REACHED_LEVEL, 4),
+        Detail(UPGRADED, 2),
+        Detail(LEVELS_BEFORE, {0: 8, 5: 1}),
+        Detail(LEVELS_AFTER, {4: 3, 5: 1}),
+    ),
 )
 COMPACTED = Report(
     table="db.t",
@@ -41,8 +51,12 @@ COMPACTED = Report(
     core_seconds=2.25,
     peak_task_bytes=256 << 20,
     seconds={"rewrite": 2.0, "commit": 0.5},
+    reported=REPORTED,
+    noun="bucket",
 )
-NOTHING = Report("db.t", "run", "NothingToDo", "minor", snapshot_before=SnapshotId("7"), rounds=1)
+NOTHING = Report(
+    "db.t", "run", "NothingToDo", "minor", snapshot_before=SnapshotId("7"), rounds=1, noun="bucket"
+)
 
 
 def missing(facts: list[str], report: Report) -> list[str]:
@@ -80,7 +94,7 @@ class TestReport:
         assert missing(facts, replace(COMPACTED, **changes)) == []  # type: ignore[arg-type]
 
     def test_of_a_bucket_that_lost_everything(self) -> None:
-        emptied = replace(BUCKET, after=Totals(), levels_after={})
+        emptied = replace(BUCKET, after=Totals(), details=(Detail(LEVELS_AFTER, {}),))
         assert missing(["6 → 0", "empty"], replace(COMPACTED, groups=(emptied,))) == []
 
     def test_of_buckets_that_were_skipped(self) -> None:
@@ -94,13 +108,30 @@ class TestReport:
         assert [line[2] for line in seen if line[0] == "…"] == ["7"]
 
     def test_of_files_without_levels_says_nothing_of_levels(self) -> None:
-        flat = replace(BUCKET, output_level=None, levels_before=None, levels_after=None)
+        flat = replace(BUCKET, details=(Detail(LEVELS_BEFORE, None), Detail(LEVELS_AFTER, None)))
         (line,) = [
             line
             for line in lines_of(report_view(replace(COMPACTED, groups=(flat,))))
             if line[0] == flat.group
         ]
         assert line[-1] == "4.0Mi"
+
+    def test_shows_the_details_and_the_word_that_a_format_declares(self) -> None:
+        kind = DetailKind("sorted_by", label="sorted by")
+        sorted_ones = replace(BUCKET, details=(Detail(kind, "id"),))
+        report = replace(COMPACTED, groups=(sorted_ones,), reported=(kind,), noun="partition")
+        headline, columns, row, _ = text_of(report_view(report)).splitlines()
+        assert "upgraded" not in headline
+        assert columns.split() == ["partition", "trigger", "files", "bytes", "sorted", "by"]
+        assert row.split()[-1] == "id"
+
+    def test_counts_files_that_are_no_data_files_where_there_are_any(self) -> None:
+        slots = slots_of(deletes=Totals(1, 1 << 10), removed_deletes=Totals(3, 1 << 20), index=Totals())
+        report = replace(COMPACTED, groups=(replace(BUCKET, other_files=slots),))
+        facts = ["1 delete file (1.0Ki) written", "3 delete files (1.0Mi) removed"]
+        seen = " ".join(text_of(report_view(report)).split())
+        assert [fact for fact in facts if fact not in seen] == []
+        assert "index" not in seen
 
     def test_names_are_not_markup(self) -> None:
         marked = replace(BUCKET, group="[red]dt=1[/red]:bug:/bucket-0")

@@ -96,7 +96,7 @@ def terminal() -> Iterator[Callable[[str], str]]:
 
 class TestProgress:
     def test_is_seen_while_spark_is_silenced(self) -> None:
-        with terminal() as shown, ProgressBar() as bar:
+        with terminal() as shown, ProgressBar("bucket") as bar:
             shown("planning")
             with _jvm_output_hidden():
                 os.write(2, b"WARN NativeCodeLoader")
@@ -107,14 +107,14 @@ class TestProgress:
     def test_stderr_is_itself_again(self) -> None:
         with terminal() as shown:
             stream = sys.stderr
-            with ProgressBar(), _jvm_output_hidden():
+            with ProgressBar("bucket"), _jvm_output_hidden():
                 assert sys.stderr is not stream
             assert sys.stderr is stream
             print("lithify: the end", file=sys.stderr)
             shown("lithify: the end\r\n")
 
     def test_is_not_printed_where_nobody_looks(self, capsys: pytest.CaptureFixture[str]) -> None:
-        with ProgressBar() as bar:
+        with ProgressBar("bucket") as bar:
             bar.progressed(41)
         assert capsys.readouterr() == ("", "")
 

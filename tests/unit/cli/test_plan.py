@@ -113,7 +113,7 @@ class TestPicture:
 
     @pytest.mark.parametrize("width", [40, 60, 80])
     def test_narrow_terminals_cut_no_bucket_and_no_reason(self, plan: RunPlan, width: int) -> None:
-        seen = text_of(plan_view(NAME, plan), width)
+        seen = text_of(plan_view(NAME, plan, "bucket"), width)
         assert [unit.group.path for unit in plan.units if unit.group.path not in seen] == []
         lines = [line.strip() for line in seen.splitlines()]
         for unit in plan.units:
@@ -123,12 +123,14 @@ class TestPicture:
 
     def test_has_no_levels_where_files_have_none(self, plan: RunPlan) -> None:
         without = [replace(unit, output_level=None) for unit in plan.units]  # type: ignore[arg-type]
-        columns = text_of(plan_view(NAME, replace(plan, units=tuple(without)))).splitlines()[1].split()
+        columns = (
+            text_of(plan_view(NAME, replace(plan, units=tuple(without)), "bucket")).splitlines()[1].split()
+        )
         assert columns == ["bucket", "trigger", "rewrite", "bytes", "upgrade", "reason"]
 
     def test_names_are_not_markup(self, plan: RunPlan) -> None:
         marked = replace(plan, units=(replace(plan.units[0], bucket=MARKED),))
-        assert MARKED.path in text_of(plan_view(NAME, marked))
+        assert MARKED.path in text_of(plan_view(NAME, marked, "bucket"))
 
     def test_neither_are_tables(self, lithify: Lithify, tmp_path: Path) -> None:
         table = make_orders(tmp_path, 1, "[red].[bold]orders")

@@ -1,7 +1,7 @@
-"""The buckets of a table that cannot be compacted: remembered and reported until their files change.
+"""The groups of a table that cannot be compacted: remembered and reported until their files change.
 
 Pure. Called by `history` with the findings of runs, by `conditions` with those of an observation, and by
-`reconciling`, which passes the blocked buckets to observations and runs so that neither takes them for work.
+`reconciling`, which passes the blocked groups to observations and runs so that neither takes them for work.
 An entry is removed only by an observation that received it and does not confirm it: one that began before
 knows nothing of it.
 """
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from lithify.amounts import count_of
 from lithify.controller.deciding.condition_builder import ConditionBuilder
-from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.model import BlockedGroup
 from lithify.formats.protocol.observation import Observation
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import Compaction
@@ -39,12 +39,12 @@ _REMEDY = (
 
 
 def held_by(status: LakeTableStatus) -> dict[str, str]:
-    """Fingerprints by bucket path of the buckets that observations and runs must leave out."""
+    """Fingerprints by path of the groups that observations and runs must leave out."""
     return {block.bucket: block.fingerprint for block in status.blocked_buckets}
 
 
 def after_run(status: LakeTableStatus, run: Compaction) -> LakeTableStatus:
-    """The status with the buckets that a run could not compact."""
+    """The status with the groups that a run could not compact."""
     found = run.status.blocked_buckets
     if not run.status.blocked_bucket_count:
         return status
@@ -54,21 +54,21 @@ def after_run(status: LakeTableStatus, run: Compaction) -> LakeTableStatus:
 
 
 def after_observation(status: LakeTableStatus, seen: Observation, held: Mapping[str, str]) -> LakeTableStatus:
-    """The status with the buckets that an observation found or confirmed; removes those not confirmed.
+    """The status with the groups that an observation found or confirmed; removes those not confirmed.
 
     Args:
         status: of the table.
         seen: the observation.
         held: the fingerprints that it received; see `held_by`.
     """
-    confirmed = {bucket.bucket: bucket.fingerprint for bucket in seen.blocked}
+    confirmed = {each.group: each.fingerprint for each in seen.blocked}
     kept = [
         block
         for block in status.blocked_buckets
         if held.get(block.bucket) != block.fingerprint or confirmed.get(block.bucket) == block.fingerprint
     ]
     known = {block.bucket for block in kept}
-    new = [BucketBlock.of(bucket) for bucket in seen.blocked if _is_new(bucket, known)]
+    new = [BucketBlock.of(each) for each in seen.blocked if _is_new(each, known)]
     blocks = (*kept, *new)[:MOST_BLOCKED]
     is_complete = len(kept) + len(new) < MOST_BLOCKED
     count = len(blocks) if is_complete else max(status.blocked_bucket_count, len(seen.blocked), len(blocks))
@@ -96,6 +96,6 @@ def _merged(known: Iterable[BucketBlock], found: Iterable[BucketBlock]) -> tuple
     return tuple(blocks.values())
 
 
-def _is_new(bucket: BlockedBucket, known: Iterable[str]) -> bool:
+def _is_new(blocked: BlockedGroup, known: Iterable[str]) -> bool:
     """Whether status can store the name unchanged, so that observations can confirm the entry."""
-    return bucket.bucket not in known and plain_line(bucket.bucket, BUCKET_LENGTH) == bucket.bucket
+    return blocked.group not in known and plain_line(blocked.group, BUCKET_LENGTH) == blocked.group

@@ -98,7 +98,7 @@ class DriverAttempt:
         sentence = self._log.clean(" ".join(str(error).split()))
         if report is not None and not (report.to_come and self._goes_on_after(error)):
             why = "it was stopped" if self._stop.requested else sentence
-            message = f"some buckets were compacted, then the run was given up: {why}"
+            message = f"some {report.noun}s were compacted, then the run was given up: {why}"
             outcome = outcome_of_report(report, told.attempt, self._observer.plan, message)
             return with_blocked(outcome, self._observer.blocked_so_far)
         if self._stop.requested or isinstance(error, KeyboardInterrupt):

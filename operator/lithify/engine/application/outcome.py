@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from lithify.contract import summaries
 from lithify.contract.outcome import Outcome, write_outcome
 from lithify.contract.reasons import blocks_of
 from lithify.engine.run.report import Report
@@ -28,18 +29,18 @@ _SAMPLE_LENGTH = 160
 
 def plan_summary(plan: Plan, tasks: Sequence[Task]) -> PlanSummary:
     """Summary of a round's plan."""
-    return PlanSummary(
-        buckets=len(plan.units),
+    return summaries.plan_summary(
+        groups=len(plan.units),
         tasks=len(tasks),
         files=sum(unit.rewritten_files for unit in plan.units),
-        bytes=sum(unit.read_bytes for unit in plan.units),
-        upgraded_files=sum(unit.upgraded_files for unit in plan.units),
+        size=sum(unit.read_bytes for unit in plan.units),
+        totals=plan.totals,
     )
 
 
 def result_summary(report: Report) -> ResultSummary:
     """Summary of a run's result."""
-    left_out = [*((each.bucket, each.problem) for each in report.blocked), *sorted(report.skipped.items())]
+    left_out = [*((each.group, each.problem) for each in report.blocked), *sorted(report.skipped.items())]
     samples = [f"{path}: {reason}" for path, reason in left_out[:_SAMPLES]]
     blocked = len(report.blocked) + len(report.held)
     return ResultSummary(
@@ -49,7 +50,7 @@ def result_summary(report: Report) -> ResultSummary:
         output_bytes=report.after.bytes,
         input_rows=report.before.rows,
         output_rows=report.after.rows,
-        upgraded_files=report.upgraded,
+        upgraded_files=summaries.upgraded_files(report.totals),
         buckets=len(report.groups),
         skipped_buckets=len(report.skipped) + blocked,
         blocked_buckets=blocked,
@@ -132,4 +133,4 @@ def replace_file(path: Path, text: str) -> None:
 def _skips(report: Report) -> str:
     if not report.skipped:
         return ""
-    return f"{len(report.skipped)} buckets were left out because others changed them meanwhile"
+    return f"{len(report.skipped)} {report.noun}s were left out because others changed them meanwhile"

@@ -79,7 +79,7 @@ class DriveObserver:
         self.committed_so_far = report
 
     def blocked(self, report: Report) -> None:
-        """Keeps the blocked buckets for the outcome, so that the next run need not try them again."""
+        """Keeps the blocked groups for the outcome, so that the next run need not try them again."""
         self.blocked_so_far = report
 
     def continued(self) -> None:

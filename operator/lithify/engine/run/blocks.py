@@ -15,8 +15,8 @@ def error_of(table: str, blocks: Sequence[Block]) -> LithifyError:
 
     A corrupt group goes before one that is merely not supported.
     """
-    first = min(blocks, key=lambda block: (not block.told.is_corrupt, block.told.bucket))
+    first = min(blocks, key=lambda block: (not block.told.is_corrupt, block.told.group))
     others = f" ({len(blocks) - 1} more like it)" if len(blocks) > 1 else ""
-    said = f"{table}: {first.told.bucket} cannot be compacted: {first.error}{others}"
+    said = f"{table}: {first.told.group} cannot be compacted: {first.error}{others}"
     remedy = f"; {_REMEDY}" if isinstance(first.error, CorruptTable) else ""
     return with_message(first.error, f"{said}; nothing was committed{remedy}")

@@ -30,7 +30,7 @@ from lithify.formats.protocol.planning import Plan, TableView
 from lithify.formats.protocol.results import Block, StepOutcome, TaskResult
 from lithify.formats.protocol.table import OpenTable
 from lithify.formats.protocol.tasks import Sizing, Task
-from lithify.formats.registry import open_table
+from lithify.formats.registry import group_noun, open_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,12 @@ class _Run:
         self._clock = clock
         self._observer = observer
         self._report = Report(
-            table.name, request.run or _new_run(), "NothingToDo", request.selection.strategy.value
+            table=table.name,
+            run=request.run or _new_run(),
+            status="NothingToDo",
+            strategy=request.selection.strategy.value,
+            reported=tuple(table.reported),
+            noun=group_noun(request.table.format),
         )
         self._seconds: dict[str, float] = {}
         self._pace = Pace(request.commits)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from lithify.clock import Clock
 from lithify.engine.run.blocks import error_of
 from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.details import added
 from lithify.formats.protocol.observation import PlanFound
 from lithify.formats.protocol.planning import TableView
 from lithify.formats.protocol.results import Block
@@ -51,12 +52,11 @@ def plan_only(
         plan = table.plan(rest, selection, clock, reads_data=False)
         found = replace(
             found,
-            buckets=found.buckets + len(plan.units),
+            groups=found.groups + len(plan.units),
             tasks=found.tasks + table.count_tasks(plan, sizing),
             files=found.files + sum(unit.rewritten_files for unit in plan.units),
             bytes=found.bytes + sum(unit.read_bytes for unit in plan.units),
-            upgraded_files=found.upgraded_files + sum(unit.upgraded_files for unit in plan.units),
-            unread_files=found.unread_files + plan.unread_files,
+            totals=added(found.totals, plan.totals),
             blocked_count=found.blocked_count + len(plan.blocks) + len(plan.held),
         )
         blocks += plan.blocks
@@ -64,5 +64,5 @@ def plan_only(
     return replace(
         found,
         blocked=tuple(block.told for block in blocks[:_MOST_TOLD]),
-        problem=str(error_of(table.name, blocks)) if blocks and not found.buckets else "",
+        problem=str(error_of(table.name, blocks)) if blocks and not found.groups else "",
     )

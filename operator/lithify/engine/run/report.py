@@ -5,11 +5,13 @@ Filled by `driver`; everything in it is plain data.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from lithify.formats.protocol.model import BlockedBucket, SnapshotId
-from lithify.formats.protocol.results import GroupReport, Totals
+from lithify.formats.protocol.details import DetailKind, as_fields, totals_of
+from lithify.formats.protocol.model import BlockedGroup, SnapshotId
+from lithify.formats.protocol.results import GroupReport, Slots, Totals, joined_slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,8 @@ class Report:
         seconds: wall time by stage.
         orphans_deleted: files of dead attempts that were removed first.
         uncleaned: why unreferenced files could not be removed; later runs try again.
+        reported: the details that its groups have, as the adapter declares them; not in JSON.
+        noun: what the format calls a group; not in JSON.
     """
 
     table: str
@@ -56,7 +60,7 @@ class Report:
     to_come: int = 0
     groups: tuple[GroupReport, ...] = ()
     skipped: dict[str, str] = field(default_factory=dict)
-    blocked: tuple[BlockedBucket, ...] = ()
+    blocked: tuple[BlockedGroup, ...] = ()
     held: tuple[str, ...] = ()
     resting: dict[str, int] = field(default_factory=dict)
     tasks: int = 0
@@ -68,6 +72,8 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict)
     orphans_deleted: int = 0
     uncleaned: tuple[str, ...] = ()
+    reported: tuple[DetailKind, ...] = ()
+    noun: str = "group"
 
     @property
     def before(self) -> Totals:
@@ -85,22 +91,45 @@ class Report:
         return sum(group.copied_bytes for group in self.groups)
 
     @property
-    def upgraded(self) -> int:
-        """Files that only changed level."""
-        return sum(group.upgraded for group in self.groups)
+    def other_files(self) -> Slots:
+        """The files that are no data files, by slot."""
+        return joined_slots(group.other_files for group in self.groups)
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        """The sums of the adapter's details, by name; zero where nothing was compacted."""
+        nothing = {kind.total: 0 for kind in self.reported if kind.total}
+        return nothing | totals_of(group.details for group in self.groups)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, for JSON; there a group is a bucket, as users say."""
-        groups = [_renamed(asdict(group), "group", "bucket") for group in self.groups]
-        totals = {
+        """Everything as plain data, for JSON; there a group is called a bucket in every format."""
+        own = asdict(replace(self, groups=(), blocked=(), reported=()))
+        del own["reported"], own["noun"]
+        groups = [_group_dict(group) for group in self.groups]
+        own["blocked"] = [group.to_dict() for group in self.blocked]
+        return {
+            **{"buckets" if name == "groups" else name: value for name, value in own.items()},
+            "buckets": groups,
             "before": asdict(self.before),
             "after": asdict(self.after),
-            "upgraded": self.upgraded,
+            "other_files": _slots_dict(self.other_files),
             "copied_bytes": self.copied_bytes,
+            **self.totals,
         }
-        return {**_renamed(asdict(self) | {"groups": groups}, "groups", "buckets"), **totals}
 
 
-def _renamed(fields: dict[str, Any], name: str, other: str) -> dict[str, Any]:
-    """The same fields in the same order, one of them with another name."""
-    return {other if each == name else each: value for each, value in fields.items()}
+def _group_dict(group: GroupReport) -> dict[str, Any]:
+    return {
+        "bucket": group.group,
+        "trigger": group.trigger,
+        "reason": group.reason,
+        "before": asdict(group.before),
+        "after": asdict(group.after),
+        "other_files": _slots_dict(group.other_files),
+        "copied_bytes": group.copied_bytes,
+        **as_fields(group.details),
+    }
+
+
+def _slots_dict(slots: Slots) -> dict[str, Any]:
+    return {slot.value: asdict(totals) for slot, totals in slots.items()}

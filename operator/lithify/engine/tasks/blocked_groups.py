@@ -8,7 +8,7 @@ or the whole table end a run or an observation.
 from __future__ import annotations
 
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.model import BlockedGroup
 
 GroupError = CorruptTable | UnsupportedTable
 """Errors that may concern the files of a single group."""
@@ -17,7 +17,7 @@ GROUP_ERRORS = (CorruptTable, UnsupportedTable)
 """The same errors, for `except`."""
 
 
-def blocked_group(table: str, group: str, error: GroupError, fingerprint: str) -> BlockedBucket:
+def blocked_group(table: str, group: str, error: GroupError, fingerprint: str) -> BlockedGroup:
     """Reports the group that an error concerns.
 
     Args:
@@ -26,8 +26,8 @@ def blocked_group(table: str, group: str, error: GroupError, fingerprint: str) -
         error: the error.
         fingerprint: fingerprint of all its live files.
     """
-    return BlockedBucket(
-        bucket=group,
+    return BlockedGroup(
+        group=group,
         is_corrupt=isinstance(error, CorruptTable),
         problem=problem_of(error, table),
         fingerprint=fingerprint,

@@ -24,6 +24,8 @@ from lithify.formats.protocol.tasks import Sizing
 class OpenedTable:
     """An open table, as runs use it."""
 
+    reported = ()
+
     def __init__(self, opened: table.MemoryTable) -> None:
         self._table = opened
         self.name = opened.name
@@ -53,7 +55,7 @@ class OpenedTable:
     def pin_view(self, selection: Selection) -> MemoryView | None:
         """Pins the newest snapshot."""
         newest = self._table.latest()
-        return None if newest is None else planning.select(newest, selection)
+        return None if newest is None else planning.select(self._table, newest, selection)
 
     def repin_view(self, groups: Collection[Group]) -> MemoryView | None:
         """Pins the newest snapshot with exactly these groups."""

@@ -13,7 +13,7 @@ from lithify.formats.protocol.strategy import Strategy
 def inspect(table: MemoryTable, selection: Selection) -> TableInspection:
     """Describes the selected groups of the newest snapshot."""
     newest = table.latest()
-    groups = {} if newest is None else select(newest, selection).snapshot.files
+    groups = {} if newest is None else select(table, newest, selection).snapshot.files
     return TableInspection(
         table=table.name,
         snapshot=None if newest is None else newest.id,

@@ -63,7 +63,9 @@ class MemoryObserver:
 def _observation(table: MemoryTable, newest: Snapshot | None, wanted: Filter) -> Observation:
     files = [] if newest is None else [*newest.all_files]
     groups = {} if newest is None else newest.files
-    units = () if newest is None else plan(table, select(newest, wanted.selection), wanted.selection).units
+    units = (
+        () if newest is None else plan(table, select(table, newest, wanted.selection), wanted.selection).units
+    )
     most = max(groups, key=lambda group: table.small(groups[group]), default=None)
     return Observation(
         table_uuid=table.uuid,

@@ -6,12 +6,13 @@ Called by `adapter`. Pure.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from lithify.formats.memory.snapshot import DataFile, Group, Snapshot
+from lithify.formats.memory.snapshot import SPEC, DataFile, Group, Snapshot
 from lithify.formats.memory.table import MemoryTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.model import SnapshotId, TriggerVerdict
+from lithify.formats.protocol.partition import PartitionFilter
 from lithify.formats.protocol.results import Block
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
@@ -49,10 +50,7 @@ class MemoryUnit:
     trigger: str
     reason: str
 
-    upgraded_files = 0
-    output_level = None
-    drop_deletes = False
-    upgrades = ()
+    details = ()
 
     @property
     def read_bytes(self) -> int:
@@ -72,7 +70,7 @@ class MemoryUnit:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """The work of a run; nothing is left to other plans, and metadata alone blocks no group."""
+    """The work of a run; it takes all groups, and blocks none, because it reads no data files."""
 
     view: MemoryView
     units: tuple[MemoryUnit, ...]
@@ -82,12 +80,8 @@ class MemoryPlan:
     blocks: tuple[Block, ...] = ()
     deferred = 0
     remaining = None
-    unread_files = 0
-
-    @property
-    def conflicts(self) -> Mapping[Group, str]:
-        """None: a plan reads no data files, so it misses none."""
-        return {}
+    conflicts: Mapping[Group, str] = field(default_factory=dict)
+    totals: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def snapshot_id(self) -> SnapshotId:
@@ -95,10 +89,16 @@ class MemoryPlan:
         return self.view.snapshot_id
 
 
-def select(snapshot: Snapshot, selection: Selection) -> MemoryView:
-    """The view of the selected groups; a group is the value of the partition column `group`."""
-    groups = [group for group in snapshot.files if selection.selects({"group": group.path})]
-    return only(snapshot, groups)
+def select(table: MemoryTable, snapshot: Snapshot, selection: Selection) -> MemoryView:
+    """The view of the selected groups.
+
+    Raises:
+        InvalidOption: the selection names another column than `group`, or buckets: there are none.
+    """
+    selection.check_without_buckets(table.name, "partition")
+    wanted = PartitionFilter(selection.partitions)
+    wanted.check(table.name, (SPEC,))
+    return only(snapshot, [group for group in snapshot.files if wanted.selects(group.partition)])
 
 
 def only(snapshot: Snapshot, groups: Collection[Group]) -> MemoryView:

@@ -13,14 +13,28 @@ from typing import Any
 
 from lithify.errors import CorruptTable
 from lithify.formats.protocol.model import SnapshotId, fingerprint_of
+from lithify.formats.protocol.partition import PartitionField, PartitionSpec, PartitionValues
 from lithify.io.file_names import is_file_name
+
+SPEC = PartitionSpec(0, (PartitionField("group", "text", str),))
+"""How every table is partitioned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of files: a folder below `data`."""
+    """A group of files: a folder below `data`. It is a partition by the column `group`, and not divided."""
 
     path: str
+
+    @property
+    def partition(self) -> PartitionValues:
+        """The value of the partition column."""
+        return PartitionValues(SPEC, (self.path,), (self.path,))
+
+    @property
+    def division(self) -> None:
+        """Nothing divides a partition."""
+        return
 
 
 @dataclass(frozen=True, slots=True)

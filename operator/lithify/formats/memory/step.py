@@ -200,7 +200,7 @@ class MemoryStep(AttemptStep[MemoryUnit, MemoryTask, Scope]):
 def _report(change: _Change) -> GroupReport:
     unit = change.unit
     before, after = _totals(unit.files), _totals(change.outputs)
-    return GroupReport(unit.group.path, unit.trigger, unit.reason, None, 0, before, after)
+    return GroupReport(unit.group.path, unit.trigger, unit.reason, before, after)
 
 
 def _totals(files: Sequence[DataFile]) -> Totals:

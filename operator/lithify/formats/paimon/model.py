@@ -33,6 +33,11 @@ class BucketId:
     def __str__(self) -> str:
         return self.path
 
+    @property
+    def division(self) -> int:
+        """What tells the groups of a partition apart: the number of the bucket."""
+        return self.bucket
+
 
 @dataclass(frozen=True, slots=True)
 class DataFile:

@@ -16,7 +16,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.columns.order_key import OrderKey
 from lithify.engine.attempts.journal import Journal
-from lithify.errors import InvalidOption, MissingFile, NotFound, UnsupportedTable
+from lithify.errors import MissingFile, NotFound, UnsupportedTable
 from lithify.formats.paimon.access.identity import home, table_uuid
 from lithify.formats.paimon.deletion_vectors.index_files import DELETION_VECTORS
 from lithify.formats.paimon.layout.file_locations import FileLocations
@@ -46,8 +46,8 @@ from lithify.formats.paimon.snapshots.lineage import Lineage
 from lithify.formats.paimon.snapshots.live_buckets import LiveBuckets
 from lithify.formats.paimon.snapshots.snapshots import Snapshots
 from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.partition import PartitionFilter
 from lithify.io.storage import Storage
-from lithify.settings import PARTITIONS
 
 Found = TypeVar("Found")
 
@@ -136,31 +136,29 @@ class PaimonTable:
         if self.storage.s3 is not None and not self.snapshots.has_server:
             check_heeded(self.name, self.root, self.storage.s3)
 
-    def check_columns(self, selection: Selection) -> None:
-        """Checks that a selection names only partition columns.
+    def partition_filter(self, selection: Selection) -> PartitionFilter:
+        """The selection of partitions.
 
         Raises:
-            InvalidOption: it names another column.
+            InvalidOption: a partition column does not exist, or a text is no value of it.
         """
-        for column in sorted({column for values in selection.partitions for column in values}):
-            if column not in self.schema.partition_keys:
-                known = ", ".join(self.schema.partition_keys) or "it is not partitioned"
-                problem = f"{column} is not a partition column of {self.name} ({known})"
-                raise InvalidOption(PARTITIONS, problem)
+        found = PartitionFilter(selection.partitions)
+        found.check(self.name, (self.locations.partition_spec,))
+        return found
 
     def view(self, selection: Selection) -> View | None:
         """Pins the newest snapshot and lists the live files of the selected buckets; None if there is none.
 
         Raises:
-            InvalidOption: a partition column does not exist.
+            InvalidOption: a partition column does not exist, or a text is no value of it.
             NotFound: no file lies in a selected partition or bucket.
             CorruptTable: a snapshot or manifest is missing or unreadable.
         """
-        self.check_columns(selection)
+        wanted = self.partition_filter(selection)
 
         def look(snapshot: Snapshot) -> View:
-            view = self._view(snapshot, Matching(partial(self._is_selected, selection)))
-            self._check_found(selection, view.spans)
+            view = self._view(snapshot, Matching(partial(self._is_selected, wanted, selection.buckets)))
+            self._check_found(wanted, selection.buckets, view.spans)
             return view
 
         return self.on_newest(look)
@@ -189,7 +187,7 @@ class PaimonTable:
 
     def spec(self, bucket: BucketId) -> dict[str, str]:
         """The values of a bucket's partition columns, as in paths."""
-        return dict(self.locations.spec(bucket.partition))
+        return self.locations.values(bucket.partition).by_name
 
     @property
     def external_roots(self) -> ExternalRoots | None:
@@ -275,7 +273,7 @@ class PaimonTable:
         changes: dict[bytes, PartitionStatistics] = {}
         for entry in entries:
             sign, file = (1 if entry.kind == ADD else -1), entry.file
-            spec = dict(self.locations.spec(entry.partition))
+            spec = self.locations.values(entry.partition).by_name
             change = changes.setdefault(entry.partition, PartitionStatistics.create(spec))
             change.record_count += sign * file.rows
             change.file_count += sign
@@ -304,16 +302,19 @@ class PaimonTable:
             layouts=layouts,
         )
 
-    def _is_selected(self, selection: Selection, partition: bytes, bucket: int) -> bool:
-        if selection.buckets and bucket not in selection.buckets:
+    def _is_selected(
+        self, wanted: PartitionFilter, buckets: Collection[int], partition: bytes, bucket: int
+    ) -> bool:
+        if buckets and bucket not in buckets:
             return False
-        return selection.selects(self.locations.spec(partition))
+        return wanted.selects(self.locations.values(partition))
 
-    def _check_found(self, selection: Selection, live: Collection[BucketId]) -> None:
-        specs = [self.locations.spec(bucket.partition) for bucket in live]
-        for wanted in selection.partitions:
-            if not any(wanted.items() <= spec.items() for spec in specs):
-                name = "/".join(f"{column}={value}" for column, value in wanted.items())
-                raise NotFound("partition", f"{name} in {self.name}", "no live file lies there")
-        for number in sorted(selection.buckets - {bucket.bucket for bucket in live}):
+    def _check_found(
+        self, wanted: PartitionFilter, buckets: Collection[int], live: Collection[BucketId]
+    ) -> None:
+        partitions = {bucket.partition for bucket in live}
+        for texts in wanted.unmatched(map(self.locations.values, partitions)):
+            name = "/".join(f"{column}={value}" for column, value in texts.items())
+            raise NotFound("partition", f"{name} in {self.name}", "no live file lies there")
+        for number in sorted({*buckets} - {bucket.bucket for bucket in live}):
             raise NotFound("bucket", f"{number} in {self.name}", "no live file lies there")

@@ -15,7 +15,7 @@ from lithify.clock import find_zone
 from lithify.errors import InvalidOption
 from lithify.formats.protocol.strategy import Strategy
 from lithify.io.access_policy import UNBOUNDED, AccessPolicy
-from lithify.settings import TIME_ZONE
+from lithify.settings import BUCKETS, TIME_ZONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,9 @@ class Selection:
     """The part of a table to compact and the strategy; empty selects the whole table.
 
     Attributes:
-        partitions: sets of column values; a partition is selected if it matches any of them.
-        buckets: bucket numbers.
+        partitions: sets of column values as users write them; a partition is selected if it matches any of
+            them. `partition.PartitionFilter` parses and compares them.
+        buckets: numbers of buckets, in formats that divide partitions into such; others refuse them.
         strategy: minor or full.
         held: fingerprints by path of groups that could not be compacted before. While a group still has
             these files, it is left out or counted as blocked.
@@ -75,6 +76,16 @@ class Selection:
     strategy: Strategy = Strategy.MINOR
     held: Mapping[str, str] = field(default_factory=dict)
 
-    def selects(self, spec: Mapping[str, str]) -> bool:
-        """Whether a partition with these values is selected."""
-        return not self.partitions or any(wanted.items() <= spec.items() for wanted in self.partitions)
+    def check_without_buckets(self, table: str, noun: str) -> None:
+        """Checks that no buckets are selected, for formats that have none.
+
+        Args:
+            table: the table's name.
+            noun: what its format divides tables into.
+
+        Raises:
+            InvalidOption: some are.
+        """
+        if self.buckets:
+            problem = f"{table} has no buckets: its format divides tables into {noun}s; leave it out"
+            raise InvalidOption(BUCKETS, problem)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from lithify.clock import Clock
+from lithify.formats.protocol.details import DetailKind
 from lithify.formats.protocol.results import Block, StepOutcome, TaskResult
 from lithify.formats.protocol.tasks import Task
 
@@ -66,6 +67,11 @@ class CommitStep(Protocol):
 
 class CommittedTable(Protocol):
     """How work on a table is committed."""
+
+    @property
+    def reported(self) -> Sequence[DetailKind]:
+        """The details that reports of its groups have."""
+        ...
 
     def check_again(self, units: Sequence[Any]) -> Mapping[Any, str]:
         """Groups whose units can no longer be committed, with the reason."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.formats.protocol.model import BlockedBucket, SnapshotId, TriggerVerdict
+from lithify.formats.protocol.model import BlockedGroup, SnapshotId, TriggerVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +82,4 @@ class TableInspection:
     partition_keys: tuple[str, ...]
     unsupported: tuple[str, ...]
     groups: tuple[GroupInspection, ...]
-    blocked: tuple[BlockedBucket, ...] = ()
+    blocked: tuple[BlockedGroup, ...] = ()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import NewType, Protocol
+from typing import Any, NewType, Protocol
 
 from lithify.errors import InvalidOption
 from lithify.settings import RUN
@@ -25,11 +25,21 @@ RUN_ID = "[A-Za-z0-9-]{1,63}"
 
 
 class GroupId(Protocol):
-    """Identifies a group of files, the unit of decisions. Hashable; `str()` gives its path."""
+    """Identifies a group of files, the unit of decisions: a partition, or a part of one. Hashable."""
 
     @property
     def path(self) -> str:
         """Path as shown to people and used in the file system, for example `dt=2026-01-01/bucket-3`."""
+        ...
+
+    @property
+    def partition(self) -> Hashable:
+        """The partition: its typed values, or the adapter's encoding of them; the same for all its groups."""
+        ...
+
+    @property
+    def division(self) -> int | str | None:
+        """What tells the groups of a partition apart: a bucket, a node; None if there is only one."""
         ...
 
 
@@ -49,20 +59,25 @@ class TriggerVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockedBucket:
-    """A bucket that cannot be compacted while its files stay the same.
+class BlockedGroup:
+    """A group that cannot be compacted while its files stay the same.
 
     Attributes:
-        bucket: path of the bucket.
+        group: path of the group.
         is_corrupt: whether the files contradict the metadata; False if this release does not support them.
         problem: the file or column at fault and what is wrong with it, as a sentence for people.
-        fingerprint: identifies the bucket's files; see `fingerprint_of`.
+        fingerprint: identifies the group's files; see `fingerprint_of`.
     """
 
-    bucket: str
+    group: str
     is_corrupt: bool
     problem: str
     fingerprint: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The group as plain data for JSON, where its path is called `bucket` in every format."""
+        fields = asdict(self)
+        return {"bucket": fields.pop("group"), **fields}
 
 
 def check_run_id(run: str) -> None:

@@ -7,10 +7,10 @@ classes of their own, such as `MergeTreeObservation`; nothing is decided by them
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from lithify.formats.protocol.model import BlockedBucket, SnapshotId
+from lithify.formats.protocol.model import BlockedGroup, SnapshotId
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Observation:
         snapshots: the snapshots that the table retains.
         next_trigger: when the observation changes without a commit (an interval ends, off-peak hours begin, a
             partition becomes idle); None for never.
-        blocked: buckets that cannot be compacted.
+        blocked: groups that cannot be compacted.
         commits: commits since the last full compaction; None if the table does not count them.
         check_seconds: observation interval that the table asks for; None if it sets none.
         waits: what files wait for that no trigger takes yet, and which are left out, as sentences for people.
@@ -161,7 +161,7 @@ class Observation:
     partitions_due: tuple[Mapping[str, str], ...] = ()
     full_partitions: tuple[Mapping[str, str], ...] = ()
     next_trigger: datetime | None = None
-    blocked: tuple[BlockedBucket, ...] = ()
+    blocked: tuple[BlockedGroup, ...] = ()
     commits: CommitCount | None = None
     check_seconds: int | None = None
     waits: tuple[str, ...] = ()
@@ -199,24 +199,22 @@ class PlanFound:
 
     Attributes:
         snapshot: the snapshot that was planned on, None if the table has none.
-        buckets: number of buckets to compact.
+        groups: number of groups to compact.
         tasks: number of tasks.
         files: number of files to rewrite.
         bytes: bytes to read.
-        upgraded_files: number of files that only change level in metadata.
-        unread_files: number of these that a run reads first: those that hold uncounted deletes it rewrites.
-        blocked: the first of the buckets that cannot be compacted.
-        blocked_count: number of all blocked buckets, including those skipped because they were known before.
-        problem: why the run would fail, if only blocked buckets remain.
+        totals: the adapter's figures, by name; see `Plan.totals`.
+        blocked: the first of the groups that cannot be compacted.
+        blocked_count: number of all blocked groups, including those skipped because they were known before.
+        problem: why the run would fail, if only blocked groups remain.
     """
 
     snapshot: SnapshotId | None
-    buckets: int = 0
+    groups: int = 0
     tasks: int = 0
     files: int = 0
     bytes: int = 0
-    upgraded_files: int = 0
-    unread_files: int = 0
-    blocked: tuple[BlockedBucket, ...] = ()
+    totals: Mapping[str, int] = field(default_factory=dict)
+    blocked: tuple[BlockedGroup, ...] = ()
     blocked_count: int = 0
     problem: str = ""

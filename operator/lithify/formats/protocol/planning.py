@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from lithify.clock import Clock
 from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.details import Details
 from lithify.formats.protocol.inspection import TableInspection
 from lithify.formats.protocol.model import GroupId, SnapshotId
 from lithify.formats.protocol.results import Block
@@ -46,11 +47,6 @@ class WorkUnit(Protocol):
         ...
 
     @property
-    def upgraded_files(self) -> int:
-        """Number of files that change in metadata only."""
-        ...
-
-    @property
     def trigger(self) -> str:
         """The trigger that fired, for example `SortedRuns`."""
         ...
@@ -61,23 +57,13 @@ class WorkUnit(Protocol):
         ...
 
     @property
-    def output_level(self) -> int | None:
-        """Level of the output; None where files have no levels."""
-        ...
-
-    @property
-    def drop_deletes(self) -> bool:
-        """Whether rows that retract their key are dropped."""
-        ...
-
-    @property
     def rewrites(self) -> Sequence[Sequence[str]]:
         """Names of the rewritten files, grouped by merge."""
         ...
 
     @property
-    def upgrades(self) -> Sequence[str]:
-        """Names of the files that change in metadata only."""
+    def details(self) -> Details:
+        """What the adapter says of the unit besides."""
         ...
 
 
@@ -125,8 +111,8 @@ class Plan(Protocol):
         ...
 
     @property
-    def unread_files(self) -> int:
-        """Number of upgraded files that were to be read first and were not; a run may rewrite them."""
+    def totals(self) -> Mapping[str, int]:
+        """The sums of the units' details, and the adapter's figures of the plan as a whole, by name."""
         ...
 
 
@@ -157,7 +143,7 @@ class PlannedTable(Protocol):
     def plan(self, view: Any, selection: Selection, clock: Clock, *, reads_data: bool = True) -> Plan:
         """Plans the groups of a view by the selection's strategy, except groups in `selection.held`.
 
-        Without `reads_data`, no data file is opened: `Plan.unread_files` counts those whose content matters.
+        Without `reads_data`, no data file is opened; adapters may count those that matter in `Plan.totals`.
 
         Raises:
             UnsupportedTable: a problem prevents the compaction of every group.

@@ -6,13 +6,15 @@ from executors to the driver.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from lithify import errors
 from lithify.errors import LithifyError, MissingFile, UnsupportedTable
-from lithify.formats.protocol.model import BlockedBucket, GroupId, SnapshotId
+from lithify.formats.protocol.details import Details
+from lithify.formats.protocol.model import BlockedGroup, GroupId, SnapshotId
 from lithify.formats.protocol.observation import RunFound
 
 
@@ -28,6 +30,32 @@ class Totals:
         return Totals(self.files + other.files, self.bytes + other.bytes, self.rows + other.rows)
 
 
+class Slot(StrEnum):
+    """What files of a commit are that are no data files."""
+
+    CHANGELOG = "changelog_files"
+    INDEX = "index_files"
+    DELETES = "delete_files"
+    REMOVED_DELETES = "removed_delete_files"
+
+
+Slots = Mapping[Slot, Totals]
+"""The files in each slot; slots without files are missing."""
+
+
+def slots_of(**files: Totals) -> Slots:
+    """The slots that have files. Arguments are named after the members of `Slot`, in small letters."""
+    return {Slot[name.upper()]: totals for name, totals in files.items() if totals.files}
+
+
+def joined_slots(slots: Iterable[Slots]) -> dict[Slot, Totals]:
+    """The files of several groups, by slot."""
+    found: dict[Slot, Totals] = {}
+    for slot, totals in (entry for each in slots for entry in each.items()):
+        found[slot] = found.get(slot, Totals()) + totals
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class GroupReport:
     """One group that was compacted.
@@ -36,24 +64,20 @@ class GroupReport:
         group: path of the group.
         trigger: the trigger that fired, for example `SortedRuns`.
         reason: the numbers behind the trigger.
-        output_level: level of the output; None where files have no levels.
-        upgraded: number of files changed in metadata only.
-        before: totals of the rewritten files.
-        after: totals of the new files.
-        levels_before: number of live files per level before; None where files have no levels.
-        levels_after: number of live files per level after; None where files have no levels.
+        before: totals of the rewritten data files.
+        after: totals of the new data files.
+        details: what the adapter reports besides.
+        other_files: other files that were written, or removed, where there are any.
         copied_bytes: bytes of the rewritten files that were copied without decoding them.
     """
 
     group: str
     trigger: str
     reason: str
-    output_level: int | None
-    upgraded: int
     before: Totals
     after: Totals
-    levels_before: Mapping[int, int] | None = None
-    levels_after: Mapping[int, int] | None = None
+    details: Details = ()
+    other_files: Slots = field(default_factory=dict)
     copied_bytes: int = 0
 
 
@@ -69,7 +93,7 @@ class Block:
 
     group: GroupId
     error: LithifyError
-    told: BlockedBucket
+    told: BlockedGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +121,14 @@ class TaskOutputs:
         data: data files in order.
         changelog: changelog files of the changes that the data files make visible.
         index: index files, such as deletion vectors.
+        deletes: delete files, where a format keeps deleted rows in files of their own.
         copied_bytes: bytes of the inputs that were copied without decoding them.
     """
 
     data: tuple[Any, ...] = ()
     changelog: tuple[Any, ...] = ()
     index: tuple[Any, ...] = ()
+    deletes: tuple[Any, ...] = ()
     copied_bytes: int = 0
 
     @staticmethod
@@ -112,6 +138,7 @@ class TaskOutputs:
             data=tuple(file for part in parts for file in part.data),
             changelog=tuple(file for part in parts for file in part.changelog),
             index=tuple(file for part in parts for file in part.index),
+            deletes=tuple(file for part in parts for file in part.deletes),
             copied_bytes=sum(part.copied_bytes for part in parts),
         )
 

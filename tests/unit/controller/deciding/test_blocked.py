@@ -13,7 +13,7 @@ from lithify.controller.deciding.blocked import after_observation, after_run, he
 from lithify.controller.deciding.conditions import table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.decision_input import DecisionInput
-from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.model import BlockedGroup
 from lithify.resources.compaction import Compaction, CompactionStatus
 from lithify.resources.modelling import read
 from lithify.resources.objects import condition_of
@@ -24,19 +24,19 @@ from support.deciding.situations import BRIEFLY, NOON, QUIET, situation
 A, B = "dt=1/bucket-0", "dt=2/bucket-0"
 
 
-def bucket(path: str, fingerprint: str = "f1", *, corrupt: bool = True) -> BlockedBucket:
-    return BlockedBucket(path, corrupt, f"data-{fingerprint}.parquet: column k: is broken", fingerprint)
+def bucket(path: str, fingerprint: str = "f1", *, corrupt: bool = True) -> BlockedGroup:
+    return BlockedGroup(path, corrupt, f"data-{fingerprint}.parquet: column k: is broken", fingerprint)
 
 
-def blocks(*buckets: BlockedBucket) -> tuple[BucketBlock, ...]:
+def blocks(*buckets: BlockedGroup) -> tuple[BucketBlock, ...]:
     return tuple(map(BucketBlock.of, buckets))
 
 
-def status_with(*buckets: BlockedBucket) -> LakeTableStatus:
+def status_with(*buckets: BlockedGroup) -> LakeTableStatus:
     return LakeTableStatus(blocked_buckets=blocks(*buckets), blocked_bucket_count=len(buckets))
 
 
-def run_with(*buckets: BlockedBucket, count: int | None = None) -> Compaction:
+def run_with(*buckets: BlockedGroup, count: int | None = None) -> Compaction:
     status = CompactionStatus(
         blocked_buckets=blocks(*buckets),
         blocked_bucket_count=len(buckets) if count is None else count,
@@ -79,14 +79,14 @@ LOOKS = [
 class TestLooks:
     @pytest.mark.parametrize(("seen", "held", "left"), LOOKS)
     def test_only_a_look_that_knew_of_it_forgets_it(
-        self, seen: tuple[BlockedBucket, ...], held: dict[str, str], left: dict[str, str]
+        self, seen: tuple[BlockedGroup, ...], held: dict[str, str], left: dict[str, str]
     ) -> None:
         found = after_observation(status_with(bucket(A)), replace(QUIET, blocked=seen), held)
         assert held_by(found) == left
         assert found.blocked_bucket_count == len(left)
 
     def test_what_a_run_said_is_kept_where_a_look_only_confirms(self) -> None:
-        confirming = BlockedBucket(A, is_corrupt=True, problem="as found by a run", fingerprint="f1")
+        confirming = BlockedGroup(A, is_corrupt=True, problem="as found by a run", fingerprint="f1")
         status = status_with(bucket(A, corrupt=False))
         assert after_observation(status, replace(QUIET, blocked=(confirming,)), held_by(status)) == status
 
@@ -104,7 +104,7 @@ class TestLooks:
         assert after_observation(once, observed, held_by(once)) == once
 
 
-def asked(*buckets: BlockedBucket, seen: tuple[BlockedBucket, ...] = ()) -> DecisionInput:
+def asked(*buckets: BlockedGroup, seen: tuple[BlockedGroup, ...] = ()) -> DecisionInput:
     found = situation(replace(QUIET, blocked=seen))
     table = replace(found.table, status=status_with(*buckets))
     return replace(found, table=table, held=held_by(table.status))

@@ -17,7 +17,7 @@ from lithify.controller.deciding.due_compactions import MOST_PARTITIONS, handled
 from lithify.controller.deciding.hold_reasons import held_until
 from lithify.controller.deciding.reasons import Hold, OperatorRuns
 from lithify.controller.deciding.sentences import why_text
-from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.model import BlockedGroup
 from lithify.formats.protocol.observation import AppendObservation, Finding, Observation
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
@@ -165,7 +165,7 @@ class TestDue:
                 id="what a full one waits for",
             ),
             case(
-                replace(QUIET, blocked=(BlockedBucket("bucket-0", True, "broken", "f"),)),
+                replace(QUIET, blocked=(BlockedGroup("bucket-0", True, "broken", "f"),)),
                 ["1 bucket left out because of BucketsBlocked"],
                 id="blocked buckets",
             ),

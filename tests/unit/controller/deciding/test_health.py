@@ -12,7 +12,7 @@ from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.controller.deciding.health import catalog_health, health_of, problem_with
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.references import catalog_problem
-from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.model import BlockedGroup
 from lithify.resources.compaction import Reason
 from lithify.resources.objects import ConditionStatus, condition_of
 from lithify.resources.table import LakeTableStatus, RunSummary, TableHealth
@@ -53,7 +53,7 @@ WORDS = {
 """The word for each reason that blames the catalog and is no outage: another team mends it."""
 BLOCKED = replace(
     QUIET,
-    blocked=(BlockedBucket(bucket="bucket-1", problem="a file is broken", is_corrupt=True, fingerprint="f"),),
+    blocked=(BlockedGroup(group="bucket-1", problem="a file is broken", is_corrupt=True, fingerprint="f"),),
 )
 
 

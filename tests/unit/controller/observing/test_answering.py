@@ -91,11 +91,11 @@ class TestPlans:
         table.append()
         found = sent(answers.reply(PlanRequest(target, FULL))).value
         assert isinstance(found, PlanFound)
-        assert (found.snapshot, found.buckets, found.tasks, found.files) == ("2", 4, 4, 8)
+        assert (found.snapshot, found.groups, found.tasks, found.files) == ("2", 4, 4, 8)
         one = answers.reply(PlanRequest(target, replace(FULL, buckets=frozenset({0})))).value
-        assert (one.buckets, one.bytes < found.bytes) == (2, True)
+        assert (one.groups, one.bytes < found.bytes) == (2, True)
         part = answers.reply(PlanRequest(target, replace(FULL, partitions=({"dt": "a"},)))).value
-        assert part.buckets == 2
+        assert part.groups == 2
         assert answers.reply(PlanRequest(target)).value == PlanFound(snapshot=SnapshotId("2"))
 
     def test_comes_over_the_wire_as_it_is(self, answers: Answers, target: TableAddress) -> None:

@@ -17,7 +17,7 @@ from lithify.controller.observing.replies import check_value, read_reply, write_
 from lithify.controller.observing.request import TableList
 from lithify.controller.observing.wire import MOST_REPLY, MOST_TEXT, Reply
 from lithify.errors import CorruptTable, Failure, LithifyError, NotAllowed, NotFound, UnsupportedTable
-from lithify.formats.protocol.model import BlockedBucket, SnapshotId
+from lithify.formats.protocol.model import BlockedGroup, SnapshotId
 from lithify.formats.protocol.observation import Finding, RunFound
 from support.cases import case
 from support.observations import observation, with_levels
@@ -27,7 +27,7 @@ SEEN = replace(
     snapshot_time=datetime(2026, 11, 22, 1, 2, 3, 456789, UTC),
     findings=(Finding("sorted-runs", "dt=1/bucket-0", "9 runs", 1, 5),),
     partitions_due=({"dt": "2026-11-22"},),
-    blocked=(BlockedBucket("bucket-0", True, "a.parquet: cut off", "0123"),),
+    blocked=(BlockedGroup("bucket-0", True, "a.parquet: cut off", "0123"),),
     next_trigger=datetime(2026, 11, 23, tzinfo=UTC),
 )
 RUN = RunFound(SnapshotId("8274931150398217734:-17"), SnapshotId("3"), 4, 1, 100, 90)

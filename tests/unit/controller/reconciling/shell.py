@@ -272,7 +272,7 @@ class Observer:
         await _leave()
         if not self.world.catalog_answers:
             raise CatalogUnavailable("lake", "no answer")
-        return PlanFound(snapshot=SnapshotId("7"), buckets=3, tasks=120, files=412, bytes=6_550_000_000)
+        return PlanFound(snapshot=SnapshotId("7"), groups=3, tasks=120, files=412, bytes=6_550_000_000)
 
     async def list_tables(
         self, target: TableAddress, timeout: float, wanted: TableFilter = ALL_TABLES

@@ -15,16 +15,19 @@ from lithify.contract.reasons import failure_of, outcome_of_error, outcome_of_pl
 from lithify.engine.application.outcome import outcome_of_report, save_outcome
 from lithify.engine.run.report import Report
 from lithify.errors import Failure
-from lithify.formats.protocol.model import BlockedBucket, SnapshotId
+from lithify.formats.paimon.planning.details import UPGRADED
+from lithify.formats.protocol.details import Detail
+from lithify.formats.protocol.model import BlockedGroup, SnapshotId
 from lithify.formats.protocol.observation import PlanFound
 from lithify.formats.protocol.results import GroupReport, Totals
 from lithify.resources.compaction import PlanSummary, Reason
 from support.cases import case
 
 
-def plan_fields(plan: PlanSummary) -> dict[str, int]:
-    names = ("buckets", "tasks", "files", "bytes", "upgraded_files", "unread_files")
-    return {name: getattr(plan, name) for name in names}
+def found_of(plan: PlanSummary) -> PlanFound:
+    """What a worker finds where a run's plan is the given one."""
+    totals = {"upgraded_files": plan.upgraded_files, "unread_files": plan.unread_files, "of_a_format": 9}
+    return PlanFound(SnapshotId("7"), plan.buckets, plan.tasks, plan.files, plan.bytes, totals)
 
 
 REASONS = {
@@ -61,7 +64,8 @@ REASONS = {
     errors.AccountMissing: Reason.DRIVER_FAILED,
 }
 PLAN = PlanSummary(buckets=1, tasks=2, files=6, bytes=7, upgraded_files=3, unread_files=1)
-BUCKET = GroupReport("dt=1/bucket-0", "Full", "", 5, 2, Totals(6, 600, 60), Totals(1, 400, 50), {}, {})
+DETAILS = (Detail(UPGRADED, 2),)
+BUCKET = GroupReport("dt=1/bucket-0", "Full", "", Totals(6, 600, 60), Totals(1, 400, 50), DETAILS)
 COMPACTED = Report(
     table="db.t",
     run="run",
@@ -145,7 +149,7 @@ class TestReports:
     )
     def test_planned(self, changes: dict[str, int], reason: Reason) -> None:
         plan = replace(PLAN, **changes)
-        outcome = outcome_of_plan("run", 1, PlanFound(snapshot=SnapshotId("7"), **plan_fields(plan)))
+        outcome = outcome_of_plan("run", 1, found_of(plan))
         assert (outcome.reason, outcome.plan, outcome.base_snapshot_id) == (reason, plan, "7")
 
     def test_planned_without_a_snapshot(self) -> None:
@@ -156,7 +160,7 @@ class TestReports:
         ("corrupt", "reason"), [(True, Reason.CORRUPT_TABLE), (False, Reason.UNSUPPORTED)]
     )
     def test_planned_and_nothing_but_blocked_buckets(self, corrupt: bool, reason: Reason) -> None:
-        blocked = BlockedBucket("bucket-0", is_corrupt=corrupt, problem="a key is NaN", fingerprint="0f")
+        blocked = BlockedGroup("bucket-0", is_corrupt=corrupt, problem="a key is NaN", fingerprint="0f")
         found = PlanFound(
             snapshot=SnapshotId("7"), blocked=(blocked,), blocked_count=2, problem="nothing is left"
         )

@@ -18,6 +18,7 @@ from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.paimon.primary_key.planning import RunPlan
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.details import as_fields
 from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.protocol.tasks import Sizing
 from support.orders_table import ALL_THERE, BUCKETS, rows, run, without_snapshots
@@ -60,9 +61,10 @@ class TestCompacted:
         assert (report.snapshot_before, report.snapshot_after) == ("2", "3")
         assert [group.group for group in report.groups] == BUCKETS
         assert {group.trigger for group in report.groups} == {"Full"}
-        assert all(group.levels_before == {0: 2} for group in report.groups)
-        assert all(group.levels_after == {5: 1} for group in report.groups)
-        assert (report.before.files, report.after.files, report.upgraded) == (8, 4, 0)
+        details = [as_fields(group.details) for group in report.groups]
+        assert all(each["levels_before"] == {0: 2} for each in details)
+        assert all(each["levels_after"] == {5: 1} for each in details)
+        assert (report.before.files, report.after.files, report.totals) == (8, 4, {"upgraded": 0})
         assert report.after.rows == before.num_rows < report.before.rows == 60
         assert rows(orders).equals(before)
         assert levels(orders) == {bucket: [5] for bucket in BUCKETS}

@@ -20,4 +20,4 @@ class PackingStep(CompactionStep[PackedUnit, PackTask]):
         return PackingOutputs(self._table, self._plan, done, self._attempt.prefix)
 
     def _report(self, unit: PackedUnit, outputs: TaskOutputs) -> GroupReport:
-        return bucket_report(unit, outputs.data, copied_bytes=outputs.copied_bytes)
+        return bucket_report(unit, outputs)

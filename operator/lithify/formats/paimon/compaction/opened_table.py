@@ -22,11 +22,13 @@ from lithify.formats.paimon.compaction.step import CompactionStep
 from lithify.formats.paimon.compaction.task import AnyTask
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import Bucket, BucketId
+from lithify.formats.paimon.planning.details import REPORTED
 from lithify.formats.paimon.support.evolution import schema_conflict
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.details import DetailKind
 from lithify.formats.protocol.inspection import GroupInspection, TableInspection
-from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.model import BlockedGroup
 from lithify.formats.protocol.results import PastRun, Recovered
 from lithify.formats.protocol.tasks import Sizing
 
@@ -70,6 +72,11 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
     def uuid(self) -> str:
         """UUID that distinguishes the table from others of the same name."""
         return self.table.uuid
+
+    @property
+    def reported(self) -> Sequence[DetailKind]:
+        """The details of reports."""
+        return REPORTED
 
     def check_supported(self) -> None:
         """Checks that this release can compact the table; see `PaimonTable.check_supported`."""
@@ -132,7 +139,7 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
 
     def _inspect_buckets(
         self, view: View, now: datetime
-    ) -> tuple[tuple[GroupInspection, ...], tuple[BlockedBucket, ...]]:
+    ) -> tuple[tuple[GroupInspection, ...], tuple[BlockedGroup, ...]]:
         inspect, blocks, found = (
             self._kind.inspector(self.table, view, now),
             failed_buckets(self.table, view),

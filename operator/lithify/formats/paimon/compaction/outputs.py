@@ -80,6 +80,12 @@ class Outputs:
         changelog = sorted(joined.changelog, key=lambda file: self._table.order_key(file.min_key))
         return replace(joined, changelog=tuple(changelog))
 
+    def written(self, bucket: BucketId) -> TaskOutputs:
+        """The new files of a bucket; its index files replace the rows that tasks have deleted."""
+        change = next(each for each in self.changes if each.bucket == bucket)
+        index = change.vectors.written if isinstance(change, BucketChange) else ()
+        return replace(self.of(bucket), index=index)
+
     def _change(self, unit: BucketUnit) -> Change:
         view = self._plan.view
         return BucketChange(

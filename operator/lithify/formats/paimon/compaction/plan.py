@@ -12,7 +12,9 @@ from typing import Generic, Protocol, TypeVar
 
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import BucketId, DataFile
+from lithify.formats.paimon.planning.details import UNREAD_FILES
 from lithify.formats.paimon.planning.work import Idle
+from lithify.formats.protocol.details import Details, totals_of
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.results import Block
 from lithify.formats.protocol.strategy import Strategy
@@ -57,6 +59,11 @@ class BucketUnit(Protocol):
         ...
 
     @property
+    def details(self) -> Details:
+        """What plans show of the unit besides."""
+        ...
+
+    @property
     def targets(self) -> range:
         """Numbers of other buckets of the partition that get the rows; none if rows stay in their bucket."""
         ...
@@ -91,6 +98,11 @@ class BucketPlan(Generic[AnyUnit_co]):
     strategy: Strategy = Strategy.MINOR
     remaining: View | None = None
     unread_files: int = 0
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        """The sums of the units' details, and the number of unread files."""
+        return totals_of(unit.details for unit in self.units) | {UNREAD_FILES: self.unread_files}
 
     @property
     def snapshot_id(self) -> SnapshotId:

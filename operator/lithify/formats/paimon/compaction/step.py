@@ -115,7 +115,7 @@ class CompactionStep(AttemptStep[AnyUnit, AnyTask, AttemptScope], Generic[AnyUni
 
     @abstractmethod
     def _report(self, unit: AnyUnit, outputs: TaskOutputs) -> GroupReport:
-        """The report of one unit."""
+        """The report of one unit; among the outputs are the new index files."""
 
     def commit(self, to_come: int) -> StepOutcome:
         """Commits the results that `finish` accepted; see `committer`."""
@@ -124,7 +124,7 @@ class CompactionStep(AttemptStep[AnyUnit, AnyTask, AttemptScope], Generic[AnyUni
         outcome = committer.commit(outputs.changes, to_come, None if to_come else self._full_of)
         self._committed = outcome
         done = [unit for unit in self._plan.units if unit.bucket in outcome.committed]
-        reports = tuple(self._report(unit, outputs.of(unit.bucket)) for unit in done)
+        reports = tuple(self._report(unit, outputs.written(unit.bucket)) for unit in done)
         snapshot = None if outcome.snapshot is None else snapshot_id(outcome.snapshot)
         conflicts = {**outputs.lost, **outcome.conflicts}
         return StepOutcome(snapshot, outcome.tries, reports, conflicts, self._filled(outcome))

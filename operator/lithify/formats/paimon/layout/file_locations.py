@@ -8,7 +8,7 @@ escaped. If a manifest entry names another location, `external_problem` checks i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from lithify.errors import UnsupportedTable
@@ -21,9 +21,11 @@ from lithify.formats.paimon.names.partition_names import (
     partition_texts,
     same_float,
 )
+from lithify.formats.paimon.names.partition_values import partition_spec, partition_values
 from lithify.formats.paimon.options.location_options import LocationOptions
 from lithify.formats.paimon.rows.binary_row import decode_row
 from lithify.formats.paimon.schema.schema import Schema
+from lithify.formats.protocol.partition import PartitionValues
 from lithify.io.file_names import is_plain_path, shown
 from lithify.io.storage import Storage
 
@@ -57,7 +59,8 @@ class FileLocations:
         self._options = options
         self._storage = storage
         self._bucket_ids: dict[tuple[bytes, int], BucketId] = {}
-        self._specs: dict[bytes, Mapping[str, str]] = {}
+        self.partition_spec = partition_spec(self._keys, self._types, options.default_name)
+        self._values: dict[bytes, PartitionValues] = {}
         self._found: dict[bytes, str] = {}
         self._listed: dict[str, list[str]] = {}
 
@@ -73,20 +76,20 @@ class FileLocations:
             known = self._bucket_ids[partition, bucket] = BucketId(partition, bucket, path)
         return known
 
-    def spec(self, partition: bytes) -> Mapping[str, str]:
-        """The values of the partition columns as in directory names, but not escaped.
+    def values(self, partition: bytes) -> PartitionValues:
+        """The values of the partition columns; their texts are those of directory names, but not escaped.
 
         Raises:
             UnsupportedTable: Java's spelling of the partition is unknown.
         """
-        known = self._specs.get(partition)
+        known = self._values.get(partition)
         if known is None:
+            default = self._options.default_name
             with self._spelling():
                 texts = partition_texts(partition, self._types, legacy=self._options.legacy)
-            pairs = zip(self._keys, texts, strict=True)
-            known = self._specs[partition] = {
-                name: text or self._options.default_name for name, text in pairs
-            }
+                values = partition_values(partition, self._types, default)
+            spelt = tuple(text or default for text in texts)
+            known = self._values[partition] = PartitionValues(self.partition_spec, values, spelt)
         return known
 
     def relative_folder(self, bucket: BucketId) -> str:

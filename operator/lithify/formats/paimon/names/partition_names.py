@@ -53,7 +53,7 @@ def partition_texts(row: bytes, types: Sequence[ColumnType], *, legacy: bool) ->
         text = None
         if value is not None:
             text = (
-                _timestamp(*_instant(row, field, len(types), column), column, legacy=legacy)
+                _timestamp(*instant(row, field, len(types), column), column, legacy=legacy)
                 if column.is_timestamp
                 else _spelt(value, column, legacy=legacy)
             )
@@ -138,8 +138,8 @@ def _time(millis: int, precision: int) -> str:
     return f"{text}.{figures}"
 
 
-def _instant(row: bytes, field: int, fields: int, column: ColumnType) -> tuple[int, int]:
-    """Seconds since the epoch and nanoseconds of the second, as stored."""
+def instant(row: bytes, field: int, fields: int, column: ColumnType) -> tuple[int, int]:
+    """Seconds since the epoch and nanoseconds of the second of a timestamp in a row, as stored."""
     body = row[4:]
     at = (fields + 63 + 8) // 64 * 8 + 8 * field
     (slot,) = struct.unpack_from("<q", body, at)

@@ -55,17 +55,17 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
     """Summarises a table's files. `now` is an aware time in the table's time zone.
 
     Raises:
-        InvalidOption: the filter names a column that is not a partition column.
+        InvalidOption: the filter does not fit the partition columns.
         Damaged: the cache cannot be read.
     """
-    table.check_columns(wanted.selection)
+    table.partition_filter(wanted.selection)
     policy, packing, state = table.options.policy, table.options.packing, found.state
     has_levels = packing is None or table.options.clustering is not None
     figures = found.figures.sort_by("path")
     held = _still_held(found, wanted.selection.held)
     aside = _set_aside(table, figures, held)
     wanted = replace(wanted, selection=replace(wanted.selection, held=aside))
-    work = work_in(figures, table.locations.spec, wanted, policy, now)
+    work = work_in(figures, table.locations.values, wanted, policy, now)
     index_problem = table.index_problem(state.index_types)
     # Writers that postpone rows neither compact nor expire, whatever the options say.
     write_only = is_write_only(table.stored_options) or table.options.postponed is not None
@@ -107,7 +107,7 @@ def _waits(
         clustering=None if sorting is None else sorting.planning,
         writers_count=table.options.delta_commits is not None and not write_only,
     )
-    selected = selected_buckets(figures, table.locations.spec, wanted.selection)
+    selected = selected_buckets(figures, table.locations.values, wanted.selection)
     return minor_waits(figures, selected, wanted, rules, now)
 
 

@@ -31,9 +31,10 @@ from lithify.columns.column_groups import (
 from lithify.formats.paimon.observing.due_work import ratio_changes
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.model import BlockedBucket
+from lithify.formats.protocol.model import BlockedGroup
 from lithify.formats.protocol.observation import Finding
 from lithify.formats.protocol.observing import Filter
+from lithify.formats.protocol.partition import PartitionFilter, PartitionValues
 
 _MOST_PARTITIONS = 256
 _MOST_BLOCKED = 256
@@ -94,7 +95,7 @@ def size_amplification_percent(figures: pa.Table) -> int | None:
 
 def work_in(
     figures: pa.Table,
-    spec_of: Callable[[bytes], Spec],
+    values_of: Callable[[bytes], PartitionValues],
     wanted: Filter,
     policy: MergeTreeOptions,
     now: datetime,
@@ -103,12 +104,12 @@ def work_in(
 
     Args:
         figures: figures of all buckets of the table.
-        spec_of: returns the values of a partition.
+        values_of: returns the values of a partition.
         wanted: the filter; its held buckets are those that still have the listed files.
         policy: the policy with which they were judged.
         now: an aware time in the table's time zone.
     """
-    selected = selected_buckets(figures, spec_of, wanted.selection)
+    selected = selected_buckets(figures, values_of, wanted.selection)
     due = flagged(selected, ~is_null(selected["trigger"]))
     full = flagged(selected, ~is_null(selected["full_bytes"]))
     waits = _waits(full, figures, wanted, now)
@@ -118,8 +119,8 @@ def work_in(
     is_filtered = bool(wanted.selection.partitions) or wanted.idle_seconds is not None
     return DueWork(
         findings=_findings(due),
-        partitions_due=_largest(due, spec_of) if wanted.selection.partitions else (),
-        full_partitions=_largest(takes, spec_of) if is_filtered else (),
+        partitions_due=_largest(due, values_of) if wanted.selection.partitions else (),
+        full_partitions=_largest(takes, values_of) if is_filtered else (),
         full_bytes=int(integers(takes["full_bytes"]).sum()),
         next_trigger=next_trigger and next_trigger.astimezone(UTC),
         busy_partitions=len(waits),
@@ -127,13 +128,15 @@ def work_in(
     )
 
 
-def selected_buckets(figures: pa.Table, spec_of: Callable[[bytes], Spec], selection: Selection) -> pa.Table:
+def selected_buckets(
+    figures: pa.Table, values_of: Callable[[bytes], PartitionValues], selection: Selection
+) -> pa.Table:
     """The figures of the buckets that count as due: those in a selection's partitions that are not held."""
-    selected = _selected(figures, spec_of, selection)
+    selected = _selected(figures, values_of, selection)
     return flagged(selected, ~is_one_of(selected["path"], selection.held))
 
 
-def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[BlockedBucket, ...]:
+def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[BlockedGroup, ...]:
     """The first `_MOST_BLOCKED` buckets by path that cannot be planned, and those that are held.
 
     Args:
@@ -142,19 +145,22 @@ def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[Blocked
     """
     blocked = flagged(figures, ~is_null(figures["problem"])).sort_by("path").slice(0, _MOST_BLOCKED)
     columns = map(listed, blocked.select(["path", "is_corrupt", "problem", "fingerprint"]).columns)
-    found = {path: BlockedBucket(path, *fields) for path, *fields in zip(*columns, strict=True)}
-    stand = {path: BlockedBucket(path, True, _KNOWN, fingerprint) for path, fingerprint in held.items()}
+    found = {path: BlockedGroup(path, *fields) for path, *fields in zip(*columns, strict=True)}
+    stand = {path: BlockedGroup(path, True, _KNOWN, fingerprint) for path, fingerprint in held.items()}
     return tuple(bucket for _, bucket in sorted({**stand, **found}.items()))
 
 
-def _selected(figures: pa.Table, spec_of: Callable[[bytes], Spec], selection: Selection) -> pa.Table:
+def _selected(
+    figures: pa.Table, values_of: Callable[[bytes], PartitionValues], selection: Selection
+) -> pa.Table:
     if selection.buckets:
         figures = flagged(figures, np.isin(integers(figures["bucket"]), list(selection.buckets)))
     if not selection.partitions:
         return figures
     groups = ColumnGroups(figures, ["partition"])
     partitions = listed(taken(figures.select(["partition"]), groups.firsts)["partition"])
-    selected = np.array([selection.selects(spec_of(partition)) for partition in partitions], dtype=bool)
+    wanted = PartitionFilter(selection.partitions)
+    selected = np.array([wanted.selects(values_of(partition)) for partition in partitions], dtype=bool)
     return flagged(figures, selected[groups.numbers])
 
 
@@ -196,14 +202,14 @@ def _findings(due: pa.Table) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda each: (-each.buckets, -each.bytes, each.trigger)))
 
 
-def _largest(buckets: pa.Table, spec_of: Callable[[bytes], Spec]) -> tuple[Spec, ...]:
+def _largest(buckets: pa.Table, values_of: Callable[[bytes], PartitionValues]) -> tuple[Spec, ...]:
     """The partitions of some buckets, largest first, up to the limit of the list."""
     groups = ColumnGroups(buckets, ["partition_path"])
     partitions = taken(buckets.select(["partition", "partition_path"]), groups.firsts)
     sizes = with_columns(partitions, bytes=groups.sum(integers(buckets["bytes"])))
     ordered = sizes.sort_by([("bytes", "descending"), ("partition_path", "ascending")])
     return tuple(
-        dict(spec_of(partition)) for partition in listed(ordered["partition"].slice(0, _MOST_PARTITIONS))
+        values_of(partition).by_name for partition in listed(ordered["partition"].slice(0, _MOST_PARTITIONS))
     )
 
 

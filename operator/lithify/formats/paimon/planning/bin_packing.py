@@ -9,7 +9,7 @@ large files with few deleted rows, which a full compaction here rewrites.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from lithify.engine.pack.bins import Bin
@@ -30,26 +30,20 @@ class PackedUnit(BucketWork):
         bucket: the bucket.
         bins: the files that are joined, each bin on its own.
         verdict: the trigger that fired.
+        output_level: files have no levels.
+        drop_deletes: there are no rows that retract others.
     """
 
     bucket: BucketId
     bins: tuple[Bin[DataFile], ...]
     verdict: TriggerVerdict
+    output_level: int | None = field(default=None, init=False)
+    drop_deletes: bool = field(default=False, init=False)
 
     @property
     def merges(self) -> tuple[tuple[DataFile, ...], ...]:
         """The rewritten files, bin by bin."""
         return self.bins
-
-    @property
-    def output_level(self) -> int | None:
-        """Files have no levels."""
-        return None
-
-    @property
-    def drop_deletes(self) -> bool:
-        """There are no rows that retract others."""
-        return False
 
 
 def plan_bucket(

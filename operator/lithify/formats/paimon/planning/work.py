@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from lithify.formats.paimon.model import BucketId, DataFile
+from lithify.formats.paimon.planning.details import DROPS_DELETES, OUTPUT_LEVEL, UPGRADES
+from lithify.formats.protocol.details import Detail
 from lithify.formats.protocol.model import TriggerVerdict
 
 ALL_AT_TOP = "all files are in the top level already"
@@ -31,18 +33,21 @@ class Idle:
 class BucketWork(ABC):
     """The work of a run in one bucket.
 
-    Subclasses are dataclasses that add the other fields of `WorkUnit` (`formats.protocol`): output level, and
-    whether deletes are dropped.
+    A `WorkUnit` of `formats.protocol`. Subclasses are dataclasses.
 
     Attributes:
         bucket: the bucket.
         verdict: the trigger that fired.
+        output_level: level of the output; None where files have no levels.
+        drop_deletes: whether rows that retract their key are dropped.
     """
 
     __slots__ = ()
 
     bucket: BucketId
     verdict: TriggerVerdict
+    output_level: int | None
+    drop_deletes: bool
 
     @property
     @abstractmethod
@@ -90,11 +95,6 @@ class BucketWork(ABC):
         return tuple(tuple(file.name for file in files) for files in self.merges)
 
     @property
-    def upgrades(self) -> tuple[str, ...]:
-        """Names of the files that change in metadata only."""
-        return tuple(file.name for file in self.upgraded)
-
-    @property
     def read_bytes(self) -> int:
         """Bytes of the files that are rewritten."""
         return sum(file.size for file in self.rewritten)
@@ -105,6 +105,10 @@ class BucketWork(ABC):
         return len(self.rewritten)
 
     @property
-    def upgraded_files(self) -> int:
-        """Number of files that change in metadata only."""
-        return len(self.upgraded)
+    def details(self) -> tuple[Detail, ...]:
+        """What plans show of the unit besides."""
+        return (
+            Detail(OUTPUT_LEVEL, self.output_level),
+            Detail(DROPS_DELETES, self.drop_deletes),
+            Detail(UPGRADES, tuple(file.name for file in self.upgraded)),
+        )

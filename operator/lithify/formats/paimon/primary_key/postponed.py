@@ -9,7 +9,7 @@ next sequence number of its bucket.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from lithify.engine.pack.runs import parts_of
@@ -49,6 +49,8 @@ class PostponedUnit(BucketWork):
         count: number of real buckets of the partition.
         highest: the highest sequence number in each real bucket that has files.
         verdict: how much is postponed.
+        output_level: new files are in level 0, as those of writers.
+        drop_deletes: deletes must reach the rows that are in the buckets already.
     """
 
     bucket: BucketId
@@ -56,6 +58,8 @@ class PostponedUnit(BucketWork):
     count: int
     highest: tuple[tuple[int, int], ...]
     verdict: TriggerVerdict
+    output_level: int | None = field(default=0, init=False)
+    drop_deletes: bool = field(default=False, init=False)
 
     @property
     def merges(self) -> tuple[tuple[DataFile, ...], ...]:
@@ -66,16 +70,6 @@ class PostponedUnit(BucketWork):
     def targets(self) -> range:
         """Numbers of the real buckets."""
         return range(self.count)
-
-    @property
-    def output_level(self) -> int:
-        """New files are in level 0, as those of writers."""
-        return 0
-
-    @property
-    def drop_deletes(self) -> bool:
-        """Deletes must reach the rows that are in the buckets already."""
-        return False
 
 
 def plan_all_postponed(planner: BucketPlanner) -> dict[BucketId, PostponedUnit]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from lithify.formats.paimon.compaction.outputs import Outputs
 from lithify.formats.paimon.compaction.reporting import bucket_report
@@ -62,5 +63,5 @@ class MergeStep(CompactionStep[PlannedUnit, PlannedTask]):
 
     def _report(self, unit: PlannedUnit, outputs: TaskOutputs) -> GroupReport:
         if isinstance(unit, PostponedUnit):
-            return bucket_report(unit, [each.file for each in outputs.data])
-        return bucket_report(unit, outputs.data, unit.levels, outputs.copied_bytes)
+            return bucket_report(unit, replace(outputs, data=tuple(each.file for each in outputs.data)))
+        return bucket_report(unit, outputs, unit.levels)

@@ -86,7 +86,7 @@ def test_one_bucket_is_blocked_and_the_others_are_planned(
 
     assert [str(unit.bucket) for unit in plan.units] == [path for path in BUCKETS if path != BAD]
     (block,) = plan.blocks
-    assert block.group.path == block.told.bucket == BAD
+    assert block.group.path == block.told.group == BAD
     assert isinstance(block.error, error)
     assert word in block.told.problem
     assert "manifest" not in block.told.problem.split(":")[0]
@@ -103,7 +103,7 @@ def test_the_same_files_are_not_tried_twice_and_others_are(
     table = open_table(made)
     view = damaged(table, damage)
     told = [block.told for block in plan_run(BucketPlanner(table, view, Strategy.FULL, SystemClock())).blocks]
-    held = {each.bucket: each.fingerprint for each in told}
+    held = {each.group: each.fingerprint for each in told}
 
     again = plan_run(BucketPlanner(table, view, Strategy.FULL, SystemClock(), held))
     assert ([bucket.path for bucket in again.held], again.blocks) == ([BAD], ())

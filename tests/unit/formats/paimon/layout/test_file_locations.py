@@ -50,7 +50,7 @@ def test_a_bucket_has_a_path_for_people_and_a_folder_for_files(tmp_path: Path) -
     assert str(bucket) == "p=a%2Fb/bucket-3"
     assert where.relative_folder(bucket) == "data/files/p=a%2Fb/bucket-3"
     assert where.folder(bucket) == f"{tmp_path}/data/files/p=a%2Fb/bucket-3"
-    assert where.spec(bucket.partition) == {"p": "a/b"}
+    assert where.values(bucket.partition).by_name == {"p": "a/b"}
     assert where.external_paths(bucket) is None
 
 
@@ -58,7 +58,7 @@ def test_tables_without_partitions_have_buckets_right_below(tmp_path: Path) -> N
     where = places(tmp_path)
     bucket = where.bucket_id(partition(), 0)
     assert (str(bucket), where.folder(bucket)) == ("bucket-0", f"{tmp_path}/bucket-0")
-    assert where.spec(bucket.partition) == {}
+    assert where.values(bucket.partition).by_name == {}
 
 
 def test_a_file_is_where_its_entry_says(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_value_that_no_calendar_has_is_refused_by_name(tmp_path: Path) -> None
     with pytest.raises(UnsupportedTable, match="directory name"):
         where.bucket_id(partition(p=("DATE", 2_147_483_647)), 0)
     with pytest.raises(UnsupportedTable, match="directory name"):
-        where.spec(partition(p=("DATE", 2_147_483_647)))
+        where.values(partition(p=("DATE", 2_147_483_647)))
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,10 @@ from lithify.formats.paimon.names.partition_names import (
     partition_texts,
     same_float,
 )
+from lithify.formats.paimon.names.partition_values import partition_spec, partition_values
 from lithify.formats.paimon.rows.binary_row import encode_row
 from lithify.formats.paimon.schema.type_texts import parse_type
+from lithify.formats.protocol.partition import PartitionFilter, PartitionValues
 
 DAY = 86_400_000
 NOON_ISH = 10 * 3_600_000 + 11 * 60_000 + 12_000
@@ -75,6 +77,44 @@ def named(kind: str, value: Raw, *, legacy: bool) -> str | None:
 def test_values_are_spelt_as_java_does(kind: str, value: Raw, legacy: str | None, cast: str | None) -> None:
     assert named(kind, value, legacy=True) == legacy
     assert named(kind, value, legacy=False) == (legacy if cast is None else cast)
+    if (kind, value) != ("TIME(2)", NOON_ISH + 101):  # a value that is more precise than its type
+        assert is_selected_by_its_names(kind, value)
+
+
+def is_selected_by_its_names(kind: str, value: Raw) -> bool:
+    """Whether both spellings of a value select it, and nothing else does so by chance."""
+    types = [parse_type(kind)]
+    row, spec = encode_row([value], types), partition_spec(["p"], types, "none")
+    values = partition_values(row, types, "none")
+    texts = [named(kind, value, legacy=legacy) or "none" for legacy in (True, False)]
+    found = PartitionValues(spec, values, (texts[0],))
+    return all(PartitionFilter(({"p": text},)).selects(found) for text in texts)
+
+
+def test_a_value_is_selected_however_it_is_written() -> None:
+    types = [parse_type(kind) for kind in ("DATE", "DECIMAL(10, 2)", "STRING", "FLOAT")]
+    spec = partition_spec(list("dnsf"), types, "none")
+    row = encode_row([LEAP_DAY, 150, b"01", struct.unpack(">f", struct.pack(">f", 0.1))[0]], types)
+    found = PartitionValues(spec, partition_values(row, types, "none"), ("", "", "", ""))
+    for texts in (
+        {"d": "2024-02-29"},
+        {"d": "19782"},
+        {"n": "1.5"},
+        {"n": "01.50"},
+        {"s": "01"},
+        {"f": "0.10"},
+    ):
+        assert PartitionFilter((texts,)).selects(found), texts
+    for texts in ({"d": "2024-03-01"}, {"n": "15"}, {"s": "1"}, {"s": "none"}, {"f": "0.2"}):
+        assert not PartitionFilter((texts,)).selects(found), texts
+
+
+def test_what_shares_the_directory_of_null_is_null() -> None:
+    types = [parse_type("STRING")]
+    values = [
+        partition_values(encode_row([text], types), types, "none") for text in (None, b" ", b"none", b"null")
+    ]
+    assert values == [(None,), (None,), (None,), ("null",)]
 
 
 def test_nanoseconds_are_spelt_in_full() -> None:

@@ -23,6 +23,7 @@ from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.model import fingerprint_of
 from lithify.formats.protocol.observing import Filter
+from lithify.formats.protocol.partition import PartitionField, PartitionSpec, PartitionValues
 from support.cases import case
 from support.live_files import live_files
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, SMALL_FILE, file, stack
@@ -54,8 +55,11 @@ def figures(
     return Judge(policy, now, pa.Array.to_pylist, path_of, "db.t").figures(live_files(buckets))
 
 
-def spec_of(partition: bytes) -> dict[str, str]:
-    return dict([partition.decode().split("=")]) if partition else {}
+def values_of(partition: bytes) -> PartitionValues:
+    pairs = [partition.decode().split("=")] if partition else []
+    fields = tuple(PartitionField(name, "STRING", str) for name, _ in pairs)
+    texts = tuple(text for _, text in pairs)
+    return PartitionValues(PartitionSpec(0, fields), texts, texts)
 
 
 def work(
@@ -64,7 +68,7 @@ def work(
     wanted: Filter = Filter(),  # noqa: B008  # frozen
     now: datetime = MIDNIGHT,
 ) -> DueWork:
-    return work_in(figures(buckets, policy, now), spec_of, wanted, policy, now)
+    return work_in(figures(buckets, policy, now), values_of, wanted, policy, now)
 
 
 class TestFindings:
@@ -204,10 +208,10 @@ class TestBlocked:
 
         found = blocked_buckets(figures(buckets), held)
 
-        names = [each.bucket for each in found]
+        names = [each.group for each in found]
         assert names == sorted(names)
         assert len(names) == 256 + 2, "one of those that are held is among the first, too"
-        assert [each.fingerprint for each in found if each.bucket.endswith(("-98", "-99"))] == ["98", "99"]
+        assert [each.fingerprint for each in found if each.group.endswith(("-98", "-99"))] == ["98", "99"]
         (first, *_) = found
         assert (first.is_corrupt, first.fingerprint) == (True, fingerprint_of([("L4-0", 4), ("L4-1", 4)]))
         assert "L4-" in first.problem

@@ -195,9 +195,7 @@ class TestWhatIsFound:
 
         found = watcher.find(address=eager, wanted=held, is_full=True)
 
-        assert [(each.bucket, each.fingerprint) for each in found.blocked] == list(
-            held.selection.held.items()
-        )
+        assert [(each.group, each.fingerprint) for each in found.blocked] == list(held.selection.held.items())
         assert found.findings != due.findings
         assert sum(each.buckets for each in found.findings) == sum(each.buckets for each in due.findings) - 1
         assert found.full_bytes < free.full_bytes
@@ -259,7 +257,7 @@ class TestBlocked:
         found = watcher.find(is_full=True)
 
         (blocked,) = found.blocked
-        assert (blocked.bucket, blocked.is_corrupt) == ("dt=a/bucket-0", True)
+        assert (blocked.group, blocked.is_corrupt) == ("dt=a/bucket-0", True)
         assert blocked.problem
         assert blocked.fingerprint == fingerprint(table, "dt=a/bucket-0")
         assert (found.files, found.bytes, levels_of(found).buckets) == (whole.files, whole.bytes, 4)
@@ -293,7 +291,7 @@ class TestBlocked:
         found = watcher.find(wanted=held, reconsider=True)
 
         (blocked,) = found.blocked
-        assert (blocked.bucket, blocked.fingerprint) == (path, fingerprint(table, path))
+        assert (blocked.group, blocked.fingerprint) == (path, fingerprint(table, path))
         assert [finding.buckets for finding in found.findings] == [1]
         assert 0 < found.full_bytes < everything.full_bytes / 2
         assert (found.files, found.bytes) == (everything.files, everything.bytes)
@@ -313,7 +311,7 @@ class TestBlocked:
         held = {path: fingerprint(table, path) for path in paths}
         found = watcher.find(wanted=Filter(Selection((dict[str, str](),), held=held)))
         assert (found.partitions_due, found.full_partitions) == (({"dt": "a"},), ({"dt": "a"},))
-        assert [bucket.bucket for bucket in found.blocked] == paths
+        assert [blocked.group for blocked in found.blocked] == paths
 
 
 def lift(table: SmallTable, path: str) -> None:

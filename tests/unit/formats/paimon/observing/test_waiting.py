@@ -23,6 +23,7 @@ from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.observing import Filter
+from lithify.formats.protocol.partition import PartitionField, PartitionSpec, PartitionValues
 from support.cases import case
 from support.live_files import live_files, path_of
 from support.merge_trees import HOUR_MILLIS, MIDNIGHT, MIDNIGHT_MILLIS, repeatable, stack
@@ -56,8 +57,9 @@ def figures_of(rules: Rules, files: Sequence[Files], now: datetime) -> pa.Table:
 EVERYTHING = Filter()
 
 
-def spec_of(partition: bytes) -> dict[str, str]:
-    return dict([partition.decode().split("=")])
+def values_of(partition: bytes) -> PartitionValues:
+    name, text = partition.decode().split("=")
+    return PartitionValues(PartitionSpec(0, (PartitionField(name, "STRING", str),)), (text,), (text,))
 
 
 def waits(
@@ -67,7 +69,7 @@ def waits(
     now: datetime = MIDNIGHT,
 ) -> tuple[str, ...]:
     figures = figures_of(rules, files, now)
-    return minor_waits(figures, selected_buckets(figures, spec_of, wanted.selection), wanted, rules, now)
+    return minor_waits(figures, selected_buckets(figures, values_of, wanted.selection), wanted, rules, now)
 
 
 def only(*days: str) -> Filter:
@@ -179,7 +181,7 @@ class TestPartitionsOfThePolicy:
 class TestFullCompactions:
     def full(self, files: Sequence[Files], idle_seconds: int | None, now: datetime = MIDNIGHT) -> str:
         wanted, rules = Filter(idle_seconds=idle_seconds), Rules(LEVELS, PACKED)
-        return full_wait(work_in(figures_of(rules, files, now), spec_of, wanted, LEVELS, now), wanted)
+        return full_wait(work_in(figures_of(rules, files, now), values_of, wanted, LEVELS, now), wanted)
 
     def test_partitions_that_are_not_idle_are_counted(self) -> None:
         sentence = self.full([SMALL, OLDER], 2 * 86400)

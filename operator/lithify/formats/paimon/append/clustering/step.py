@@ -13,4 +13,4 @@ class ClusteringStep(CompactionStep[ClusteredUnit, ClusterTask]):
     """A step of a table whose rows are clustered."""
 
     def _report(self, unit: ClusteredUnit, outputs: TaskOutputs) -> GroupReport:
-        return bucket_report(unit, outputs.data, unit.levels)
+        return bucket_report(unit, outputs, unit.levels)

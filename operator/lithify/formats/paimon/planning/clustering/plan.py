@@ -9,7 +9,7 @@ level are sorted within themselves; nothing forbids that they overlap.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from lithify.amounts import seconds_text, wall_text
@@ -40,6 +40,7 @@ class ClusteredUnit(BucketWork):
         output_level: level of the output.
         verdict: the trigger that fired.
         levels: all runs of the bucket.
+        drop_deletes: there are no rows that retract others.
     """
 
     bucket: BucketId
@@ -47,16 +48,12 @@ class ClusteredUnit(BucketWork):
     output_level: int
     verdict: TriggerVerdict
     levels: Levels
+    drop_deletes: bool = field(default=False, init=False)
 
     @property
     def merges(self) -> tuple[tuple[DataFile, ...], ...]:
         """All files together."""
         return (self.files,)
-
-    @property
-    def drop_deletes(self) -> bool:
-        """There are no rows that retract others."""
-        return False
 
 
 def build_runs(files: Iterable[DataFile], options: ClusteringOptions) -> Levels:
