@@ -19,7 +19,7 @@ from lithify.plain_text import plain_line
 from lithify.resources.compaction import Compaction
 from lithify.resources.objects import shortened
 from lithify.resources.table import (
-    BUCKET_LENGTH,
+    GROUP_LENGTH,
     MOST_BLOCKED,
     BlockReason,
     BucketBlock,
@@ -98,4 +98,4 @@ def _merged(known: Iterable[BucketBlock], found: Iterable[BucketBlock]) -> tuple
 
 def _is_new(bucket: BlockedBucket, known: Iterable[str]) -> bool:
     """Whether status can store the name unchanged, so that observations can confirm the entry."""
-    return bucket.bucket not in known and plain_line(bucket.bucket, BUCKET_LENGTH) == bucket.bucket
+    return bucket.bucket not in known and plain_line(bucket.bucket, GROUP_LENGTH) == bucket.bucket
