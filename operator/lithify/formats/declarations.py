@@ -1,4 +1,4 @@
-"""The words in which an adapter declares what it shows, which triggers policies set, and what its catalogs need.
+"""The words in which an adapter declares its figures, the triggers of policies, and what its catalogs need.
 
 Used by the module `declarations` of each adapter, which has one `FORMAT`; `declared` reads them. Plain data
 about names and texts, so that the operator's process can have it without the adapter. Imports nothing.
@@ -92,7 +92,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class GroupFigure:
-    """A number of a single group, in `lithify inspect`; the groups with most of a block's first one come first.
+    """A number of a single group, in `lithify inspect`; groups with most of a block's first one come first.
 
     Attributes:
         name: in JSON.

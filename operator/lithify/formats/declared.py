@@ -1,7 +1,7 @@
 """What the adapters declare (`declarations`): read once, joined, and checked.
 
-Called by `resources`, the operator and the command line. Reads the module `declarations` in the folder of each
-adapter without importing the adapter: its package loads libraries that only workers and drivers may have.
+Called by `resources`, the operator and the commands. Loads the module `declarations` in the folder of each
+adapter without its package, which may import libraries that only workers and drivers have.
 """
 
 from __future__ import annotations

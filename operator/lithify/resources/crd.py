@@ -80,7 +80,7 @@ def _of_condition(kind: str, field: str) -> str:
 
 
 def _declared_columns() -> Iterator[PrinterColumn]:
-    """The columns of figures that only some kinds of tables have: kubectl leaves the cells of others empty."""
+    """The columns of figures that only some kinds of tables have; kubectl leaves cells of others empty."""
     for block in BLOCKS:
         for figure in block.figures:
             if figure.column is not None:

@@ -118,7 +118,7 @@ class SnapshotSummary:
 class ObservationSummary:
     """Figures of the table, from its metadata alone. Every kind of table has these.
 
-    Figures of one kind are a block of their own, which is unset for the others: formats declare it (`figures`).
+    Figures of one kind are a block of their own, unset for the others; formats declare it (`figures`).
     """
 
     snapshot_id: SnapshotText | None = Field(default=None, description="The newest snapshot.")

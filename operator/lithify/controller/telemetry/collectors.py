@@ -35,7 +35,7 @@ _MOST_REASONS = 64
 _OBSERVED = ("files", "bytes", "small_files", "due_bytes", "due_groups")
 _ALL_PERCENT = 100
 _LARGE = 1 << 30
-"""Bytes from which a table counts in the figures of large tables: what is wrong with small ones costs little."""
+"""Bytes from which a table counts as large: what is wrong with small ones costs little."""
 _AT_WORK = frozenset(
     {
         Reason.SUBMITTING,

@@ -97,8 +97,8 @@ class Observation:
         full_wait: what a full compaction leaves out until later, as a sentence; empty if nothing.
         groups: number of groups with files: buckets in Paimon, partitions where tables have no buckets.
         deleted_rows: deleted rows that files still have; None if a writer did not count them.
-        nearest: the figure that is nearest to a trigger, and from where on that fires, as a sentence; empty if
-            no figure is.
+        nearest: the figure that is nearest to a trigger, and from where on that fires, as a sentence; empty
+            if there is none.
         blocks: figures that its kind of table has, by the names that the adapter has declared.
     """
 

@@ -63,7 +63,7 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         Damaged: the cache cannot be read.
     """
     table.check_columns(wanted.selection)
-    policy, packing, state = table.options.policy, table.options.packing, found.state
+    policy, state = table.options.policy, found.state
     figures = found.figures.sort_by("path")
     held = _still_held(found, wanted.selection.held)
     aside = _set_aside(table, figures, held)
