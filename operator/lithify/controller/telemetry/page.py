@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 
 from lithify.controller.telemetry import series
 from lithify.controller.telemetry.series import DECLARED_TOTALS, SECTIONS, Series
 from lithify.formats.declarations import Block
 from lithify.resources.figures import BLOCKS
+
+_WIDTH = 106
 
 _INTRO = """\
 # Metrics
@@ -109,11 +112,11 @@ def _block_line(block: Block) -> str:
     names = [f"`{each.series.name}`" for each in DECLARED_TOTALS if each.block == block]
     if not names:
         return ""
-    return (
-        f"- {', '.join(names)}\n"
-        f"  are figures of {block.tables}. Other tables have no series of these and do not\n"
-        "  count in the totals.\n"
+    text = (
+        f"- {', '.join(names)} are figures of {block.tables}. Other tables have no series of these and do "
+        "not count in the totals."
     )
+    return f"{fill(text, _WIDTH, subsequent_indent='  ', break_on_hyphens=False)}\n"
 
 
 def _cells(one: Series) -> tuple[str, ...]:
