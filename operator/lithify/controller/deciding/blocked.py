@@ -17,6 +17,7 @@ from lithify.formats.protocol.model import BlockedBucket
 from lithify.formats.protocol.observation import Observation
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import Compaction
+from lithify.resources.figures import GROUP_LENGTH
 from lithify.resources.objects import shortened
 from lithify.resources.table import (
     GROUP_LENGTH,
