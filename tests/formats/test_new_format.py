@@ -50,6 +50,7 @@ print(generate_latest(metrics.registry).decode())
 """
 """Prints what Prometheus scrapes once a table has the status in the first argument."""
 
+PIN = "credential_options=('shelf.pin',), "
 CATALOG = """
 import json, sys
 from lithify.resources.names import CATALOG
@@ -91,7 +92,7 @@ def product(tmp_path: Path) -> Product:
         module.write_text(module.read_text().replace("lithify.formats.memory", "lithify.formats.stone"))
     declarations = package / "formats" / "stone" / "declarations.py"
     text = declarations.read_text().replace('"memory"', '"stone"').replace('"Filesystem"', '"Shelf"')
-    declarations.write_text(text)
+    declarations.write_text(text.replace("FORMAT = Format(", f"FORMAT = Format({PIN}"))
     entry = '"stone": Adapter(f"{_FOLDER}.stone.adapter", f"{_FOLDER}.stone.observing"),\n'
     names = package / "formats" / Path(adapters.__file__).name
     text, count = re.subn(r'(?=^ +"memory": Adapter)', entry, names.read_text(), flags=re.MULTILINE)
@@ -179,18 +180,25 @@ def test_what_the_format_declares_is_shown_everywhere(product: Product, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("table_format", "metastore", "problem"),
+    ("table_format", "metastore", "more", "problem"),
     [
-        ("Stone", "Shelf", ""),
-        ("Paimon", "Filesystem", ""),
-        ("Stone", "Filesystem", "the metastore of a catalog of the format Stone is Shelf"),
-        ("Paimon", "Shelf", "the metastore of a catalog of the format Paimon is Filesystem or Rest or Jdbc"),
+        ("Stone", "Shelf", {}, ""),
+        ("Paimon", "Filesystem", {}, ""),
+        ("Stone", "Filesystem", {}, "the metastore of a catalog of the format Stone is Shelf"),
+        (
+            "Paimon",
+            "Shelf",
+            {},
+            "the metastore of a catalog of the format Paimon is Filesystem or Rest or Jdbc",
+        ),
+        ("Stone", "Shelf", {"uri": "http://x"}, "a catalog of reference tables has no uri"),
+        ("Stone", "Shelf", {"options": {"shelf.pin": "1"}}, "credentials belong into a Secret"),
     ],
 )
-def test_each_format_has_its_own_metastores(
-    product: Product, table_format: str, metastore: str, problem: str
+def test_each_format_has_its_own_catalogs(
+    product: Product, table_format: str, metastore: str, more: dict[str, Any], problem: str
 ) -> None:
-    spec = {"format": table_format, "metastore": metastore, "warehouse": "/lake"}
+    spec = {"format": table_format, "metastore": metastore, "warehouse": "/lake", **more}
     ended = product.run("-c", CATALOG, json.dumps(spec), status=1 if problem else 0)
     assert problem in ended.stderr
 

@@ -20,7 +20,6 @@ from lithify.resources.compaction import Compaction
 from lithify.resources.figures import GROUP_LENGTH
 from lithify.resources.objects import shortened
 from lithify.resources.table import (
-    GROUP_LENGTH,
     MOST_BLOCKED,
     BlockReason,
     BucketBlock,
