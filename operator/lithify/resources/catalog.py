@@ -46,8 +46,9 @@ _CREDENTIAL_WORDS = (
 )
 _CREDENTIAL = f"(?i)({'|'.join(_CREDENTIAL_WORDS)})"
 """Any header counts: which of them a server takes for a credential is known only there."""
+_QUOTED = _CREDENTIAL.replace("\\", "\\\\")
 CREDENTIALS = Rule(
-    f"self.all(name, !name.matches('{_CREDENTIAL}'))",
+    f"self.all(name, !name.matches('{_QUOTED}'))",
     "credentials belong into a Secret: remove them here, and name the Secret and its keys in spec.secretRef",
 )
 
