@@ -22,6 +22,7 @@ from lithify.engine.run.runner import InlineRunner, Progress
 from lithify.engine.run.steps import Commits
 from lithify.errors import CommitConflict, InvalidOption, NotFound, UnsupportedTable
 from lithify.faults import EVERY_RUN, POINTS
+from lithify.formats.declared import check_blocks, declared
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.committing import CommitStep
 from lithify.formats.protocol.details import totals_of
@@ -387,6 +388,24 @@ def test_a_kill_at_any_point_is_harmless(tables: FormatTables, table: Any, point
 
 def watch_of(address: TableAddress, cache: Path) -> TableObserver:
     return open_observer(address.format, cache, 1 << 20, CLOCK, 8)
+
+
+def test_figures_are_those_that_the_format_declares(tables: FormatTables, table: Any, tmp_path: Path) -> None:
+    address = tables.address(table)
+    declared_blocks = {block.name: block for block in declared(address.format).blocks}
+    seen = watch_of(address, tmp_path / "cache").observe(ObservationRequest(address, "table"))
+    assert seen is not None
+    assert seen.blocks.keys() <= declared_blocks.keys()
+    check_blocks(seen.blocks)
+    groups = open_table(address).inspect(Selection(), CLOCK).groups
+    assert (seen.groups, seen.files) == (len(groups), sum(group.files for group in groups))
+    for name, block in [each for group in groups for each in group.blocks.items()]:
+        block_declared = declared_blocks[name]
+        assert [*block.figures] == [figure.name for figure in block_declared.group_figures]
+        breakdown = block_declared.breakdown
+        needed = set() if breakdown is None else {breakdown.part, "files", "bytes", "rows"}
+        assert (breakdown is not None) == bool(block.parts)
+        assert all(needed <= part.keys() for part in block.parts)
 
 
 def following(look: ObservationRequest, seen: Observation | None) -> ObservationRequest:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from lithify.formats.protocol.model import SnapshotId
-from lithify.formats.protocol.observation import KeptSnapshots, MergeTreeObservation, Observation
+from lithify.formats.protocol.observation import KeptSnapshots, Observation
+from lithify.resources.modelling import read
+from lithify.resources.table import ObservationSummary
 
-_LEVELS = MergeTreeObservation(
-    buckets=1,
-    level0_files=0,
-    max_level0_files=0,
-    max_level0_bucket=None,
-    sorted_runs=1,
-    sorted_runs_bucket="bucket-0",
-)
+_LEVELS: dict[str, int | str | None] = {
+    "buckets": 1,
+    "dueBuckets": 0,
+    "level0Files": 0,
+    "maxLevel0Files": 0,
+    "maxLevel0Bucket": None,
+    "sortedRuns": 1,
+    "sortedRunsBucket": "bucket-0",
+    "sizeAmplificationPercent": None,
+}
 _PLAIN = Observation(
     table_uuid="table-1",
     snapshot=SnapshotId("1"),
@@ -31,7 +36,9 @@ _PLAIN = Observation(
     findings=(),
     full_bytes=0,
     snapshots=KeptSnapshots(count=1, oldest=None, expired_bytes=0, writers_expire=True),
-    merge_tree=_LEVELS,
+    groups=1,
+    deleted_rows=0,
+    blocks={"mergeTree": _LEVELS},
 )
 
 
@@ -40,12 +47,16 @@ def observation(**fields: Any) -> Observation:
     return replace(_PLAIN, **fields)
 
 
-def levels_of(seen: Observation) -> MergeTreeObservation:
-    """The figures of a merge tree."""
-    assert seen.merge_tree is not None
-    return seen.merge_tree
+def levels_of(seen: Observation) -> Mapping[str, Any]:
+    """The figures of a merge tree, by their names in status."""
+    return seen.blocks["mergeTree"]
 
 
 def with_levels(seen: Observation, **fields: Any) -> Observation:
     """The same with other figures of its merge tree."""
-    return replace(seen, merge_tree=replace(levels_of(seen), **fields))
+    return replace(seen, blocks={"mergeTree": {**levels_of(seen), **fields}})
+
+
+def summary_with(**fields: Any) -> ObservationSummary:
+    """Figures in status, from fields as in YAML."""
+    return read(ObservationSummary, fields)

@@ -18,7 +18,7 @@ from lithify import library
 from lithify.cli.arguments import format_option
 from lithify.cli.output import err, number, out
 from lithify.cli.progress_bar import ProgressBar
-from lithify.cli.render_inspection import levels_picture
+from lithify.cli.render_inspection import own_counts, pictures
 from lithify.cli.render_report import report_view
 from lithify.clock import SystemClock
 from lithify.engine.run.spark import SparkSettings
@@ -93,10 +93,9 @@ def _show(console: Console, address: TableAddress, title: str) -> None:
     inspection = open_table(address).inspect(Selection(), _CLOCK)
     parts: list[RenderableType] = [Text(f"\n{title}", "bold")]
     for group in inspection.groups:
-        tree = group.merge_tree
-        holds = number(group.files, "file") if tree is None else number(tree.sorted_runs, "sorted run")
+        holds = ", ".join(own_counts(group)) or number(group.files, "file")
         parts.append(Text(f"{group.group}  {holds}"))
-        parts += [] if tree is None else [levels_picture(tree.levels)]
+        parts += pictures(group)
     console.print(Group(*parts))
 
 

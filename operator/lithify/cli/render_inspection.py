@@ -1,12 +1,13 @@
-"""Renders an inspection, for people and as JSON: the levels of every bucket, and what its triggers say.
+"""Renders an inspection, for people and as JSON: the figures of every bucket, and what its triggers say.
 
-What is common to all kinds of tables comes first; a kind without levels has no picture of them.
+Figures that only some kinds of tables have, and pictures of the parts of their files, are as the format
+declares them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -15,7 +16,9 @@ from rich.text import Text
 
 from lithify.amounts import bytes_text
 from lithify.cli.output import blocked_lines, number
-from lithify.formats.protocol.inspection import GroupInspection, LevelSummary, TableInspection
+from lithify.formats.declarations import Block, Breakdown
+from lithify.formats.declared import known_blocks
+from lithify.formats.protocol.inspection import GroupBlock, GroupInspection, TableInspection
 
 _BLOCK = "▇"
 _WIDEST = 40
@@ -49,39 +52,70 @@ def inspection_dict(inspection: TableInspection) -> dict[str, Any]:
 
 def _group_dict(group: GroupInspection) -> dict[str, Any]:
     """A group, with the figures of its kind of table beside the common ones."""
-    common = asdict(group)
-    return {"bucket": common.pop("group"), **(common.pop("merge_tree") or {}), **common}
+    common = {each.name: getattr(group, each.name) for each in fields(group) if each.name != "blocks"}
+    of_kind: dict[str, Any] = {}
+    for declared, block in _blocks_of(group):
+        if declared.breakdown is not None:
+            of_kind[declared.breakdown.name] = block.parts
+        of_kind |= block.figures
+    triggers = [asdict(verdict) for verdict in group.triggers]
+    return {"bucket": common.pop("group"), **of_kind, **common, "triggers": triggers}
 
 
 def group_view(group: GroupInspection) -> RenderableType:
-    """One bucket: its numbers, its levels, its triggers."""
+    """One bucket: its numbers, the parts of its files, its triggers."""
     deletes = "unknown" if group.delete_ratio is None else f"{group.delete_ratio:.1%}"
-    tree = group.merge_tree
-    runs = "" if tree is None else f"{number(tree.sorted_runs, 'sorted run')}, "
+    counts = [*own_counts(group), number(group.files, "file")]
     title = Text.assemble(
         ("\n" + group.group, "bold"),
-        f"  {runs}{number(group.files, 'file')}, "
+        f"  {', '.join(counts)}, "
         f"{bytes_text(group.bytes)}, {number(group.small_files, 'small file')}, deletes {deletes}",
     )
-    levels = [] if tree is None else [levels_picture(tree.levels)]
-    return Group(title, *levels, _triggers(group))
+    return Group(title, *pictures(group), _triggers(group))
 
 
-def levels_picture(levels: Sequence[LevelSummary]) -> RenderableType:
-    """The non-empty levels as bars, a block a file until they get too many."""
+def own_counts(group: GroupInspection) -> list[str]:
+    """The figures that only groups of its kind of table have, as people read them."""
+    return [
+        number(block.figures[figure.name], figure.noun, figure.plural)
+        for declared, block in _blocks_of(group)
+        for figure in declared.group_figures
+    ]
+
+
+def pictures(group: GroupInspection) -> list[RenderableType]:
+    """A picture of the parts of its files, for each block that has parts."""
+    return [
+        parts_picture(declared.breakdown, block.parts)
+        for declared, block in _blocks_of(group)
+        if declared.breakdown is not None
+    ]
+
+
+def parts_picture(breakdown: Breakdown, parts: Sequence[Mapping[str, int]]) -> RenderableType:
+    """The parts as bars, a block a file until they get too many."""
     grid = Table.grid(padding=(0, 2))
-    most = max((level.files for level in levels), default=0)
-    for level in levels:
-        blocks = _BLOCK * max(1, round(level.files * min(1, _WIDEST / most)))
-        note = f"{number(level.files, 'file')}, {bytes_text(level.bytes)}, {number(level.rows, 'row')}"
-        colour = "yellow" if level.level == 0 else "green"
-        grid.add_row(f"  level {level.level}", Text(blocks, colour), Text(note, "dim"))
+    most = max((part["files"] for part in parts), default=0)
+    for part in parts:
+        which, files = part[breakdown.part], part["files"]
+        blocks = _BLOCK * max(1, round(files * min(1, _WIDEST / most)))
+        note = f"{number(files, 'file')}, {bytes_text(part['bytes'])}, {number(part['rows'], 'row')}"
+        colour = "yellow" if which == breakdown.unmerged else "green"
+        grid.add_row(f"  {breakdown.part} {which}", Text(blocks, colour), Text(note, "dim"))
     return grid
 
 
 def _busyness(group: GroupInspection) -> int:
-    """What the busiest groups have most of: sorted runs, or files where there are none."""
-    return group.files if group.merge_tree is None else group.merge_tree.sorted_runs
+    """What the busiest groups have most of: the first figure of their kind, or files where there is none."""
+    for declared, block in _blocks_of(group):
+        for figure in declared.group_figures[:1]:
+            return block.figures[figure.name]
+    return group.files
+
+
+def _blocks_of(group: GroupInspection) -> list[tuple[Block, GroupBlock]]:
+    """The blocks of a group with what its format has declared of them."""
+    return [(found, group.blocks[name]) for name, found in known_blocks().items() if name in group.blocks]
 
 
 def _headline(inspection: TableInspection) -> Text:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from lithify.formats.adapters import ADAPTERS, FORMATS
+from lithify.formats.adapters import FORMATS
+from lithify.formats.declared import declared, format_named, metastores
 from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, matching, name_rule, part, rules
 from lithify.resources.objects import (
     CONDITIONS,
@@ -38,29 +39,47 @@ TablePattern = Annotated[
         max_length=256,
     ),
 ]
-_CREDENTIAL = "(?i)(^header[.]|secret|password|api.?key|access.?key|(session|security).?token|^token$)"
+_DECLARED_CREDENTIALS = (re.escape(name) for each in FORMATS for name in declared(each).credential_options)
+_CREDENTIAL_WORDS = (
+    *("^header[.]", "secret", "password", "api.?key", "access.?key", "(session|security).?token", "^token$"),
+    *(f"^{name}$" for name in _DECLARED_CREDENTIALS),
+)
+_CREDENTIAL = f"(?i)({'|'.join(_CREDENTIAL_WORDS)})"
 """Any header counts: which of them a server takes for a credential is known only there."""
+_QUOTED = _CREDENTIAL.replace("\\", "\\\\")
 CREDENTIALS = Rule(
-    f"self.all(name, !name.matches('{_CREDENTIAL}'))",
+    f"self.all(name, !name.matches('{_QUOTED}'))",
     "credentials belong into a Secret: remove them here, and name the Secret and its keys in spec.secretRef",
 )
 
 
+def _rules_of(name: str) -> Iterator[Rule]:
+    """The rules of a format: those that it declares, and which of the metastores on offer are its own."""
+    its, spelled = declared(name), name.capitalize()
+    own = [each.name for each in its.metastores]
+    if len(own) < len(metastores()):
+        quoted = ", ".join(f"'{each}'" for each in own)
+        yield Rule(
+            f"self.format != '{spelled}' || self.metastore in [{quoted}]",
+            f"the metastore of a catalog of the format {spelled} is {' or '.join(own)}",
+            ".metastore",
+        )
+    for rule in its.catalog_rules:
+        yield Rule(f"self.format != '{spelled}' || ({rule.expression})", rule.message, rule.field_path)
+
+
+def _known_metastore(name: str) -> str:
+    if name not in _METASTORES:
+        raise ValueError(f"the metastore is one of {', '.join(_METASTORES)}")
+    return name
+
+
 _OFFERED = tuple(name.capitalize() for name in FORMATS)
-_OF_FORMATS = tuple(
-    Rule(f"self.format != '{name.capitalize()}' || ({rule.expression})", rule.message, rule.field_path)
-    for name in FORMATS
-    for rule in ADAPTERS[name].catalog_rules
-)
+_METASTORES = tuple(each.name for each in metastores())
+_OF_FORMATS = tuple(rule for name in FORMATS for rule in _rules_of(name))
 """The rules that hold for catalogs of one format only, as its adapter declares them."""
-
-
-class Metastore(StrEnum):
-    """Where a catalog stores its metadata."""
-
-    FILESYSTEM = "Filesystem"
-    REST = "Rest"
-    JDBC = "Jdbc"
+_OWNERS = " or ".join(f"{name}'s" for name in _OFFERED)
+_WITH_URI = " or ".join(each.name for each in metastores() if each.has_uri)
 
 
 @part()
@@ -134,30 +153,10 @@ class Discovery:
 
 @part(
     Rule(
-        "self.metastore == 'Filesystem' ? !has(self.uri) : has(self.uri)",
-        "uri is required for the metastores Rest and Jdbc, and has no meaning for Filesystem",
-        ".uri",
-    ),
-    Rule(
-        "!has(self.uri) || self.metastore != 'Rest' || self.uri.matches('^https?://[^/ ]+.*$')",
-        "the uri of a Rest catalog begins with http:// or https://",
-        ".uri",
-    ),
-    Rule(
-        "!has(self.uri) || self.metastore != 'Jdbc' || self.uri.startsWith('jdbc:')",
-        "the uri of a Jdbc catalog begins with jdbc:",
-        ".uri",
-    ),
-    Rule(
         "!has(self.options) || !has(self.secretRef) "
         "|| self.options.all(name, !(name in self.secretRef.options))",
         "an option stands either in options or in secretRef.options, not in both",
         ".options",
-    ),
-    Rule(
-        "self.metastore == 'Rest' || self.warehouse.matches('^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')",
-        "the warehouse of a Filesystem or Jdbc catalog is an absolute path or a URI such as s3://bucket/path",
-        ".warehouse",
     ),
     *_OF_FORMATS,
 )
@@ -167,18 +166,22 @@ class CatalogSpec:
     format: str = Field(
         default=_OFFERED[0], description="Format of its tables.", json_schema_extra={"enum": [*_OFFERED]}
     )
-    metastore: Metastore = Field(default=Metastore.FILESYSTEM, description="Where it stores its metadata.")
+    metastore: Annotated[str, AfterValidator(_known_metastore)] = Field(
+        default=_METASTORES[0],
+        description="Where it stores its metadata.",
+        json_schema_extra={"enum": [*_METASTORES]},
+    )
     warehouse: str = Field(
         description="Root directory of the warehouse; for a Rest catalog the name of the warehouse.",
         min_length=1,
         max_length=1024,
     )
     uri: str | None = Field(
-        default=None, description="Address of a Rest or Jdbc catalog.", min_length=1, max_length=1024
+        default=None, description=f"Address of a {_WITH_URI} catalog.", min_length=1, max_length=1024
     )
     options: Mapping[OptionName, OptionValue] = Field(
         default_factory=dict,
-        description="Catalog options by Paimon's names, as listed in docs/commands.md; others are refused. "
+        description=f"Catalog options by {_OWNERS} names, as listed in docs/commands.md; others are refused. "
         "Credentials belong into a Secret, see secretRef.",
         max_length=64,
         json_schema_extra=rules(OPTION_NAMES, OWN_FIELDS, CREDENTIALS),
@@ -205,10 +208,12 @@ def is_credential(option: str) -> bool:
 
 
 def catalog_options(spec: CatalogSpec, secret: Mapping[str, str]) -> dict[str, str]:
-    """A catalog's options in pypaimon's form, including those from a Secret."""
-    metastore = {Metastore.FILESYSTEM: "filesystem", Metastore.REST: "rest", Metastore.JDBC: "jdbc"}
+    """A catalog's options as its format names them, including those from a Secret."""
+    its = format_named(spec.format.lower())
+    known = {} if its is None else {each.name: each.option for each in its.metastores}
+    metastore = known.get(spec.metastore, spec.metastore.lower())
     uri = {} if spec.uri is None else {"uri": spec.uri}
-    return {**spec.options, **secret, "metastore": metastore[spec.metastore], **uri}
+    return {**spec.options, **secret, "metastore": metastore, **uri}
 
 
 MOST_REMEMBERED = 16384

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from lithify.formats.declarations import Kind
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import Compaction
+from lithify.resources.figures import BLOCKS
 from lithify.resources.modelling import RULES, json_schema
 from lithify.resources.names import (
     CATALOG,
@@ -77,8 +79,16 @@ def _of_condition(kind: str, field: str) -> str:
     return f'.status.conditions[?(@.type=="{kind}")].{field}'
 
 
-_MERGE_TREE = ".status.observation.mergeTree"
-"""Unset for tables without levels, so that kubectl leaves their cells empty."""
+def _declared_columns() -> Iterator[PrinterColumn]:
+    """The columns of figures that only some kinds of tables have; kubectl leaves cells of others empty."""
+    for block in BLOCKS:
+        for figure in block.figures:
+            if figure.column is not None:
+                path = f".status.observation.{block.name}.{figure.name}"
+                kind = "string" if figure.kind is Kind.GROUP else "integer"
+                yield PrinterColumn(figure.column, path, kind, wide=True)
+
+
 AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 
 DEFINITIONS = (
@@ -119,8 +129,7 @@ DEFINITIONS = (
             PrinterColumn("Catalog", ".spec.catalogRef.name", wide=True),
             PrinterColumn("Policy", ".spec.policyRef.name", wide=True),
             PrinterColumn("Snapshot", ".status.observation.snapshotId", wide=True),
-            PrinterColumn("Level0", f"{_MERGE_TREE}.level0Files", "integer", wide=True),
-            PrinterColumn("Runs", f"{_MERGE_TREE}.sortedRuns", "integer", wide=True),
+            *_declared_columns(),
             PrinterColumn("Active", ".status.activeCompaction", wide=True),
             # The column WHY is the field `.status.due`; `controller.deciding.sentences` makes its sentence.
             PrinterColumn("Why", ".status.due", wide=True),

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from lithify.resources.figures import with_trigger_groups
 from lithify.resources.modelling import OWN_NAME_LENGTH, Rule, matching, name_rule, part, rules
 from lithify.resources.objects import CONDITIONS, Condition, Metadata
 from lithify.resources.quantities import Quantity
@@ -59,90 +60,15 @@ class Approval(StrEnum):
 
 CHECK_SECONDS = 60
 """Default seconds between two observations of a table."""
-SMALL_FILE_AGE_SECONDS = 3600
-"""Default age of the newest of a few small files from which they are joined."""
 
 
 @part()
-class PrimaryKeyTriggers:
-    """When a minor compaction of a primary-key table is due. Unset: as the table's own options say."""
-
-    sorted_runs: int | None = Field(
-        default=None,
-        description="A bucket with more sorted runs than this is compacted "
-        "(num-sorted-run.compaction-trigger).",
-        ge=1,
-        le=1000,
-    )
-    size_amplification_percent: int | None = Field(
-        default=None,
-        description="Size of newer data, in per cent of the oldest run, beyond which a bucket is compacted "
-        "fully (compaction.max-size-amplification-percent).",
-        ge=1,
-        le=100000,
-    )
-    size_ratio_percent: int | None = Field(
-        default=None,
-        description="Per cent by which the next run may be larger than those before it and still be "
-        "included (compaction.size-ratio).",
-        ge=0,
-        le=10000,
-    )
-    optimization_interval_seconds: int | None = Field(
-        default=None,
-        description="A bucket is compacted fully when its top level is older than this "
-        "(compaction.optimization-interval).",
-        ge=1,
-        le=31536000,
-    )
-    total_size_below: Quantity | None = Field(
-        default=None,
-        description="A bucket smaller than this is compacted fully (compaction.total-size-threshold).",
-    )
-    incremental_size_above: Quantity | None = Field(
-        default=None,
-        description="A bucket with more bytes than this outside its top level is compacted fully "
-        "(compaction.incremental-size-threshold).",
-    )
-
-
-@part()
-class AppendTriggers:
-    """When a minor compaction of a table without a primary key is due. Unset: as the table's options say."""
-
-    small_files: int | None = Field(
-        default=None,
-        description="Number of small files of a partition from which they are joined; in a table with "
-        "buckets, of files side by side in a bucket (compaction.min.file-num).",
-        ge=2,
-        le=100000,
-    )
-    delete_ratio_percent: int | None = Field(
-        default=None,
-        description="Deleted rows of a file, in per cent of its rows, above which it is rewritten, even "
-        "alone (compaction.delete-ratio-threshold).",
-        ge=0,
-        le=100,
-    )
-    small_file_age_seconds: int | None = Field(
-        default=None,
-        description="Fewer small files of a partition without buckets are joined when the newest is this old "
-        f"(lithify.small-file-age). Default: the table's option, else {SMALL_FILE_AGE_SECONDS}.",
-        ge=1,
-        le=31536000,
-    )
-
-
-@part()
+@with_trigger_groups
 class Triggers:
-    """When a minor compaction is due, by kind of table."""
+    """When a minor compaction is due, by kind of table, as formats declare it (`figures`).
 
-    primary_key: PrimaryKeyTriggers = Field(
-        default=PrimaryKeyTriggers(),
-        description="Tables with a primary key. Clustered append tables have levels, too: sortedRuns, "
-        "sizeAmplificationPercent and sizeRatioPercent apply to them.",
-    )
-    append: AppendTriggers = Field(default=AppendTriggers(), description="Tables without a primary key.")
+    What is unset is as the table's own options say.
+    """
 
 
 @part(

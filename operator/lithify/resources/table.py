@@ -10,6 +10,7 @@ from pydantic import Field
 
 from lithify.formats.protocol.model import MOST_SNAPSHOT_ID, SNAPSHOT_ID, BlockedGroup
 from lithify.resources.catalog import OPTION_NAMES, OptionName, OptionValue
+from lithify.resources.figures import GROUP_LENGTH, with_blocks
 from lithify.resources.modelling import (
     MESSAGE_LENGTH,
     NAME_LENGTH,
@@ -23,7 +24,6 @@ from lithify.resources.modelling import (
 )
 from lithify.resources.objects import CONDITIONS, Condition, Metadata, Reference, shortened
 
-BUCKET_LENGTH = 1024
 IDENTIFIER = r"^[^.\s/$]+(\.[^.\s/$]+)+(\$branch_[^\s/$]+)?$"
 SnapshotText = Annotated[
     str,
@@ -114,54 +114,11 @@ class SnapshotSummary:
 
 
 @part()
-class MergeTreeSummary:
-    """Figures of tables whose files are arranged in levels."""
-
-    buckets: int = Field(default=0, description="Buckets with files.", ge=0)
-    due_buckets: int = Field(default=0, description="Buckets in which a trigger fired.", ge=0)
-    level0_files: int = Field(
-        default=0, description="Files in level 0, which no compaction has merged yet.", ge=0
-    )
-    max_level0_files: int = Field(default=0, description="Most level-0 files in a bucket.", ge=0)
-    max_level0_bucket: str | None = Field(
-        default=None, description="The bucket with most level-0 files.", max_length=BUCKET_LENGTH
-    )
-    sorted_runs: int = Field(default=0, description="Most sorted runs in a bucket.", ge=0)
-    sorted_runs_bucket: str | None = Field(
-        default=None, description="The bucket with most sorted runs.", max_length=BUCKET_LENGTH
-    )
-    size_amplification_percent: int | None = Field(
-        default=None,
-        description="Bytes below the top level in per cent of those in it, over all buckets that have files "
-        "above level 0; unset if none has.",
-        ge=0,
-    )
-
-
-@part()
-class AppendSummary:
-    """Figures of tables without a primary key."""
-
-    buckets: int = Field(
-        default=0, description="Buckets with files, or partitions where tables have no buckets.", ge=0
-    )
-    due_buckets: int = Field(default=0, description="Buckets in which a trigger fired.", ge=0)
-    max_small_files: int = Field(default=0, description="Most small files in a bucket.", ge=0)
-    max_small_files_bucket: str | None = Field(
-        default=None, description="The bucket with most small files.", max_length=BUCKET_LENGTH
-    )
-    deleted_rows: int | None = Field(
-        default=None,
-        description="Rows that deletion vectors delete and files still have; unset if not counted.",
-        ge=0,
-    )
-
-
-@part()
+@with_blocks
 class ObservationSummary:
     """Figures of the table, from its metadata alone. Every kind of table has these.
 
-    Figures of one kind are a part of their own, which is unset for the others.
+    Figures of one kind are a block of their own, unset for the others; formats declare it (`figures`).
     """
 
     snapshot_id: SnapshotText | None = Field(default=None, description="The newest snapshot.")
@@ -172,6 +129,12 @@ class ObservationSummary:
     small_files: int = Field(
         default=0, description="Files below the size from which files are left alone.", ge=0
     )
+    deleted_rows: int | None = Field(
+        default=None,
+        description="Deleted rows that files still have; in a merge tree, the rows that delete their key. "
+        "Unset if writers did not count them.",
+        ge=0,
+    )
     delete_percent: int | None = Field(
         default=None,
         description="Deleted rows in per cent of all; in a merge tree, the rows that delete their key. Unset "
@@ -179,22 +142,17 @@ class ObservationSummary:
         ge=0,
         le=100,
     )
+    groups: int = Field(
+        default=0,
+        description="Groups of files that are compacted by themselves: buckets, or partitions where tables "
+        "have no buckets.",
+        ge=0,
+    )
+    due_groups: int = Field(default=0, description="Groups in which a trigger fired.", ge=0)
     due_bytes: int = Field(
         default=0, description="Bytes that a compaction would read because a trigger fired.", ge=0
     )
     snapshots: SnapshotSummary | None = Field(default=None, description="The retained snapshots.")
-    merge_tree: MergeTreeSummary | None = Field(
-        default=None, description="Levels and sorted runs; unset for tables whose files have no levels."
-    )
-    append: AppendSummary | None = Field(
-        default=None,
-        description="Small files of tables without a primary key; unset for others, and for clustered ones.",
-    )
-
-    @property
-    def due_buckets(self) -> int:
-        """Buckets in which a trigger fired, whatever the kind of table."""
-        return sum(kind.due_buckets for kind in (self.merge_tree, self.append) if kind is not None)
 
 
 class TableHealth(StrEnum):
@@ -282,7 +240,7 @@ class BlockReason(StrEnum):
 class BucketBlock:
     """A bucket that cannot be compacted while its files stay as they are."""
 
-    bucket: str = Field(description="Its path.", max_length=BUCKET_LENGTH)
+    bucket: str = Field(description="Its path.", max_length=GROUP_LENGTH)
     reason: str = Field(description="CorruptFiles or UnsupportedFiles.", max_length=63)
     message: str = Field(
         default="",

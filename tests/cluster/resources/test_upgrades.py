@@ -16,17 +16,42 @@ from lithify.controller.reconciling.intake import Intake
 from lithify.controller.reconciling.queue import Queue
 from lithify.controller.reconciling.store import Store
 from lithify.resources.crd import DEFINITIONS, manifest
+from lithify.resources.modelling import plain
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, OWN_KINDS, POLICY, ResourceKind
 from support.rule_cases import JDBC, REST, RUN, TABLE
 
 pytestmark = pytest.mark.cluster
 
+LEVELS = {
+    "buckets": 3,
+    "dueBuckets": 1,
+    "level0Files": 9,
+    "maxLevel0Files": 6,
+    "maxLevel0Bucket": "dt=1/bucket-0",
+    "sortedRuns": 7,
+    "sortedRunsBucket": "dt=1/bucket-0",
+    "sizeAmplificationPercent": 40,
+}
+SMALL_FILES = {
+    "buckets": 2,
+    "dueBuckets": 1,
+    "maxSmallFiles": 8,
+    "maxSmallFilesBucket": "dt=1",
+    "deletedRows": 5,
+}
+SEEN = {"snapshotId": "42", "partitions": 2, "files": 12, "bytes": 9000, "smallFiles": 8, "dueBytes": 70}
 EARLIER = Path(__file__).parent / "earlier_definitions.yaml"
 STORED: list[tuple[ResourceKind, str, dict[str, Any], dict[str, Any]]] = [
     (CATALOG, "rest", {**REST, "format": "Paimon"}, {"tables": 1}),
     (CATALOG, "jdbc", dict(JDBC), {"tables": 0}),
-    (POLICY, "nightly", {"triggers": {"append": {"smallFiles": 6}}}, {"observedGeneration": 1}),
-    (LAKE_TABLE, "orders", dict(TABLE), {"observation": {"snapshotId": "42", "mergeTree": {"buckets": 3}}}),
+    (
+        POLICY,
+        "nightly",
+        {"triggers": {"append": {"smallFiles": 6}, "primaryKey": {"totalSizeBelow": "64Mi"}}},
+        {"observedGeneration": 1},
+    ),
+    (LAKE_TABLE, "orders", dict(TABLE), {"observation": {**SEEN, "mergeTree": LEVELS}}),
+    (LAKE_TABLE, "events", dict(TABLE), {"observation": {**SEEN, "append": SMALL_FILES}}),
     (COMPACTION, "first", dict(RUN), {"reason": "Compacted"}),
 ]
 """Objects as they were stored: kind, name, spec and status."""
@@ -78,6 +103,8 @@ async def test_stored_objects_outlive_an_upgrade_of_the_definitions(kubectl: Kub
     assert {(kind.name, name) for kind, name, *_ in STORED} == {
         (item["kind"], item["metadata"]["name"]) for item in after
     }
+    assert figures_of(store, "orders") == {**SEEN, "groups": 0, "dueGroups": 0, "mergeTree": LEVELS}
+    assert figures_of(store, "events") == {**SEEN, "groups": 0, "dueGroups": 0, "append": SMALL_FILES}
     for kind, name, _, status in STORED:
         kubectl("label", f"{kind.plural}.{group}", name, "upgraded=true")
         set_status(kubectl, f"{kind.plural}.{group}", name, {**status, "observedGeneration": 2})
@@ -99,6 +126,12 @@ async def until_nested_names_are_taken(kubectl: Kubectl, group: str) -> None:
                 await asyncio.sleep(0.1)
             else:
                 return
+
+
+def figures_of(store: Store, name: str) -> dict[str, Any]:
+    """What an operator knows of a table from its status, as it would write it again."""
+    [table] = [table for table in store.tables if table.metadata.name == name]
+    return plain(table.status.observation)
 
 
 def read(listed: list[dict[str, Any]]) -> Store:

@@ -59,14 +59,14 @@ def test_files_are_those_that_java_sees(oracle: Oracle, tmp_path: Path) -> None:
         assert (found.files, found.bytes) == (len(files), sum(file.size for file in files))
         level0 = Counter((str(file.partition), file.bucket) for file in files if file.level == 0)
         levels = levels_of(found)
-        assert (levels.level0_files, levels.max_level0_files) == (
+        assert (levels["level0Files"], levels["maxLevel0Files"]) == (
             level0.total(),
             max(level0.values(), default=0),
         )
         return found
 
     before = agrees()
-    assert levels_of(before).sorted_runs == 6
+    assert levels_of(before)["sortedRuns"] == 6
     append(oracle, table)
     agrees()
     oracle.compact(table, full=False)
@@ -74,7 +74,7 @@ def test_files_are_those_that_java_sees(oracle: Oracle, tmp_path: Path) -> None:
     append(oracle, table)
     oracle.compact(table)
     after = agrees()
-    assert (levels_of(after).level0_files, levels_of(after).sorted_runs, after.findings) == (0, 1, ())
+    assert (levels_of(after)["level0Files"], levels_of(after)["sortedRuns"], after.findings) == (0, 1, ())
     assert after.snapshots.expired_bytes > before.bytes
     assert watcher.look() is None
 
@@ -98,10 +98,13 @@ def test_rows_that_java_deletes_by_vectors(oracle: Oracle, tmp_path: Path) -> No
         )
     watcher = Watcher(table, tmp_path)
 
-    def deleted() -> tuple[int | None, int | None, list[str]]:
+    def deleted() -> tuple[int | str | None, int | None, list[str]]:
         found = watcher.find()
-        assert found.append is not None
-        return found.append.deleted_rows, found.delete_percent, [each.trigger for each in found.findings]
+        return (
+            found.blocks["append"]["deletedRows"],
+            found.delete_percent,
+            [each.trigger for each in found.findings],
+        )
 
     def delete(*keys: int, **how: Any) -> None:
         oracle.delete(table, {"column": "id", "op": "in", "literals": keys}, **how)

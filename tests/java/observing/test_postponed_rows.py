@@ -50,7 +50,7 @@ def test_each_look_finds_what_is_postponed_then(oracle: Oracle, tmp_path: Path) 
 
     assert found() == [("PostponedFiles", 2, 6)]
     (first,) = seen
-    assert (levels_of(first).sorted_runs, levels_of(first).buckets) == (1, 4)
+    assert (levels_of(first)["sortedRuns"], levels_of(first)["buckets"]) == (1, 4)
     assert first.write_only
     assert first.full_bytes == first.bytes
     append_postponed(oracle, table, "late")

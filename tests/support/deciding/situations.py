@@ -16,7 +16,6 @@ from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import (
     Finding,
     KeptSnapshots,
-    MergeTreeObservation,
     Observation,
 )
 from lithify.resources.modelling import read
@@ -54,18 +53,24 @@ QUIET = Observation(
     findings=(),
     full_bytes=8000,
     snapshots=KeptSnapshots(7, datetime(2026, 3, 7, tzinfo=UTC), 5 << 20, writers_expire=False),
-    merge_tree=MergeTreeObservation(
-        buckets=4,
-        level0_files=2,
-        max_level0_files=1,
-        max_level0_bucket="dt=2026-01-02/bucket-3",
-        sorted_runs=3,
-        sorted_runs_bucket="dt=2026-01-02/bucket-3",
-        run_trigger=5,
-    ),
+    groups=4,
+    deleted_rows=2,
+    nearest="at most 3 sorted runs in a bucket, due above 5",
+    blocks={
+        "mergeTree": {
+            "buckets": 4,
+            "dueBuckets": 0,
+            "level0Files": 2,
+            "maxLevel0Files": 1,
+            "maxLevel0Bucket": "dt=2026-01-02/bucket-3",
+            "sortedRuns": 3,
+            "sortedRunsBucket": "dt=2026-01-02/bucket-3",
+            "sizeAmplificationPercent": None,
+        }
+    },
 )
-BUSY = with_levels(replace(QUIET, findings=(SORTED_RUNS,)), sorted_runs=9)
-FLAT = replace(QUIET, merge_tree=None)
+BUSY = with_levels(replace(QUIET, findings=(SORTED_RUNS,)), sortedRuns=9, dueBuckets=1)
+FLAT = replace(QUIET, blocks={}, nearest="")
 """A table whose files have no levels."""
 BUSY_FLAT = replace(
     FLAT, findings=(Finding("SmallFiles", "dt=2026-01-02", "9 small files", 1, 4000, files=9),)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from lithify.cli.output import SOME_BLOCKED
-from lithify.cli.render_inspection import group_view, inspection_dict, inspection_view, levels_picture
+from lithify.cli.render_inspection import group_view, inspection_dict, inspection_view, parts_picture
+from lithify.formats.declarations import Breakdown
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.inspection import (
+    GroupBlock,
     GroupInspection,
-    LevelSummary,
-    MergeTreeShape,
     TableInspection,
 )
 from lithify.formats.protocol.model import TriggerVerdict
@@ -29,9 +29,9 @@ TRIGGERS = (
     TriggerVerdict("SortedRuns", fired=True, detail="4 sorted runs, the trigger is 3"),
 )
 LEVELS = (
-    LevelSummary(level=0, runs=2, files=2, bytes=220, rows=20),
-    LevelSummary(level=3, runs=1, files=2, bytes=1399, rows=20),
-    LevelSummary(level=5, runs=1, files=1, bytes=90_000, rows=10),
+    {"level": 0, "runs": 2, "files": 2, "bytes": 220, "rows": 20},
+    {"level": 3, "runs": 1, "files": 2, "bytes": 1399, "rows": 20},
+    {"level": 5, "runs": 1, "files": 1, "bytes": 90_000, "rows": 10},
 )
 GROUP = GroupInspection(
     group="dt=1/bucket-3",
@@ -42,10 +42,11 @@ GROUP = GroupInspection(
     delete_ratio=0.1,
     triggers=TRIGGERS,
     due="SortedRuns",
-    merge_tree=MergeTreeShape(LEVELS, sorted_runs=4),
+    blocks={"mergeTree": GroupBlock({"sorted_runs": 4}, LEVELS)},
 )
 QUIET = replace(GROUP, files=2, due=None)
-WITHOUT_LEVELS = replace(GROUP, merge_tree=None)
+WITHOUT_LEVELS = replace(GROUP, blocks={})
+OF_LEVELS = Breakdown("levels", "level", unmerged=0)
 MARKED = "[red]dt=1[/red]:bug:/bucket-0"
 
 
@@ -127,11 +128,14 @@ class TestPicture:
         ("files", "blocks"), [((1, 40), (1, 40)), ((80, 1), (40, 1)), ((4000, 39), (40, 1))]
     )
     def test_of_many_files_stays_in_its_place(self, files: tuple[int, int], blocks: tuple[int, int]) -> None:
-        levels = [LevelSummary(level, 1, count, 1, 1) for level, count in enumerate(files)]
-        assert [line[2].count("▇") for line in lines_of(levels_picture(levels))] == list(blocks)
+        levels = [
+            {"level": level, "runs": 1, "files": count, "bytes": 1, "rows": 1}
+            for level, count in enumerate(files)
+        ]
+        assert [line[2].count("▇") for line in lines_of(parts_picture(OF_LEVELS, levels))] == list(blocks)
 
     def test_of_nothing(self) -> None:
-        assert text_of(levels_picture([])).strip() == ""
+        assert text_of(parts_picture(OF_LEVELS, [])).strip() == ""
 
     def test_starts_with_the_table(self) -> None:
         headline = text_of(inspection_view(inspection(GROUP, QUIET), 9)).splitlines()[0]
@@ -153,7 +157,7 @@ class TestPicture:
     def test_shows_the_busiest_buckets_first(self, limit: int, shown: list[str], more: str) -> None:
         runs = {"b": 2, "c": 5, "a": 2}
         groups = [
-            replace(GROUP, group=name, merge_tree=MergeTreeShape(LEVELS, sorted_runs=count))
+            replace(GROUP, group=name, blocks={"mergeTree": GroupBlock({"sorted_runs": count}, LEVELS)})
             for name, count in runs.items()
         ]
         lines = lines_of(inspection_view(inspection(*groups), limit))

@@ -17,9 +17,9 @@ from lithify.formats.protocol.model import BlockedGroup
 from lithify.formats.protocol.observation import Observation
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import Compaction
+from lithify.resources.figures import GROUP_LENGTH
 from lithify.resources.objects import shortened
 from lithify.resources.table import (
-    BUCKET_LENGTH,
     MOST_BLOCKED,
     BlockReason,
     BucketBlock,
@@ -98,4 +98,4 @@ def _merged(known: Iterable[BucketBlock], found: Iterable[BucketBlock]) -> tuple
 
 def _is_new(blocked: BlockedGroup, known: Iterable[str]) -> bool:
     """Whether status can store the name unchanged, so that observations can confirm the entry."""
-    return blocked.group not in known and plain_line(blocked.group, BUCKET_LENGTH) == blocked.group
+    return blocked.group not in known and plain_line(blocked.group, GROUP_LENGTH) == blocked.group

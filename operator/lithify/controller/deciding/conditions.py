@@ -24,13 +24,8 @@ from lithify.controller.deciding.sentences import (
     snapshots_text,
     why_text,
 )
-from lithify.formats.protocol.observation import (
-    AppendObservation,
-    Finding,
-    KeptSnapshots,
-    MergeTreeObservation,
-    Observation,
-)
+from lithify.formats.protocol.observation import KeptSnapshots, Observation
+from lithify.resources.figures import blocks_of
 from lithify.resources.objects import (
     READY,
     RECONCILING,
@@ -43,11 +38,8 @@ from lithify.resources.objects import (
 )
 from lithify.resources.quantities import LARGEST
 from lithify.resources.table import (
-    BUCKET_LENGTH,
     NOT_OBSERVED,
-    AppendSummary,
     LakeTableStatus,
-    MergeTreeSummary,
     ObservationSummary,
     SnapshotSummary,
 )
@@ -113,7 +105,7 @@ def _due(status: LakeTableStatus, decision: Decision) -> str:
 
 def summary_of(seen: Observation) -> ObservationSummary:
     """An observation as status shows it."""
-    percent = seen.delete_percent
+    percent, deleted = seen.delete_percent, seen.deleted_rows
     return ObservationSummary(
         snapshot_id=seen.snapshot,
         schema_id=seen.schema_id,
@@ -121,43 +113,18 @@ def summary_of(seen: Observation) -> ObservationSummary:
         files=seen.files,
         bytes=seen.bytes,
         small_files=seen.small_files,
+        deleted_rows=None if deleted is None else max(0, min(LARGEST, deleted)),
         delete_percent=None if percent is None else max(0, min(_ALL_PERCENT, percent)),
+        groups=seen.groups,
+        due_groups=min(LARGEST, sum(finding.buckets for finding in seen.findings)),
         due_bytes=min(LARGEST, sum(finding.bytes for finding in seen.findings)),
         snapshots=SnapshotSummary(
             count=seen.snapshots.count,
             oldest_time=seen.snapshots.oldest,
             expired_bytes=seen.snapshots.expired_bytes,
         ),
-        merge_tree=None if seen.merge_tree is None else _merge_tree(seen.merge_tree, seen.findings),
-        append=None if seen.append is None else _append(seen.append, seen.findings),
+        **blocks_of(seen.blocks),
     )
-
-
-def _merge_tree(seen: MergeTreeObservation, findings: tuple[Finding, ...]) -> MergeTreeSummary:
-    return MergeTreeSummary(
-        buckets=seen.buckets,
-        due_buckets=min(LARGEST, sum(finding.buckets for finding in findings)),
-        level0_files=seen.level0_files,
-        max_level0_files=seen.max_level0_files,
-        max_level0_bucket=_path(seen.max_level0_bucket),
-        sorted_runs=seen.sorted_runs,
-        sorted_runs_bucket=_path(seen.sorted_runs_bucket),
-        size_amplification_percent=seen.size_amplification_percent,
-    )
-
-
-def _append(seen: AppendObservation, findings: tuple[Finding, ...]) -> AppendSummary:
-    return AppendSummary(
-        buckets=seen.buckets,
-        due_buckets=min(LARGEST, sum(finding.buckets for finding in findings)),
-        max_small_files=seen.max_small_files,
-        max_small_files_bucket=_path(seen.max_small_files_bucket),
-        deleted_rows=None if seen.deleted_rows is None else max(0, min(LARGEST, seen.deleted_rows)),
-    )
-
-
-def _path(bucket: str | None) -> str | None:
-    return None if bucket is None else bucket[:BUCKET_LENGTH]
 
 
 def _conditions(decision_input: DecisionInput, decision: Decision, now: datetime) -> tuple[Condition, ...]:

@@ -8,66 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from lithify.resources.policy import (
-    AppendTriggers,
-    CompactionPolicySpec,
-    OffPeakHours,
-    PrimaryKeyTriggers,
-)
+from lithify.formats.declarations import Format, OffPeakOptions
+from lithify.resources.figures import triggers_in
+from lithify.resources.policy import CompactionPolicySpec, OffPeakHours
 from lithify.resources.quantities import quantity_bytes
 from lithify.resources.table import LakeTable
 
-LARGEST_SIZE = (1 << 63) - 1
 
+def table_overrides(
+    policy: CompactionPolicySpec | None, table: LakeTable, its: Format | None
+) -> Mapping[str, str]:
+    """The options that override the table's own: the LakeTable's before the policy's, sorted by name.
 
-def table_overrides(policy: CompactionPolicySpec | None, table: LakeTable) -> Mapping[str, str]:
-    """The options that override the table's own: the LakeTable's before the policy's, sorted by name."""
+    Triggers that the table's format does not declare say nothing about it. `its` is what the format declares;
+    None if this release does not have it.
+    """
     options: dict[str, str] = {}
-    if policy is not None:
-        options |= _triggers(policy.triggers.primary_key)
-        options |= _append_triggers(policy.triggers.append)
-        if policy.off_peak is not None:
-            options |= _off_peak(policy.off_peak)
+    if policy is not None and its is not None:
+        options |= _triggers(policy, its)
+        if policy.off_peak is not None and its.off_peak is not None:
+            options |= _off_peak(policy.off_peak, its.off_peak)
     options |= table.spec.table_options
     return dict(sorted(options.items()))
 
 
-def _triggers(triggers: PrimaryKeyTriggers) -> dict[str, str]:
-    return dict(_set_triggers(triggers))
+def _triggers(policy: CompactionPolicySpec, its: Format) -> Iterator[tuple[str, str]]:
+    for trigger, value in triggers_in(policy.triggers, its.triggers):
+        number = value if isinstance(value, int) else quantity_bytes(value)
+        yield trigger.option, trigger.written(number)
 
 
-def _set_triggers(triggers: PrimaryKeyTriggers) -> Iterator[tuple[str, str]]:
-    numbers = {
-        "num-sorted-run.compaction-trigger": triggers.sorted_runs,
-        "compaction.max-size-amplification-percent": triggers.size_amplification_percent,
-        "compaction.size-ratio": triggers.size_ratio_percent,
-    }
-    sizes = {
-        "compaction.total-size-threshold": triggers.total_size_below,
-        "compaction.incremental-size-threshold": triggers.incremental_size_above,
-    }
-    yield from ((name, str(number)) for name, number in numbers.items() if number is not None)
-    # Plain bytes: Paimon's units differ, and its sizes must fit into a long.
-    given = {name: quantity_bytes(size) for name, size in sizes.items() if size is not None}
-    yield from ((name, f"{min(size, LARGEST_SIZE)} b") for name, size in given.items())
-    if triggers.optimization_interval_seconds is not None:
-        yield "compaction.optimization-interval", f"{triggers.optimization_interval_seconds} s"
-
-
-def _append_triggers(triggers: AppendTriggers) -> dict[str, str]:
-    options = {}
-    if triggers.small_files is not None:
-        options["compaction.min.file-num"] = str(triggers.small_files)
-    if triggers.delete_ratio_percent is not None:
-        options["compaction.delete-ratio-threshold"] = str(triggers.delete_ratio_percent / 100)
-    if triggers.small_file_age_seconds is not None:
-        options["lithify.small-file-age"] = f"{triggers.small_file_age_seconds} s"
-    return options
-
-
-def _off_peak(hours: OffPeakHours) -> dict[str, str]:
+def _off_peak(hours: OffPeakHours, options: OffPeakOptions) -> dict[str, str]:
     return {
-        "compaction.offpeak.start.hour": str(hours.start_hour),
-        "compaction.offpeak.end.hour": str(hours.end_hour),
-        "compaction.offpeak-ratio": str(hours.size_ratio_percent),
+        options.start_hour: str(hours.start_hour),
+        options.end_hour: str(hours.end_hour),
+        options.size_ratio_percent: str(hours.size_ratio_percent),
     }

@@ -237,18 +237,7 @@ def _commits_text(commits: CommitCount) -> str:
 
 def _no_trigger_text(seen: Observation) -> str:
     """The figure that is nearest to a trigger, and from where on that fires."""
-    if seen.files == 0:
-        return "the table has no files"
-    if seen.append is not None:
-        if not seen.append.max_small_files:
-            return "there are no small files"
-        small = count_of(seen.append.max_small_files, "small file")
-        return f"at most {small} in a partition or bucket, joined from {seen.append.file_trigger} on"
-    tree = seen.merge_tree
-    if tree is None:
-        return "no trigger fires"
-    runs = f"at most {count_of(tree.sorted_runs, 'sorted run')} in a bucket"
-    return runs if tree.run_trigger is None else f"{runs}, due above {tree.run_trigger}"
+    return (seen.nearest or "no trigger fires") if seen.files else "the table has no files"
 
 
 def _timed_text(held: TimedHold) -> str:

@@ -19,6 +19,7 @@ from lithify import errors
 from lithify.controller.observing.request import TableList
 from lithify.controller.observing.wire import MOST_REPLY, MOST_TEXT, Reply
 from lithify.errors import LithifyError
+from lithify.formats.declared import check_blocks
 from lithify.formats.protocol.model import is_snapshot_id
 from lithify.formats.protocol.observation import Observation, PlanFound, RunFound
 
@@ -71,6 +72,8 @@ def read_reply(data: bytes) -> Reply:
         shape, error = found["shape"], found["error"]
         value = None if shape is None else _adapter(shape).validate_python(found["value"])
         _check_snapshots(value)
+        if isinstance(value, Observation):
+            check_blocks(value.blocks)
         resident = int(found["resident_bytes"])
         return Reply(value, None if error is None else _to_error(error), resident)
     except (KeyError, TypeError, AttributeError, RecursionError) as problem:

@@ -12,6 +12,7 @@ from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.reconciling.observation_scheduler import PollIntervals
+from lithify.formats.declared import format_named
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import Filter, ObservationRequest
@@ -54,10 +55,11 @@ def address_of(
     reach: AccessPolicy,
 ) -> TableAddress:
     """The address of the table that a LakeTable stands for; accepts any table UUID."""
+    whole = catalog_address(catalog, options, reach)
     return replace(
-        catalog_address(catalog, options, reach),
+        whole,
         name=table.spec.identifier,
-        overrides=table_overrides(policy or CompactionPolicySpec(), table),
+        overrides=table_overrides(policy or CompactionPolicySpec(), table, format_named(whole.format)),
         time_zone=table.spec.time_zone or "UTC",
     )
 

@@ -13,7 +13,9 @@ from typing import Any
 from lithify.controller.reconciling.queue import Item
 from lithify.controller.reconciling.store import Store
 from lithify.controller.telemetry.credentials import concerning
+from lithify.formats.declarations import Kind
 from lithify.redaction import names_of
+from lithify.resources.figures import figures_in
 from lithify.resources.modelling import plain
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, ObjectKey
 from lithify.resources.table import LakeTable
@@ -34,15 +36,13 @@ def redaction_scope(store: Store, item: Item) -> AbstractContextManager[None]:
 
 
 def _names_in(tables: list[LakeTable]) -> list[str]:
-    """The texts that tenants have written into LakeTables, and the bucket names in their statuses."""
+    """The texts that tenants have written into LakeTables, and the names of groups in their statuses."""
     found: list[str] = []
     for table in tables:
         seen, blocked = table.status.observation, table.status.blocked_buckets
-        tree, append = (seen.merge_tree, seen.append) if seen else (None, None)
         found += _texts(plain(table.spec))
         found += names_of(table.spec.identifier)
-        found += [tree.sorted_runs_bucket or "", tree.max_level0_bucket or ""] if tree else []
-        found += [append.max_small_files_bucket or ""] if append else []
+        found += [str(value) for _, figure, value in figures_in(seen) if figure.kind is Kind.GROUP]
         found += [block.bucket for block in blocked]
     return found
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter as Tally
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,11 +18,13 @@ from prometheus_client.registry import Collector
 
 from lithify.controller.telemetry import series
 from lithify.controller.telemetry.series import TABLE_SERIES, Series
+from lithify.formats.declarations import Combine, Figure, Kind, Total
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import Compaction, Reason
+from lithify.resources.figures import figures_in
 from lithify.resources.names import ObjectKey
 from lithify.resources.objects import READY, condition_of
-from lithify.resources.table import LakeTableStatus, MergeTreeSummary, ObservationSummary, TableHealth
+from lithify.resources.table import LakeTableStatus, ObservationSummary, TableHealth
 
 _LONGEST_NAME = 256
 """Characters of a table's name in a label."""
@@ -29,11 +32,10 @@ OTHER = "Other"
 """Replaces unexpected label values, so that their number stays bounded."""
 _REASON = re.compile(r"[A-Z][A-Za-z0-9]{0,62}")
 _MOST_REASONS = 64
-_OBSERVED = ("files", "bytes", "small_files", "due_bytes", "due_buckets")
-_OF_MERGE_TREES = ("level0_files", "max_level0_files", "sorted_runs")
+_OBSERVED = ("files", "bytes", "small_files", "due_bytes", "due_groups")
 _ALL_PERCENT = 100
 _LARGE = 1 << 30
-"""Bytes from which a table counts in the maximum of amplification: that of small ones costs little."""
+"""Bytes from which a table counts as large: what is wrong with small ones costs little."""
 _AT_WORK = frozenset(
     {
         Reason.SUBMITTING,
@@ -50,14 +52,7 @@ _SUMS = {
     series.BYTES: attrgetter("bytes"),
     series.SMALL_FILES: attrgetter("small_files"),
     series.DEBT_BYTES: attrgetter("due_bytes"),
-    series.DUE_BUCKETS: attrgetter("due_buckets"),
-}
-_SUMS_OF_MERGE_TREES = {
-    series.LEVEL0_FILES: attrgetter("level0_files"),
-}
-_MAXIMA_OF_MERGE_TREES = {
-    series.MAX_LEVEL0_FILES: attrgetter("max_level0_files"),
-    series.MAX_SORTED_RUNS: attrgetter("sorted_runs"),
+    series.DUE_BUCKETS: attrgetter("due_groups"),
 }
 
 
@@ -85,18 +80,22 @@ class _Table:
             yield "blocked_buckets", self.blocked_buckets
             if seen.snapshots is not None:
                 yield "snapshots", seen.snapshots.count
-            if seen.merge_tree is not None:
-                yield from _merge_tree_figures(seen.merge_tree)
+            yield from _declared_figures(seen)
         for field, moment in (("last_success", self.last_success), ("last_full", self.last_full)):
             if moment is not None:
                 yield field, moment.timestamp()
 
 
-def _merge_tree_figures(tree: MergeTreeSummary) -> Iterator[tuple[str, float]]:
-    """Figures of tables with levels; other tables have none of these series, rather than zeros."""
-    yield from ((field, getattr(tree, field)) for field in _OF_MERGE_TREES)
-    if tree.size_amplification_percent is not None:
-        yield "size_amplification", tree.size_amplification_percent / _ALL_PERCENT
+def _declared_figures(seen: ObservationSummary) -> Iterator[tuple[str, float]]:
+    """Figures of the table's kind; other tables have none of these series, rather than zeros."""
+    for block, figure, value in figures_in(seen):
+        if figure.metric is not None:
+            yield series.field_of(block, figure), _measured(figure, value)
+
+
+def _measured(figure: Figure, value: int | str) -> float:
+    """The value of a figure in base units, as Prometheus has it."""
+    return float(value) / (_ALL_PERCENT if figure.kind is Kind.PERCENT else 1)
 
 
 class TableCollector(Collector):
@@ -151,7 +150,7 @@ class TableCollector(Collector):
         yield family_of(series.DUE_TABLES, [((), sum(one.due_bytes > 0 for one in seen))])
         for one, figure in _SUMS.items():
             yield family_of(one, [((), sum(map(figure, seen)))])
-        yield from _of_merge_trees(seen)
+        yield from _declared_totals(seen)
         yield family_of(series.BLOCKED_BUCKETS, [((), sum(one.blocked_buckets for one in tables.values()))])
         kept = [one.snapshots for one in seen if one.snapshots is not None]
         yield family_of(series.SNAPSHOTS, [((), sum(one.count for one in kept))])
@@ -171,18 +170,24 @@ class TableCollector(Collector):
         yield from families.values()
 
 
-def _of_merge_trees(seen: Iterable[ObservationSummary]) -> Iterator[GaugeMetricFamily]:
-    """Totals over the tables that have levels; 0 where none has: alerts and dashboards need a value."""
-    found = [(one, one.merge_tree) for one in seen if one.merge_tree is not None]
-    trees = [tree for _, tree in found]
-    for one, figure in _SUMS_OF_MERGE_TREES.items():
-        yield family_of(one, [((), sum(map(figure, trees)))])
-    for one, figure in _MAXIMA_OF_MERGE_TREES.items():
-        yield family_of(one, [((), max(map(figure, trees), default=0))])
-    every = [(tree.size_amplification_percent or 0, seen.bytes >= _LARGE) for seen, tree in found]
-    most = max((percent for percent, _ in every), default=0) / _ALL_PERCENT
-    of_large = max((percent for percent, is_large in every if is_large), default=0) / _ALL_PERCENT
-    yield family_of(series.MAX_SIZE_AMPLIFICATION, [(("all",), most), (("large",), of_large)])
+def _declared_totals(seen: Iterable[ObservationSummary]) -> Iterator[GaugeMetricFamily]:
+    """Totals over the tables that have a figure; 0 where none has: alerts and dashboards need a value."""
+    found: defaultdict[str, list[tuple[float, bool]]] = defaultdict(list)
+    for one in seen:
+        for field, value in _declared_figures(one):
+            found[field].append((value, one.bytes >= _LARGE))
+    for each in series.DECLARED_TOTALS:
+        values = found[series.field_of(each.block, each.figure)]
+        whole = _combined(each.total, (value for value, _ in values))
+        if each.total.is_by_size:
+            of_large = _combined(each.total, (value for value, is_large in values if is_large))
+            yield family_of(each.series, [(("all",), whole), (("large",), of_large)])
+        else:
+            yield family_of(each.series, [((), whole)])
+
+
+def _combined(total: Total, values: Iterable[float]) -> float:
+    return sum(values) if total.combine is Combine.SUM else max(values, default=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 
 from lithify.controller.telemetry import series
-from lithify.controller.telemetry.series import SECTIONS, Series
+from lithify.controller.telemetry.series import DECLARED_TOTALS, SECTIONS, Series
+from lithify.formats.declarations import Block
+from lithify.resources.figures import BLOCKS
+
+_WIDTH = 106
 
 _INTRO = """\
 # Metrics
@@ -26,9 +31,7 @@ Prometheus client. [monitoring.md](monitoring.md) explains how to collect them, 
   it has one series per table and is disabled unless the operator runs with `--table-metrics`. Use it with
   hundreds of tables, not with tens of thousands. Its label is `table_namespace`, because a scrape sets
   `namespace`.
-- Level-0 files, sorted runs and size amplification are figures of tables whose files are arranged in
-  levels. Other tables have no series of these and do not count in the totals.
-- `/metrics` requires no password: anyone who reaches the port can read the names of tables there.
+{blocks}- `/metrics` requires no password: anyone who reaches the port can read the names of tables there.
 """
 
 _OTHERS_INTRO = """\
@@ -41,10 +44,7 @@ Lithify uses seconds.
 """
 
 _OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
-    (
-        ("level0.file.count", "maxLevel0FileCount", "avgLevel0FileCount"),
-        f"`{series.MAX_LEVEL0_FILES.name}`, of all buckets `{series.LEVEL0_FILES.name}`",
-    ),
+    *((each.total.elsewhere, f"`{each.series.name}`") for each in DECLARED_TOTALS if each.total.elsewhere),
     (
         ("compaction.time.ms", "avgCompactionTime"),
         f"`{series.RUN_SECONDS.name}`; `_sum` by `_count` is the mean",
@@ -100,11 +100,23 @@ _OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
 
 def render() -> str:
     """Returns the page docs/metrics.md."""
-    parts = [_INTRO]
+    parts = [_INTRO.format(blocks="".join(map(_block_line, BLOCKS)))]
     for title, found in SECTIONS.items():
         parts += [f"## {title}\n", _lines(("Name", "Type", "Labels", "Meaning"), map(_cells, found))]
     names = [(", ".join(f"`{name}`" for name in others), ours) for others, ours in _OTHERS]
     return "\n".join([*parts, _OTHERS_INTRO, _lines(("Theirs", "Here"), names)])
+
+
+def _block_line(block: Block) -> str:
+    """Which series only some kinds of tables have; empty for a block without any."""
+    names = [f"`{each.series.name}`" for each in DECLARED_TOTALS if each.block == block]
+    if not names:
+        return ""
+    text = (
+        f"- {', '.join(names)} are figures of {block.tables}. Other tables have no series of these and do "
+        "not count in the totals."
+    )
+    return f"{fill(text, _WIDTH, subsequent_indent='  ', break_on_hyphens=False)}\n"
 
 
 def _cells(one: Series) -> tuple[str, ...]:

@@ -7,8 +7,12 @@ and they are off by default.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+
+from lithify.formats.declarations import Block, Figure, Total
+from lithify.resources.figures import BLOCKS
 
 
 class Shape(StrEnum):
@@ -63,19 +67,6 @@ DUE_TABLES = _gauge("lithify_due_tables", "LakeTables in which a trigger has fir
 FILES = _gauge("lithify_files", "data files of all tables")
 BYTES = _gauge("lithify_bytes", "bytes of these files")
 SMALL_FILES = _gauge("lithify_small_files", "files below the size from which files are left alone")
-LEVEL0_FILES = _gauge("lithify_level0_files", "files in level 0, which no compaction has merged yet")
-MAX_LEVEL0_FILES = _gauge(
-    "lithify_max_level0_files", "level-0 files of the bucket with the most, over all tables"
-)
-MAX_SORTED_RUNS = _gauge(
-    "lithify_max_sorted_runs", "sorted runs of the bucket with the most, over all tables"
-)
-MAX_SIZE_AMPLIFICATION = _gauge(
-    "lithify_max_size_amplification_ratio",
-    "ratio of bytes below the top level to those in it; the maximum over all tables, and over large ones "
-    "(1 GiB and more)",
-    "tables",
-)
 DEBT_BYTES = _gauge("lithify_debt_bytes", "compaction debt: bytes that due compactions would read")
 DUE_BUCKETS = _gauge("lithify_due_buckets", "buckets in which a trigger has fired")
 BLOCKED_BUCKETS = _gauge(
@@ -83,6 +74,28 @@ BLOCKED_BUCKETS = _gauge(
 )
 SNAPSHOTS = _gauge("lithify_snapshots", "retained snapshots of all tables")
 EXPIRED_BYTES = _gauge("lithify_expired_bytes", "minimum bytes of files that only older snapshots need")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTotal:
+    """A metric over all tables of a figure that a format declares."""
+
+    block: Block
+    figure: Figure
+    total: Total
+    series: Series
+
+
+def _declared_totals() -> Iterator[DeclaredTotal]:
+    for block in BLOCKS:
+        for figure in block.figures:
+            for total in () if figure.metric is None else figure.metric.totals:
+                labels = ("tables",) if total.is_by_size else ()
+                series = _gauge(f"lithify_{total.name}", total.meaning, *labels)
+                yield DeclaredTotal(block, figure, total, series)
+
+
+DECLARED_TOTALS = tuple(_declared_totals())
 
 OBSERVATIONS = _counter("lithify_observations_total", "observations of tables, by result", "result")
 OBSERVATION_SECONDS = _histogram(
@@ -197,22 +210,29 @@ RENAMED_BY_SCRAPES = frozenset(
 TABLE_LABELS = ("table_namespace", "table", "identifier")
 """Namespace and name of the LakeTable, and the table's name in its catalog."""
 
+
+def field_of(block: Block, figure: Figure) -> str:
+    """The key in `TABLE_SERIES` of a figure that a format declares."""
+    return f"{block.name}.{figure.name}"
+
+
+def _declared_series() -> Iterator[tuple[str, str, str]]:
+    """The series of single tables that formats declare: key, name and meaning."""
+    for block in BLOCKS:
+        for figure in block.figures:
+            if figure.metric is not None:
+                yield field_of(block, figure), figure.metric.name, figure.metric.meaning
+
+
 TABLE_SERIES: dict[str, Series] = {
     field: _gauge(f"lithify_table_{name}", meaning, *TABLE_LABELS)
     for field, name, meaning in (
         ("files", "files", "data files"),
         ("bytes", "bytes", "bytes of them"),
         ("small_files", "small_files", "files below the size from which files are left alone"),
-        ("level0_files", "level0_files", "files in level 0, which no compaction has merged yet"),
-        ("max_level0_files", "max_level0_files", "level-0 files of the bucket with the most"),
-        ("sorted_runs", "sorted_runs", "sorted runs of the bucket with the most"),
-        (
-            "size_amplification",
-            "size_amplification_ratio",
-            "ratio of bytes below the top level to those in it; no value without files above level 0",
-        ),
+        *_declared_series(),
         ("due_bytes", "debt_bytes", "bytes that the due compaction would read"),
-        ("due_buckets", "due_buckets", "buckets in which a trigger has fired"),
+        ("due_groups", "due_buckets", "buckets in which a trigger has fired"),
         (
             "blocked_buckets",
             "blocked_buckets",
@@ -236,10 +256,7 @@ SECTIONS: dict[str, tuple[Series, ...]] = {
         FILES,
         BYTES,
         SMALL_FILES,
-        LEVEL0_FILES,
-        MAX_LEVEL0_FILES,
-        MAX_SORTED_RUNS,
-        MAX_SIZE_AMPLIFICATION,
+        *(each.series for each in DECLARED_TOTALS),
         DEBT_BYTES,
         DUE_BUCKETS,
         BLOCKED_BUCKETS,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from lithify.formats.memory.declarations import FORMAT
 from lithify.formats.memory.planning import select, small_files, work_in
 from lithify.formats.memory.snapshot import DataFile, Group
 from lithify.formats.memory.table import MemoryTable
 from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.inspection import GroupInspection, TableInspection
+from lithify.formats.protocol.inspection import GroupBlock, GroupInspection, TableInspection
 from lithify.formats.protocol.strategy import Strategy
 
 
@@ -35,4 +36,8 @@ def _group(table: MemoryTable, group: Group, files: tuple[DataFile, ...]) -> Gro
         delete_ratio=0.0,
         triggers=(small_files(table, files),),
         due=None if unit is None else unit.trigger,
+        blocks={
+            block.name: GroupBlock({"rows_per_file": sum(file.rows for file in files) // max(1, len(files))})
+            for block in FORMAT.blocks
+        },
     )

@@ -5,23 +5,20 @@ A snapshot lists all files, so an observation reads one file and caches nothing.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from lithify.amounts import count_of
 from lithify.clock import Clock
 from lithify.errors import NotFound
+from lithify.formats.memory.declarations import FORMAT
 from lithify.formats.memory.past_runs import past_run
-from lithify.formats.memory.planning import SMALL_FILES, MemoryUnit, plan, select
-from lithify.formats.memory.snapshot import Snapshot
+from lithify.formats.memory.planning import LEAST_SMALL, SMALL_FILES, MemoryUnit, plan, select
+from lithify.formats.memory.snapshot import DataFile, Group, Snapshot
 from lithify.formats.memory.table import MemoryTable, open_table, warehouse_of
 from lithify.formats.protocol.address import TableAddress
-from lithify.formats.protocol.observation import (
-    AppendObservation,
-    Finding,
-    KeptSnapshots,
-    Observation,
-    RunFound,
-)
+from lithify.formats.protocol.observation import Finding, KeptSnapshots, Observation, RunFound
 from lithify.formats.protocol.observing import Filter, ObservationRequest
 
 
@@ -66,7 +63,7 @@ def _observation(table: MemoryTable, newest: Snapshot | None, wanted: Filter) ->
     units = (
         () if newest is None else plan(table, select(table, newest, wanted.selection), wanted.selection).units
     )
-    most = max(groups, key=lambda group: table.small(groups[group]), default=None)
+    most = max(map(table.small, groups.values()), default=0)
     return Observation(
         table_uuid=table.uuid,
         snapshot=None if newest is None else newest.id,
@@ -82,13 +79,18 @@ def _observation(table: MemoryTable, newest: Snapshot | None, wanted: Filter) ->
         findings=_findings(units),
         full_bytes=sum(file.bytes for file in files),
         snapshots=KeptSnapshots(len(table.numbers()), None, 0, writers_expire=True),
-        append=AppendObservation(
-            buckets=len(groups),
-            max_small_files=0 if most is None else table.small(groups[most]),
-            max_small_files_bucket=None if most is None else most.path,
-            file_trigger=2,
-        ),
+        groups=len(groups),
+        deleted_rows=0,
+        nearest=f"at most {count_of(most, 'small file')} in a group, joined from {LEAST_SMALL} on",
+        blocks={block.name: _figures(groups) for block in FORMAT.blocks},
     )
+
+
+def _figures(groups: Mapping[Group, Collection[DataFile]]) -> dict[str, int | str | None]:
+    """The declared figures: of groups with equally many rows the first is named."""
+    rows = {group.path: sum(file.rows for file in files) for group, files in groups.items()}
+    most = max(rows, key=lambda path: rows[path], default=None)
+    return {"maxRows": 0 if most is None else rows[most], "maxRowsGroup": most}
 
 
 def _findings(units: tuple[MemoryUnit, ...]) -> tuple[Finding, ...]:

@@ -19,7 +19,7 @@ from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 SMALL_FILES = "SmallFiles"
 FULL = "Full"
 FEW_FILES = "there is no second file"
-_LEAST_SMALL = 2
+LEAST_SMALL = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,4 +147,4 @@ def replaced(units: Iterable[MemoryUnit], newest: Snapshot | None) -> dict[Group
 def small_files(table: MemoryTable, files: Collection[DataFile]) -> TriggerVerdict:
     """Whether a group has enough small files."""
     count = table.small(files)
-    return TriggerVerdict(SMALL_FILES, count >= _LEAST_SMALL, f"{count} small files, {_LEAST_SMALL} needed")
+    return TriggerVerdict(SMALL_FILES, count >= LEAST_SMALL, f"{count} small files, {LEAST_SMALL} needed")

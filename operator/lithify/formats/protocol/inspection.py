@@ -1,38 +1,28 @@
 """The inspection of a table for `lithify inspect`: plain values, the same for every format.
 
 Made by the format adapters from metadata alone, read by the command line. Figures common to all kinds of
-tables are fields of a group; figures of one kind are a separate block (`merge_tree`), None for other kinds.
+tables are fields of a group; figures of one kind are blocks, which the adapter declares.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from lithify.formats.protocol.model import BlockedGroup, SnapshotId, TriggerVerdict
 
 
 @dataclass(frozen=True, slots=True)
-class LevelSummary:
-    """One level of a merge tree; sizes are in bytes."""
-
-    level: int
-    runs: int
-    files: int
-    bytes: int
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class MergeTreeShape:
-    """Figures of a group that is a merge tree.
+class GroupBlock:
+    """Figures of a group that only some kinds of tables have, as the adapter declares them for a block.
 
     Attributes:
-        levels: the non-empty levels, from 0.
-        sorted_runs: number of sorted runs.
+        figures: by name, in the declared order.
+        parts: the parts of its files, in order, such as levels; see `formats.declarations.Breakdown`.
     """
 
-    levels: tuple[LevelSummary, ...]
-    sorted_runs: int
+    figures: Mapping[str, int]
+    parts: tuple[Mapping[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +38,7 @@ class GroupInspection:
         delete_ratio: fraction of rows that retract their key; None if a writer did not count them.
         triggers: verdict of each trigger.
         due: why a minor compaction has work; None if it has none.
-        merge_tree: figures of the levels; None where files have no levels.
+        blocks: figures that its kind of table has, by the names that the adapter has declared.
     """
 
     group: str
@@ -59,7 +49,7 @@ class GroupInspection:
     delete_ratio: float | None
     triggers: tuple[TriggerVerdict, ...]
     due: str | None
-    merge_tree: MergeTreeShape | None = None
+    blocks: Mapping[str, GroupBlock] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

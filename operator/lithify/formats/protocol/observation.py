@@ -1,7 +1,7 @@
 """Observations: what the operator knows of a table without reading its data, the same for every format.
 
 Made by the format adapters, read by `controller.deciding`. Figures that only some kinds of tables have are in
-classes of their own, such as `MergeTreeObservation`; nothing is decided by them, they are only shown.
+blocks, which the adapter declares (`formats.declarations`); nothing is decided by them, they are only shown.
 """
 
 from __future__ import annotations
@@ -52,51 +52,6 @@ class KeptSnapshots:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeTreeObservation:
-    """Figures of tables whose files are arranged in levels.
-
-    Attributes:
-        buckets: number of buckets with files.
-        level0_files: number of level-0 files.
-        max_level0_files: largest number of level-0 files in a bucket.
-        max_level0_bucket: the bucket with the most level-0 files, None if there are none.
-        sorted_runs: largest number of sorted runs in a bucket.
-        sorted_runs_bucket: the bucket with the most sorted runs, None if there are none.
-        run_trigger: the number of sorted runs from which a bucket is due, None if unknown.
-        size_amplification_percent: ratio of bytes below the top level to bytes in it, over all buckets that
-            have files above level 0; None if no bucket has.
-    """
-
-    buckets: int
-    level0_files: int
-    max_level0_files: int
-    max_level0_bucket: str | None
-    sorted_runs: int
-    sorted_runs_bucket: str | None
-    run_trigger: int | None = None
-    size_amplification_percent: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AppendObservation:
-    """Figures of tables whose files have no order among each other, or the order in which rows came.
-
-    Attributes:
-        buckets: number of buckets with files; partitions where tables have no buckets.
-        max_small_files: largest number of small files in a bucket.
-        max_small_files_bucket: the bucket with the most small files, None if there are none.
-        file_trigger: the number of small files from which they are joined.
-        deleted_rows: rows that deletion vectors delete; None if a writer did not count them.
-    """
-
-    buckets: int
-    max_small_files: int
-    max_small_files_bucket: str | None
-    file_trigger: int
-    deleted_rows: int | None = 0
-
-
-@dataclass(frozen=True, slots=True)
 class CommitCount:
     """Commits since the last full compaction, for tables that ask for one every `wanted` commits.
 
@@ -140,8 +95,11 @@ class Observation:
         check_seconds: observation interval that the table asks for; None if it sets none.
         waits: what files wait for that no trigger takes yet, and which are left out, as sentences for people.
         full_wait: what a full compaction leaves out until later, as a sentence; empty if nothing.
-        merge_tree: figures of the levels; None if files have no levels.
-        append: figures of a table without a primary key; None for other tables.
+        groups: number of groups with files: buckets in Paimon, partitions where tables have no buckets.
+        deleted_rows: deleted rows that files still have; None if a writer did not count them.
+        nearest: the figure that is nearest to a trigger, and from where on that fires, as a sentence; empty
+            if there is none.
+        blocks: figures that its kind of table has, by the names that the adapter has declared.
     """
 
     table_uuid: str
@@ -166,8 +124,10 @@ class Observation:
     check_seconds: int | None = None
     waits: tuple[str, ...] = ()
     full_wait: str = ""
-    merge_tree: MergeTreeObservation | None = None
-    append: AppendObservation | None = None
+    groups: int = 0
+    deleted_rows: int | None = None
+    nearest: str = ""
+    blocks: Mapping[str, Mapping[str, int | str | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,12 @@ from lithify.controller.deciding.conditions import summary_of, table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.controller.deciding.problems import TableProblem, TableReason
-from lithify.formats.protocol.observation import AppendObservation, KeptSnapshots, Observation
+from lithify.formats.protocol.observation import KeptSnapshots, Observation
 from lithify.resources.crd import definition_of
 from lithify.resources.modelling import plain, read
 from lithify.resources.names import LAKE_TABLE
 from lithify.resources.objects import Condition, condition_of
-from lithify.resources.table import AppendSummary, LakeTableStatus, RunSummary, TableHealth
+from lithify.resources.table import LakeTableStatus, RunSummary, TableHealth
 from support.cases import case
 from support.deciding.situations import (
     BRIEFLY,
@@ -214,8 +214,8 @@ class TestSummary:
         assert status.observation == summary_of(BUSY)
         assert (status.table_uuid, status.observation.snapshot_id) == ("t-1", "41")
         assert status.observation.due_bytes == 4000
-        assert status.observation.merge_tree is not None
-        assert status.observation.merge_tree.due_buckets == 1
+        assert (status.observation.groups, status.observation.due_groups) == (4, 1)
+        assert plain(status.observation)["mergeTree"]["dueBuckets"] == 1
         assert status.observation.snapshots is not None
         assert status.observation.snapshots.count == 7
 
@@ -223,11 +223,11 @@ class TestSummary:
         "seen",
         [
             case(
-                with_levels(replace(QUIET, snapshot=None, snapshot_time=None), sorted_runs_bucket=None),
+                with_levels(replace(QUIET, snapshot=None, snapshot_time=None), sortedRunsBucket=None),
                 id="empty",
             ),
-            case(with_levels(QUIET, sorted_runs_bucket="p=" + "x" * 3000), id="a long path"),
-            case(with_levels(QUIET, max_level0_bucket="p=" + "x" * 3000), id="another long path"),
+            case(with_levels(QUIET, sortedRunsBucket="p=" + "x" * 3000), id="a long path"),
+            case(with_levels(QUIET, maxLevel0Bucket="p=" + "x" * 3000), id="another long path"),
             case(replace(QUIET, delete_percent=130), id="more deletes than rows"),
             case(replace(QUIET, delete_percent=None), id="deletes unknown"),
         ],
@@ -239,9 +239,9 @@ class TestSummary:
     def test_sums_fit_into_64_bits(self) -> None:
         """Each figure of a worker does; the API server would refuse a sum that does not."""
         huge = replace(SORTED_RUNS, bytes=2**63 - 1, buckets=2**63 - 1)
-        summary = summary_of(replace(BUSY, findings=(huge, huge)))
-        assert summary.merge_tree is not None
-        assert (summary.due_bytes, summary.merge_tree.due_buckets) == (2**63 - 1, 2**63 - 1)
+        summary = summary_of(with_levels(replace(BUSY, findings=(huge, huge)), level0Files=2**64))
+        assert (summary.due_bytes, summary.due_groups) == (2**63 - 1, 2**63 - 1)
+        assert plain(summary)["mergeTree"]["level0Files"] == 2**63 - 1
         assert status_of(situation(replace(BUSY, findings=(huge, huge)))).debt == "8.0Ei"
 
     @pytest.mark.parametrize("seen", [case(BUSY, id="since this start"), case(None, id="before this start")])
@@ -279,7 +279,7 @@ class TestTablesWithoutLevels:
         assert (needed.reason, status.due) == (reason, needed.message)
         assert "sorted run" not in needed.message
         assert status.observation is not None
-        assert status.observation.merge_tree is None
+        assert not {"mergeTree", "append"} & plain(status.observation).keys()
         assert read(LakeTableStatus, plain(status)) == status
         assert columns(status) == {
             "Health": "Healthy",
@@ -296,15 +296,20 @@ class TestTablesWithoutLevels:
         }
 
     def test_small_files_are_shown_where_files_are_joined(self) -> None:
-        small = AppendObservation(
-            3, max_small_files=40, max_small_files_bucket="dt=1/bucket-0", file_trigger=5, deleted_rows=9
-        )
-        summary = summary_of(replace(BUSY_FLAT, append=small))
-        assert summary.append == AppendSummary(3, 1, 40, "dt=1/bucket-0", 9)
+        small: dict[str, int | str | None] = {
+            "buckets": 3,
+            "dueBuckets": 1,
+            "maxSmallFiles": 40,
+            "maxSmallFilesBucket": "dt=1/bucket-0",
+            "deletedRows": 9,
+        }
+        summary = summary_of(replace(BUSY_FLAT, blocks={"append": small}))
+        assert plain(summary)["append"] == small
         assert read(type(summary), plain(summary)) == summary
-        long = replace(small, max_small_files_bucket="p=" + "x" * 3000)
-        assert read(type(summary), plain(summary_of(replace(FLAT, append=long)))).append is not None
-        assert summary_of(BUSY).append is None
+        long = {**small, "maxSmallFilesBucket": "p=" + "x" * 3000}
+        cut = summary_of(replace(FLAT, blocks={"append": long}))
+        assert read(type(cut), plain(cut)) == cut
+        assert "append" not in plain(summary_of(BUSY))
 
     def test_levels_are_shown_where_there_are_some(self) -> None:
         shown = columns(status_of(situation(BUSY)))
@@ -316,7 +321,7 @@ class TestTablesWithoutLevels:
         old = read(LakeTableStatus, {"observation": {**flat, "sortedRunsBucket": "bucket-0"}})
         assert old.observation is not None
         assert (old.observation.files, old.observation.due_bytes) == (7, 9)
-        assert (old.observation.merge_tree, columns(old)["Files"], columns(old)["Runs"]) == (None, 7, None)
+        assert (columns(old)["Files"], columns(old)["Level0"], columns(old)["Runs"]) == (7, None, None)
         new = status_of(situation(BUSY, status=old))
         assert (new.observation, columns(new)["Runs"]) == (summary_of(BUSY), 9)
 

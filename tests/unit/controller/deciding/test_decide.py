@@ -18,7 +18,7 @@ from lithify.controller.deciding.hold_reasons import held_until
 from lithify.controller.deciding.reasons import Hold, OperatorRuns
 from lithify.controller.deciding.sentences import why_text
 from lithify.formats.protocol.model import BlockedGroup
-from lithify.formats.protocol.observation import AppendObservation, Finding, Observation
+from lithify.formats.protocol.observation import Finding, Observation
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import CancelledRun, LakeTableStatus, RunSummary
@@ -37,7 +37,6 @@ from support.deciding.situations import (
     situation,
     situations,
 )
-from support.observations import with_levels
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
@@ -142,22 +141,8 @@ class TestDue:
         ("seen", "said"),
         [
             case(QUIET, ["at most 3 sorted runs", "above 5"], id="runs and the trigger"),
-            case(
-                with_levels(QUIET, run_trigger=None), ["at most 3 sorted runs"], id="the trigger is unknown"
-            ),
-            case(with_levels(QUIET, sorted_runs=1), ["at most 1 sorted run in"], id="a single run"),
-            case(FLAT, ["no trigger fires;"], id="files without levels"),
-            case(
-                replace(FLAT, append=AppendObservation(1, 3, "bucket-0", 5)),
-                ["at most 3 small files", "from 5 on"],
-                id="small files",
-            ),
+            case(FLAT, ["no trigger fires;"], id="no figure is near to a trigger"),
             case(replace(QUIET, files=0), ["no files"], id="an empty table"),
-            case(
-                replace(FLAT, append=AppendObservation(1, 0, None, 5)),
-                ["no small files"],
-                id="no small files",
-            ),
             case(replace(QUIET, waits=("a", "b")), ["; a; b;"], id="what files wait for"),
             case(
                 replace(QUIET, full_bytes=0, full_wait="it waits"),

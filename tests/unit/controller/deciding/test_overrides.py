@@ -10,21 +10,24 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lithify.controller.deciding.overrides import LARGEST_SIZE, table_overrides
+from lithify.controller.deciding.overrides import table_overrides
 from lithify.engine.pack.options import PackingOptions
+from lithify.formats.declarations import Format
+from lithify.formats.declared import declared
 from lithify.formats.paimon.options.table_options import read_options
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak
-from lithify.resources.quantities import quantity_bytes
+from lithify.resources.quantities import LARGEST, quantity_bytes
 from support.cases import case
 from support.deciding.situations import policy, table
 
 DEFAULTS = MergeTreeOptions()
+PAIMON = declared("paimon")
 
 
 def planned(fields: Mapping[str, Any]) -> MergeTreeOptions:
     """What the planner is given for a table without options of its own."""
-    return read_options(table_overrides(policy(**fields), table())).policy
+    return read_options(table_overrides(policy(**fields), table(), PAIMON)).policy
 
 
 def triggers(**fields: Any) -> dict[str, Any]:
@@ -70,7 +73,7 @@ class TestPlanner:
 
     def test_gets_the_number_of_small_files_of_append_tables(self) -> None:
         fields = policy(triggers={"append": {"smallFiles": 12}})
-        found = read_options(table_overrides(fields, table()), has_primary_key=False).packing
+        found = read_options(table_overrides(fields, table(), PAIMON), has_primary_key=False).packing
         assert found is not None
         assert found.min_files == 12
         assert planned({"triggers": {"append": {"smallFiles": 12}}}) == DEFAULTS
@@ -78,17 +81,17 @@ class TestPlanner:
     @pytest.mark.parametrize("percent", [0, 7, 100])
     def test_gets_the_share_of_deleted_rows_in_append_tables(self, percent: int) -> None:
         fields = policy(triggers={"append": {"deleteRatioPercent": percent}})
-        options = {**table_overrides(fields, table()), "deletion-vectors.enabled": "true"}
+        options = {**table_overrides(fields, table(), PAIMON), "deletion-vectors.enabled": "true"}
         found = read_options(options, has_primary_key=False).packing
         assert found is not None
         assert (found.delete_ratio, found.min_files) == (percent / 100, 5)
 
     def test_gets_the_age_of_small_files_of_append_tables(self) -> None:
         fields = policy(triggers={"append": {"smallFileAgeSeconds": 90}})
-        found = read_options(table_overrides(fields, table()), has_primary_key=False).packing
+        found = read_options(table_overrides(fields, table(), PAIMON), has_primary_key=False).packing
         assert found == replace(PackingOptions(), leftover_millis=90_000)
         own = table(tableOptions={"lithify.small-file-age": "2 h"})
-        found = read_options(table_overrides(fields, own), has_primary_key=False).packing
+        found = read_options(table_overrides(fields, own, PAIMON), has_primary_key=False).packing
         assert found is not None
         assert found.leftover_millis == 7_200_000
 
@@ -96,14 +99,14 @@ class TestPlanner:
     @given(st.integers(1, 1 << 40), st.sampled_from(["", "Ki", "Mi", "Gi", "Ti"]))
     def test_gets_sizes_to_the_byte(self, number: int, unit: str) -> None:
         found = planned(triggers(totalSizeBelow=f"{number}{unit}"[:16]))
-        assert found.early_full.total_size == min(quantity_bytes(f"{number}{unit}"[:16]), LARGEST_SIZE)
+        assert found.early_full.total_size == min(quantity_bytes(f"{number}{unit}"[:16]), LARGEST)
 
 
 class TestPrecedence:
     OWN = table(tableOptions={"num-sorted-run.compaction-trigger": "3", "target-file-size": "64 mb"})
 
     def test_the_tables_options_win(self) -> None:
-        found = table_overrides(policy(**triggers(sortedRuns=9, sizeRatioPercent=2)), self.OWN)
+        found = table_overrides(policy(**triggers(sortedRuns=9, sizeRatioPercent=2)), self.OWN, PAIMON)
         assert found == {
             "compaction.size-ratio": "2",
             "num-sorted-run.compaction-trigger": "3",
@@ -111,4 +114,10 @@ class TestPrecedence:
         }
 
     def test_without_a_policy_they_are_all(self) -> None:
-        assert table_overrides(None, self.OWN) == self.OWN.spec.table_options
+        assert table_overrides(None, self.OWN, PAIMON) == self.OWN.spec.table_options
+
+    def test_triggers_of_other_formats_say_nothing_about_a_table(self) -> None:
+        fields = {**triggers(sortedRuns=9), "offPeak": {"startHour": 1, "endHour": 2, "sizeRatioPercent": 3}}
+        own = self.OWN.spec.table_options
+        assert table_overrides(policy(**fields), self.OWN, Format(declared("memory").metastores)) == own
+        assert table_overrides(policy(**fields), self.OWN, None) == own

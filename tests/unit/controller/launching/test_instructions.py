@@ -12,14 +12,14 @@ from lithify.controller.launching.ordering import instructions_of, shared_instru
 from lithify.engine.application.request import request_of
 from lithify.errors import InvalidOption
 from lithify.io.access_policy import DRIVER, AccessPolicy
-from lithify.resources.catalog import CatalogSpec, Metastore, SecretReference
+from lithify.resources.catalog import CatalogSpec, SecretReference
 from lithify.resources.quantities import quantity_bytes
 from lithify.resources.spark_template import SparkTemplate
 from support.launching.orders import ORDER, order
 
 SECRET = SecretReference(name="keys", options={"s3.secret-key": "secret", "token": "token"})
 CATALOG = CatalogSpec(
-    metastore=Metastore.REST,
+    metastore="Rest",
     warehouse="stones",
     uri="https://catalog",
     options={"token.provider": "bear"},

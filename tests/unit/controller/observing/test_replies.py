@@ -38,7 +38,7 @@ RUN = RunFound(SnapshotId("8274931150398217734:-17"), SnapshotId("3"), 4, 1, 100
     [
         case(None, id="nothing new"),
         case(SEEN, id="an observation"),
-        case(replace(SEEN, merge_tree=None), id="an observation of files without levels"),
+        case(replace(SEEN, blocks={}), id="an observation of files without levels"),
         case(RUN, id="a run"),
         case(TableList(("db.t",), 3, 1), id="a list"),
     ],
@@ -80,15 +80,22 @@ def test_long_texts_are_cut_and_long_answers_are_errors() -> None:
 
 
 def test_long_names_in_parts_are_cut() -> None:
-    seen = with_levels(SEEN, sorted_runs_bucket="p=" + "x" * (1 << 20))
+    seen = with_levels(SEEN, sortedRunsBucket="p=" + "x" * (1 << 20))
     back = read_reply(write_reply(Reply(seen))).value
-    assert back.merge_tree == replace(seen.merge_tree, sorted_runs_bucket="p=" + "x" * (MOST_TEXT - 2))
+    assert back == with_levels(seen, sortedRunsBucket="p=" + "x" * (MOST_TEXT - 2))
 
 
 def levels_with(**changes: Any) -> bytes:
     """An observation in which a figure of the merge tree is something else."""
     whole = json.loads(write_reply(Reply(SEEN)))
-    whole["value"]["merge_tree"] |= changes
+    whole["value"]["blocks"]["mergeTree"] |= changes
+    return json.dumps(whole).encode()
+
+
+def parts_with(**changes: Any) -> bytes:
+    """An observation with other parts."""
+    whole = json.loads(write_reply(Reply(SEEN)))
+    whole["value"]["blocks"] |= changes
     return json.dumps(whole).encode()
 
 
@@ -120,12 +127,17 @@ def error_with(**changes: Any) -> bytes:
         case(reply_with(shape="tables", value={"names": [1 << 70]}), id="a huge number"),
         case(reply_with(shape="tables", value={"names": ["x" * 10_000]}), id="a long name"),
         case(reply_with(shape="tables", value={"names": ["\ud800"]}), id="half of a surrogate pair"),
-        case(levels_with(sorted_runs_bucket="x" * 10_000), id="a long name in a part"),
-        case(levels_with(sorted_runs_bucket="\ud800"), id="half of a surrogate pair in a part"),
-        case(levels_with(level0_files=1 << 63), id="a huge number in a part"),
-        case(levels_with(level0_files="many"), id="a word for a number in a part"),
-        case(levels_with(level0_files={"a": 1}), id="a map for a number in a part"),
+        case(levels_with(sortedRunsBucket="x" * 10_000), id="a long name in a part"),
+        case(levels_with(sortedRunsBucket="\ud800"), id="half of a surrogate pair in a part"),
+        case(levels_with(level0Files=1 << 63), id="a huge number in a part"),
+        case(levels_with(level0Files="many"), id="a word for a number in a part"),
+        case(levels_with(level0Files={"a": 1}), id="a map for a number in a part"),
         case(levels_with(buckets=None), id="no number in a part"),
+        case(levels_with(sortedRuns="7"), id="a number in quotes in a part"),
+        case(levels_with(sortedRunsBucket=7), id="a number for a path in a part"),
+        case(levels_with(rowsInLevel0=7), id="a figure that no format declares"),
+        case(parts_with(roots={"a": 1}), id="a part that no format declares"),
+        case(parts_with(mergeTree={"buckets": 1}), id="a part without some of its figures"),
         case(reply_with(resident_bytes=[]), id="memory that is no number"),
         case(error_with(kind="SystemExit"), id="an error of another tree"),
         case(error_with(message=["m"]), id="a message that is no text"),

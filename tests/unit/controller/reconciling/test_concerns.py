@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,39 +14,38 @@ from lithify.controller.telemetry.logs import credentials, shown
 from lithify.resources.names import LAKE_TABLE, ObjectKey
 from lithify.resources.objects import Metadata, Reference
 from lithify.resources.table import (
-    AppendSummary,
     BucketBlock,
     LakeTable,
     LakeTableSpec,
     LakeTableStatus,
-    MergeTreeSummary,
     ObservationSummary,
 )
 from support.cases import case
+from support.observations import summary_with
 
 PATH = "dt=tr0ub4dor-and-3/bucket-0"
 BLOCK = BucketBlock(bucket=PATH, reason="CorruptFiles", fingerprint="f")
 
 
-def levels(tree: MergeTreeSummary | None) -> LakeTableStatus:
-    return LakeTableStatus(observation=ObservationSummary(merge_tree=tree))
+def levels(**figures: Any) -> LakeTableStatus:
+    return LakeTableStatus(observation=summary_with(mergeTree=figures))
 
 
 def small_files(bucket: str) -> LakeTableStatus:
-    summary = AppendSummary(max_small_files=3, max_small_files_bucket=bucket)
-    return LakeTableStatus(observation=ObservationSummary(append=summary))
+    figures = {"maxSmallFiles": 3, "maxSmallFilesBucket": bucket}
+    return LakeTableStatus(observation=summary_with(append=figures))
 
 
 @pytest.mark.parametrize(
     ("status", "is_shown"),
     [
-        case(levels(MergeTreeSummary(sorted_runs_bucket=PATH)), True, id="most sorted runs"),
-        case(levels(MergeTreeSummary(max_level0_bucket=PATH)), True, id="most files of level 0"),
+        case(levels(sortedRunsBucket=PATH), True, id="most sorted runs"),
+        case(levels(maxLevel0Bucket=PATH), True, id="most files of level 0"),
         case(small_files(PATH), True, id="most small files"),
         case(small_files("dt=1"), False, id="small files of another bucket"),
         case(LakeTableStatus(blocked_buckets=(BLOCK,)), True, id="blocked"),
-        case(levels(MergeTreeSummary()), False, id="another bucket"),
-        case(levels(None), False, id="no levels"),
+        case(levels(), False, id="another bucket"),
+        case(LakeTableStatus(observation=ObservationSummary()), False, id="no levels"),
         case(LakeTableStatus(), False, id="never seen"),
     ],
 )

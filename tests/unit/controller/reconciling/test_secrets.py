@@ -10,7 +10,7 @@ import pytest
 from lithify.controller.api import Object
 from lithify.controller.reconciling.secrets import KEPT_SECONDS, MOST_CHARACTERS, SUSPECT_SECONDS, Secrets
 from lithify.errors import InvalidOption, NotFound
-from lithify.resources.catalog import Catalog, CatalogSpec, Metastore, SecretReference, catalog_options
+from lithify.resources.catalog import Catalog, CatalogSpec, SecretReference, catalog_options
 from lithify.resources.names import SECRET, ObjectKey, ResourceKind
 from lithify.resources.objects import Metadata
 
@@ -145,7 +145,7 @@ async def test_credentials_in_the_catalog_itself_are_refused_by_their_field(name
 
 
 def test_a_catalog_becomes_options() -> None:
-    spec = CatalogSpec(metastore=Metastore.REST, warehouse="lake", uri="http://rest", options={"token": "t"})
+    spec = CatalogSpec(metastore="Rest", warehouse="lake", uri="http://rest", options={"token": "t"})
     found = catalog_options(spec, {"dlf.secret": "s"})
     assert found == {"metastore": "rest", "uri": "http://rest", "token": "t", "dlf.secret": "s"}
     assert catalog_options(CatalogSpec(warehouse="/w"), {}) == {"metastore": "filesystem"}

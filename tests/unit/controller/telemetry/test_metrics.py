@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -26,16 +26,11 @@ from lithify.resources.compaction import (
     ResultSummary,
     RunStrategy,
 )
+from lithify.resources.modelling import plain
 from lithify.resources.names import LAKE_TABLE, ObjectKey, ResourceKind
 from lithify.resources.objects import Condition, ConditionStatus, Metadata, Reference
-from lithify.resources.table import (
-    AppendSummary,
-    LakeTableStatus,
-    MergeTreeSummary,
-    ObservationSummary,
-    SnapshotSummary,
-    TableHealth,
-)
+from lithify.resources.table import LakeTableStatus, SnapshotSummary, TableHealth
+from support.observations import summary_with
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ORDERS, USERS = ObjectKey("sales", "orders"), ObjectKey("crm", "users")
@@ -44,21 +39,16 @@ ALL = tuple(chain.from_iterable(SECTIONS.values()))
 
 def table(
     reason: str = "Loaded",
-    tree: MergeTreeSummary | None = None,
-    append: AppendSummary | None = None,
-    **seen: int | None,
+    tree: Mapping[str, int] | None = None,
+    append: Mapping[str, int] | None = None,
+    **seen: int,
 ) -> LakeTableStatus:
     """A table with these figures, and those of its levels if it has any."""
     ready = Condition(type="Ready", status=ConditionStatus.TRUE, reason=reason, last_transition_time=NOW)
     snapshots = SnapshotSummary(count=3, expired_bytes=50)
     return LakeTableStatus(
         conditions=(ready,),
-        observation=ObservationSummary(
-            snapshots=snapshots,
-            merge_tree=tree,
-            append=append,
-            **seen,  # type: ignore[arg-type]  # by name
-        ),
+        observation=summary_with(snapshots=plain(snapshots), mergeTree=tree, append=append, **seen),
         last_success_time=NOW,
         last_full_time=NOW - timedelta(days=1),
     )
@@ -111,7 +101,7 @@ def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None
 
 def everything(metrics: Metrics) -> None:
     """Calls every method."""
-    seen = table(files=1, tree=MergeTreeSummary(due_buckets=1, size_amplification_percent=50))
+    seen = table(files=1, tree={"sizeAmplificationPercent": 50})
     metrics.table_changed(ORDERS, seen, "sales.orders")
     metrics.observed("changed", 0.1)
     metrics.observation_age(3.0)
@@ -166,10 +156,11 @@ def test_tables_are_added_up(registry: CollectorRegistry) -> None:
             files=10,
             bytes=100,
             due_bytes=60,
-            tree=MergeTreeSummary(level0_files=4, max_level0_files=1, sorted_runs=7, due_buckets=2),
+            due_groups=2,
+            tree={"level0Files": 4, "maxLevel0Files": 1, "sortedRuns": 7},
         ),
     )
-    levels = MergeTreeSummary(level0_files=3, max_level0_files=3, sorted_runs=9)
+    levels = {"level0Files": 3, "maxLevel0Files": 3, "sortedRuns": 9}
     users = table("TableNotFound", files=5, bytes=50, tree=levels)
     metrics.table_changed(USERS, users)
     metrics.table_changed(ObjectKey("a", "new"), LakeTableStatus())
@@ -197,7 +188,7 @@ def test_a_tables_own_series_are_there_if_wanted_and_go_with_it(
     registry: CollectorRegistry, per_table: bool
 ) -> None:
     metrics = Metrics(registry, per_table=per_table)
-    seen = table(files=10, due_bytes=60, tree=MergeTreeSummary(size_amplification_percent=250))
+    seen = table(files=10, due_bytes=60, tree={"sizeAmplificationPercent": 250})
     metrics.table_changed(ORDERS, seen, "shop.orders")
     stands(metrics, ORDERS, Reason.RUNNING, NOW)
 
@@ -234,10 +225,11 @@ def test_the_name_of_a_table_adds_no_line_and_steers_no_terminal(
 
 def test_a_table_without_levels_has_no_series_of_levels(registry: CollectorRegistry) -> None:
     metrics = Metrics(registry, per_table=True)
-    levels = MergeTreeSummary(level0_files=3, max_level0_files=3, sorted_runs=9, due_buckets=1)
-    metrics.table_changed(USERS, table(files=5, due_bytes=10, tree=levels), "crm.users")
-    files = AppendSummary(due_buckets=4)
-    metrics.table_changed(ORDERS, table(files=7, bytes=1 << 40, due_bytes=20, append=files), "sales.orders")
+    levels = {"level0Files": 3, "maxLevel0Files": 3, "sortedRuns": 9}
+    metrics.table_changed(USERS, table(files=5, due_bytes=10, due_groups=1, tree=levels), "crm.users")
+    files = {"maxSmallFiles": 4}
+    orders = table(files=7, bytes=1 << 40, due_bytes=20, due_groups=4, append=files)
+    metrics.table_changed(ORDERS, orders, "sales.orders")
     shown = {
         sample.name.removeprefix("lithify_table_")
         for _, sample in samples(registry)
@@ -307,7 +299,7 @@ def test_amplification_of_the_worst_table(
 ) -> None:
     metrics = Metrics(registry)
     for key, bytes_, levels in ((ORDERS, size, percent), (USERS, 1 << 31, 0)):
-        tree = MergeTreeSummary(size_amplification_percent=levels)
+        tree = {"sizeAmplificationPercent": levels}
         metrics.table_changed(key, table(bytes=bytes_, tree=tree))
     shown = "lithify_max_size_amplification_ratio"
     assert value(registry, shown, tables="large") == ratio

@@ -6,8 +6,9 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 from lithify.engine.pack.triggers import verdicts
 from lithify.formats.paimon.append.planning import packing_of
@@ -18,7 +19,7 @@ from lithify.formats.paimon.planning.bin_packing import plan_bucket
 from lithify.formats.paimon.planning.files import BY_SEQUENCE
 from lithify.formats.paimon.planning.work import BucketWork, Idle
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.inspection import GroupInspection, MergeTreeShape
+from lithify.formats.protocol.inspection import GroupBlock, GroupInspection
 from lithify.formats.protocol.model import TriggerVerdict
 from lithify.formats.protocol.strategy import Strategy
 
@@ -43,7 +44,7 @@ def inspection_of(
     small_file_size: int,
     triggers: Iterable[TriggerVerdict],
     planned: BucketWork | Idle,
-    shape: MergeTreeShape | None = None,
+    blocks: Mapping[str, GroupBlock] = MappingProxyType({}),
 ) -> GroupInspection:
     """The inspection of a bucket.
 
@@ -52,7 +53,7 @@ def inspection_of(
         small_file_size: bytes below which a file counts as small.
         triggers: the verdict of each trigger.
         planned: the work of a minor compaction, or why there is none.
-        shape: its levels; None if its files have none.
+        blocks: figures of its levels, if its files have some.
     """
     return GroupInspection(
         group=bucket.id.path,
@@ -63,7 +64,7 @@ def inspection_of(
         delete_ratio=_delete_ratio(bucket),
         triggers=tuple(triggers),
         due=planned.trigger if isinstance(planned, BucketWork) else None,
-        merge_tree=shape,
+        blocks=blocks,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,9 @@ from lithify.columns.column_groups import (
     places_in,
     taken,
 )
+from lithify.formats.declarations import Block
 from lithify.formats.paimon.buckets.statistics import in_order_of_places
+from lithify.formats.paimon.declarations import APPEND, MERGE_TREE
 from lithify.formats.paimon.layout.file_locations import bucket_folder
 from lithify.formats.paimon.model import POSTPONED
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
@@ -31,23 +34,24 @@ from lithify.formats.paimon.observing.observation_cache import ObservationCache,
 from lithify.formats.paimon.observing.table_statistics import (
     blocked_buckets,
     delete_percent,
+    deleted_rows,
     selected_buckets,
     size_amplification_percent,
     work_in,
 )
-from lithify.formats.paimon.observing.waiting import Rules, full_wait, minor_waits
+from lithify.formats.paimon.observing.waiting import (
+    Rules,
+    full_wait,
+    minor_waits,
+    nearest_files,
+    nearest_runs,
+)
 from lithify.formats.paimon.options.merging.merge_options import has_order_of_its_own
 from lithify.formats.paimon.options.picking_options import is_write_only
-from lithify.formats.paimon.options.table_options import DELTA_COMMITS
+from lithify.formats.paimon.options.table_options import DELTA_COMMITS, TableOptions
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.model import fingerprint_of
-from lithify.formats.protocol.observation import (
-    AppendObservation,
-    CommitCount,
-    KeptSnapshots,
-    MergeTreeObservation,
-    Observation,
-)
+from lithify.formats.protocol.observation import CommitCount, KeptSnapshots, Observation
 from lithify.formats.protocol.observing import Filter
 
 
@@ -59,13 +63,14 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         Damaged: the cache cannot be read.
     """
     table.partition_filter(wanted.selection)
-    policy, packing, state = table.options.policy, table.options.packing, found.state
-    has_levels = packing is None or table.options.clustering is not None
+    policy, state = table.options.policy, found.state
     figures = found.figures.sort_by("path")
     held = _still_held(found, wanted.selection.held)
     aside = _set_aside(table, figures, held)
     wanted = replace(wanted, selection=replace(wanted.selection, held=aside))
     work = work_in(figures, table.locations.values, wanted, policy, now)
+    due = sum(finding.buckets for finding in work.findings)
+    kind, block, nearest = _block(figures, table.options, due)
     index_problem = table.index_problem(state.index_types)
     # Writers that postpone rows neither compact nor expire, whatever the options say.
     write_only = is_write_only(table.stored_options) or table.options.postponed is not None
@@ -92,8 +97,10 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
         check_seconds=_check_seconds(table),
         waits=() if work.findings else _waits(table, figures, wanted, now, write_only=write_only),
         full_wait=full_wait(work, wanted),
-        merge_tree=_merge_tree(figures, policy.run_trigger) if has_levels else None,
-        append=None if has_levels or packing is None else _append(figures, packing.min_files),
+        groups=len(figures),
+        deleted_rows=deleted_rows(figures),
+        nearest=nearest,
+        blocks={kind.name: block},
     )
 
 
@@ -132,33 +139,42 @@ def _check_seconds(table: PaimonTable) -> int | None:
     return None if millis is None else max(1, millis // 1000)
 
 
-def _merge_tree(figures: pa.Table, run_trigger: int) -> MergeTreeObservation:
+def _block(figures: pa.Table, options: TableOptions, due: int) -> tuple[Block, dict[str, Any], str]:
+    """The figures of the table's kind, and which of them is nearest to a trigger, as a sentence."""
+    if options.packing is None or options.clustering is not None:
+        levels = _merge_tree(figures, due)
+        return MERGE_TREE, levels, nearest_runs(levels["sortedRuns"], options.policy)
+    small = _append(figures, due)
+    return APPEND, small, nearest_files(small["maxSmallFiles"], options.packing)
+
+
+def _merge_tree(figures: pa.Table, due: int) -> dict[str, Any]:
     """Level figures over all merge trees; among equal buckets the first by path is named."""
     figures = flagged(figures, integers(figures["bucket"]) != POSTPONED)
     most_runs, runs_bucket = _most(figures, "sorted_runs")
     most_level0, level0_bucket = _most(figures, "level0_files")
-    return MergeTreeObservation(
-        buckets=len(figures),
-        level0_files=_sum(figures, "level0_files"),
-        max_level0_files=most_level0,
-        max_level0_bucket=level0_bucket if most_level0 else None,
-        sorted_runs=most_runs,
-        sorted_runs_bucket=runs_bucket,
-        run_trigger=run_trigger,
-        size_amplification_percent=size_amplification_percent(figures),
-    )
+    return {
+        "buckets": len(figures),
+        "dueBuckets": due,
+        "level0Files": _sum(figures, "level0_files"),
+        "maxLevel0Files": most_level0,
+        "maxLevel0Bucket": level0_bucket if most_level0 else None,
+        "sortedRuns": most_runs,
+        "sortedRunsBucket": runs_bucket,
+        "sizeAmplificationPercent": size_amplification_percent(figures),
+    }
 
 
-def _append(figures: pa.Table, file_trigger: int) -> AppendObservation:
+def _append(figures: pa.Table, due: int) -> dict[str, Any]:
     """Figures of small files over all buckets; among equal buckets the first by path is named."""
     most, bucket = _most(figures, "small_files")
-    return AppendObservation(
-        buckets=len(figures),
-        max_small_files=most,
-        max_small_files_bucket=bucket if most else None,
-        file_trigger=file_trigger,
-        deleted_rows=None if figures["deleted_rows"].null_count else _sum(figures, "deleted_rows"),
-    )
+    return {
+        "buckets": len(figures),
+        "dueBuckets": due,
+        "maxSmallFiles": most,
+        "maxSmallFilesBucket": bucket if most else None,
+        "deletedRows": None if figures["deleted_rows"].null_count else _sum(figures, "deleted_rows"),
+    }
 
 
 def _still_held(found: ObservationCache, held: Mapping[str, str]) -> dict[str, str]:

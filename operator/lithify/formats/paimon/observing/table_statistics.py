@@ -75,11 +75,16 @@ def delete_percent(figures: pa.Table) -> int | None:
 
     The vectors of merge trees are not among the figures.
     """
+    deleted = deleted_rows(figures)
+    rows = int(integers(figures["rows"]).sum())
+    return None if deleted is None else min(100, 100 * deleted // max(1, rows))
+
+
+def deleted_rows(figures: pa.Table) -> int | None:
+    """Rows that retract their key or are deleted by vectors; None if not counted."""
     if figures["delete_rows"].null_count or figures["deleted_rows"].null_count:
         return None
-    names = ("delete_rows", "deleted_rows", "rows")
-    retracting, deleted, rows = (int(integers(figures[name]).sum()) for name in names)
-    return int(min(100, 100 * (retracting + deleted) // max(1, rows)))
+    return sum(int(integers(figures[name]).sum()) for name in ("delete_rows", "deleted_rows"))
 
 
 def size_amplification_percent(figures: pa.Table) -> int | None:

@@ -77,6 +77,19 @@ def minor_waits(
     return (*_left_out(figures, selected, wanted), *found, *counted)
 
 
+def nearest_runs(most: int, policy: MergeTreeOptions) -> str:
+    """How near the bucket with most sorted runs is to the trigger."""
+    return f"at most {count_of(most, 'sorted run')} in a bucket, due above {policy.run_trigger}"
+
+
+def nearest_files(most: int, packing: PackingOptions) -> str:
+    """How near the bucket with most small files is to the trigger."""
+    if not most:
+        return "there are no small files"
+    small = count_of(most, "small file")
+    return f"at most {small} in a partition or bucket, joined from {packing.min_files} on"
+
+
 def full_wait(work: DueWork, wanted: Filter) -> str:
     """What a full compaction waits for; empty if it takes all files."""
     if work.idle_from is None or wanted.idle_seconds is None:

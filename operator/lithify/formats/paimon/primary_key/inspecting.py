@@ -15,12 +15,13 @@ import pyarrow as pa
 from lithify.columns.column_groups import PLACE
 from lithify.formats.paimon.buckets.postponed import is_postponed, postponed_verdict
 from lithify.formats.paimon.buckets.statistics import bucket_statistics, level_statistics
+from lithify.formats.paimon.declarations import MERGE_TREE
 from lithify.formats.paimon.model import Bucket
 from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.picks import explain
-from lithify.formats.protocol.inspection import GroupInspection, LevelSummary, MergeTreeShape
+from lithify.formats.protocol.inspection import GroupBlock, GroupInspection
 from lithify.formats.protocol.strategy import Strategy
 
 Place = tuple[bytes, int]
@@ -72,10 +73,7 @@ def _inspection(
         **_counts(figures),
         triggers=tuple(verdicts),
         due=planned.trigger if isinstance(planned, Unit) else None,
-        merge_tree=MergeTreeShape(
-            levels=tuple(LevelSummary(**each) for each in levels),
-            sorted_runs=figures["sorted_runs"],
-        ),
+        blocks={MERGE_TREE.name: GroupBlock({"sorted_runs": figures["sorted_runs"]}, tuple(levels))},
     )
 
 

@@ -65,9 +65,9 @@ def test_figures_are_those_of_planning_each_bucket(seed: int) -> None:
         assert row["full_bytes"] == (full.read_bytes if isinstance(full, ClusteredUnit) else None)
         inspection = inspector(options, has_same_columns, now)(bucket)
         assert (inspection.due, inspection.small_files) == (row["trigger"], row["small_files"])
-        assert inspection.merge_tree is not None
-        assert inspection.merge_tree.sorted_runs == row["sorted_runs"]
-        assert sum(level.bytes for level in inspection.merge_tree.levels) == row["bytes"]
+        levels = inspection.blocks["mergeTree"]
+        assert levels.figures == {"sorted_runs": row["sorted_runs"]}
+        assert sum(level["bytes"] for level in levels.parts) == row["bytes"]
         until = row["valid_until"]
         assert until == row["next_trigger"]
         if until is not None:

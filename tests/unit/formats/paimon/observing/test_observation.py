@@ -106,10 +106,12 @@ class TestWhatIsFound:
         assert (found.snapshot, found.schema_id, found.refusals) == ("3", 0, ())
         assert (found.partitions, found.files, found.small_files, found.delete_percent) == (2, 10, 10, 0)
         levels = levels_of(found)
-        assert (levels.buckets, levels.level0_files) == (4, 10)
-        assert (levels.sorted_runs, levels.sorted_runs_bucket, levels.run_trigger) == (3, "dt=a/bucket-0", 5)
-        assert (levels.max_level0_files, levels.max_level0_bucket) == (3, "dt=a/bucket-0")
-        assert levels.size_amplification_percent is None
+        assert (levels["buckets"], levels["level0Files"]) == (4, 10)
+        assert (levels["sortedRuns"], levels["sortedRunsBucket"]) == (3, "dt=a/bucket-0")
+        assert found.nearest == "at most 3 sorted runs in a bucket, due above 5"
+        assert (found.groups, found.deleted_rows, levels["dueBuckets"]) == (4, 0, 0)
+        assert (levels["maxLevel0Files"], levels["maxLevel0Bucket"]) == (3, "dt=a/bucket-0")
+        assert levels["sizeAmplificationPercent"] is None
         assert found.bytes == found.full_bytes == data_bytes(table)
         assert found.snapshot_time is not None
         assert found.snapshot_time.timestamp() * 1000 == table.snapshot(3)["timeMillis"]
@@ -120,7 +122,7 @@ class TestWhatIsFound:
         found = watcher.find()
         assert (found.snapshot, found.snapshot_time, found.files) == (None, None, 0)
         levels = levels_of(found)
-        assert (levels.sorted_runs_bucket, levels.max_level0_files, levels.max_level0_bucket) == (
+        assert (levels["sortedRunsBucket"], levels["maxLevel0Files"], levels["maxLevel0Bucket"]) == (
             None,
             0,
             None,
@@ -200,7 +202,7 @@ class TestWhatIsFound:
         assert sum(each.buckets for each in found.findings) == sum(each.buckets for each in due.findings) - 1
         assert found.full_bytes < free.full_bytes
         assert (found.files, found.bytes) == (free.files, free.bytes)
-        assert levels_of(found).sorted_runs == levels_of(free).sorted_runs
+        assert levels_of(found)["sortedRuns"] == levels_of(free)["sortedRuns"]
 
         table.append("a")
         found = watcher.find(address=eager, wanted=held)
@@ -260,7 +262,7 @@ class TestBlocked:
         assert (blocked.group, blocked.is_corrupt) == ("dt=a/bucket-0", True)
         assert blocked.problem
         assert blocked.fingerprint == fingerprint(table, "dt=a/bucket-0")
-        assert (found.files, found.bytes, levels_of(found).buckets) == (whole.files, whole.bytes, 4)
+        assert (found.files, found.bytes, levels_of(found)["buckets"]) == (whole.files, whole.bytes, 4)
         assert [finding.buckets for finding in whole.findings] == [4]
         assert [finding.buckets for finding in found.findings] == [3]
         assert 0 < found.full_bytes < whole.full_bytes
@@ -550,7 +552,8 @@ class TestHistory:
         table.set_option("num-sorted-run.compaction-trigger", "2")
         table.append()
         found = watcher.find()
-        assert (found.schema_id, levels_of(found).run_trigger) == (1, 2)
+        assert found.schema_id == 1
+        assert found.nearest.endswith("due above 2")
         assert found == watcher.full()
 
     def test_a_new_schema_without_a_commit_is_seen_by_a_full_look(

@@ -16,7 +16,7 @@ from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull
 from lithify.formats.paimon.primary_key.inspecting import inspector
-from lithify.formats.protocol.inspection import GroupInspection, LevelSummary
+from lithify.formats.protocol.inspection import GroupInspection
 from support.live_files import files_of_one, live_files
 from support.merge_trees import MIDNIGHT, SMALL_FILE, bucket_of, file, random_files, repeatable, stack
 
@@ -41,13 +41,12 @@ def inspected(files: Sequence[DataFile] = FILES, policy: MergeTreeOptions = POLI
 
 
 def test_levels_are_summed_up() -> None:
-    tree = inspected().merge_tree
-    assert tree is not None
-    assert tree.sorted_runs == 4
-    assert tree.levels == (
-        LevelSummary(level=0, runs=2, files=2, bytes=220, rows=20),
-        LevelSummary(level=3, runs=1, files=2, bytes=2 * SMALL_FILE - 1, rows=20),
-        LevelSummary(level=5, runs=1, files=1, bytes=90_000, rows=10),
+    tree = inspected().blocks["mergeTree"]
+    assert tree.figures == {"sorted_runs": 4}
+    assert tree.parts == (
+        {"level": 0, "runs": 2, "files": 2, "bytes": 220, "rows": 20},
+        {"level": 3, "runs": 1, "files": 2, "bytes": 2 * SMALL_FILE - 1, "rows": 20},
+        {"level": 5, "runs": 1, "files": 1, "bytes": 90_000, "rows": 10},
     )
 
 
@@ -112,22 +111,21 @@ def test_counts_of_every_bucket_are_those_of_its_files(rng: Random) -> None:
     inspect = inspector(shuffled, POLICY, MIDNIGHT)
     for bucket in buckets:
         found, runs = inspect(bucket), build_levels(bucket.files, POLICY.num_levels).runs
-        assert found.merge_tree is not None
         assert (found.files, found.bytes, found.rows) == (
             len(bucket.files),
             bucket.size,
             10 * len(bucket.files),
         )
-        assert found.merge_tree.sorted_runs == len(runs)
+        assert found.blocks["mergeTree"].figures == {"sorted_runs": len(runs)}
         of_levels = {level: [run for run in runs if run.level == level] for level in {r.level for r in runs}}
-        assert found.merge_tree.levels == tuple(
-            LevelSummary(
-                level=level,
-                runs=len(of_level),
-                files=sum(len(run.files) for run in of_level),
-                bytes=sum(run.size for run in of_level),
-                rows=sum(each.rows for run in of_level for each in run.files),
-            )
+        assert found.blocks["mergeTree"].parts == tuple(
+            {
+                "level": level,
+                "runs": len(of_level),
+                "files": sum(len(run.files) for run in of_level),
+                "bytes": sum(run.size for run in of_level),
+                "rows": sum(each.rows for run in of_level for each in run.files),
+            }
             for level, of_level in sorted(of_levels.items())
         )
 
