@@ -1,6 +1,7 @@
 """What judging tables without a primary key has in common, whether files are joined or sorted.
 
-Base of `judging_packing` and `judging_clustering`. Besides commits, only the age of files makes a bucket due.
+Base of `due_work_packing` and `due_work_clustering`. Besides commits, only the age of files makes a bucket
+due.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Expired rows in a table's buckets: bytes of the files with expired rows, and when the next file gets some.
 
-Called by `judging`. Pure. Observation rounds expiry to full hours: in a table with many buckets some file is
+Called by `due_work`. Pure. Observation rounds expiry to full hours: in a table with many buckets some file is
 always about to get its first expired row, and every change triggers another observation. Runs are exact.
 """
 

@@ -1,7 +1,7 @@
 """Statistics over a table's buckets: why it is due, the cost of a full compaction, what blocks a run.
 
-Called by `summary` with the figures of all buckets of a table (`judging`). Pure: the same figures, filter and
-time always give the same result.
+Called by `summary` with the figures of all buckets of a table (`due_work`). Pure: the same figures, filter
+and time always give the same result.
 """
 
 from __future__ import annotations
