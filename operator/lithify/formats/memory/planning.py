@@ -127,7 +127,7 @@ def work_in(
     table: MemoryTable, group: Group, files: tuple[DataFile, ...], strategy: Strategy
 ) -> MemoryUnit | None:
     """The work in a group; None if it has none."""
-    verdict = small_files(table, files)
+    verdict = small_files(table.small(files))
     if verdict.fired:
         return MemoryUnit(group, files, SMALL_FILES, verdict.detail)
     if strategy is Strategy.FULL and len(files) > 1:
@@ -144,7 +144,6 @@ def replaced(units: Iterable[MemoryUnit], newest: Snapshot | None) -> dict[Group
     }
 
 
-def small_files(table: MemoryTable, files: Collection[DataFile]) -> TriggerVerdict:
+def small_files(count: int) -> TriggerVerdict:
     """Whether a group has enough small files."""
-    count = table.small(files)
     return TriggerVerdict(SMALL_FILES, count >= _LEAST_SMALL, f"{count} small files, {_LEAST_SMALL} needed")
