@@ -29,6 +29,7 @@ from lithify.formats.protocol.observing import Filter, ObservationRequest
 from lithify.formats.protocol.strategy import Strategy
 from support.asked import recorded
 from support.cases import case
+from support.manifests import manifest_files
 from support.observations import levels_of
 from support.orders_table import run
 from support.properties import examples
@@ -329,7 +330,7 @@ def lift(table: SmallTable, path: str) -> None:
             else entry
             for entry in entries
         ]
-        (written,) = opened.manifests.write(lifted, f"lifted-{file.name}")
+        (written,) = manifest_files(opened).write(lifted, f"lifted-{file.name}")
         (folder / written.file_name).replace(file)
 
 
