@@ -30,12 +30,13 @@ from lithify.formats.paimon.commit.changes import BucketChange
 from lithify.formats.paimon.commit.conflict_check import Change, admitted
 from lithify.formats.paimon.commit.inherited_properties import inherited_properties
 from lithify.formats.paimon.commit.snapshot_sender import SnapshotSender
-from lithify.formats.paimon.commit.table_writing import follow, journal_of, lineage_of
+from lithify.formats.paimon.commit.table_writing import follow, journal_of, writable_snapshots
 from lithify.formats.paimon.manifests.entries import ADD, ManifestEntry
 from lithify.formats.paimon.manifests.manifest_files import ManifestFiles
 from lithify.formats.paimon.manifests.manifest_merging import ManifestMerger, MergedManifests
 from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.snapshots.attempt_scope import PaimonAttempt
+from lithify.formats.paimon.snapshots.lineage import Lineage
 from lithify.formats.paimon.snapshots.live_buckets import LiveBuckets
 from lithify.formats.paimon.snapshots.snapshot_properties import (
     ATTEMPT_PROPERTY,
@@ -46,7 +47,7 @@ from lithify.formats.paimon.snapshots.snapshot_properties import (
     base_mark,
     is_same,
 )
-from lithify.formats.paimon.snapshots.snapshots import Written
+from lithify.formats.paimon.snapshots.writable_snapshots import Written
 from lithify.formats.paimon.support.evolution import schema_conflict
 from lithify.formats.paimon.table import PaimonTable
 
@@ -87,8 +88,9 @@ class Committer:
         self._clock = clock
         commits = table.options.commit
         self._heartbeat = Heartbeat(journal_of(table), attempt, clock)
-        self._lineage = lineage_of(table)
-        self._sender = SnapshotSender(table.snapshots, self._lineage, commits, clock, self._heartbeat.check)
+        self._snapshots = writable_snapshots(table)
+        self._lineage = Lineage(self._snapshots, table.manifests)
+        self._sender = SnapshotSender(self._snapshots, self._lineage, commits, clock, self._heartbeat.check)
         options = table.options.manifests
         self._files = ManifestFiles(table.native, table.manifests, table.storage, options)
         self._merger = ManifestMerger(table.manifests, self._files, options)
@@ -208,7 +210,7 @@ class Committer:
         """
         path = self._table.snapshots.path(draft.snapshot.id)
         try:
-            self._table.snapshots.advance_hint(draft.snapshot.id)
+            self._snapshots.advance_hint(draft.snapshot.id)
             failpoint("hint-written")
             found = self._table.snapshots.get(draft.snapshot.id)
         except LithifyError as error:

@@ -24,7 +24,7 @@ from lithify.formats.paimon.commit.references import is_held_elsewhere
 from lithify.formats.paimon.commit.table_writing import journal_of, lineage_of
 from lithify.formats.paimon.snapshots.attempt_scope import PaimonAttempt, PaimonJournal
 from lithify.formats.paimon.snapshots.snapshot_properties import ATTEMPT_PROPERTY, own_properties
-from lithify.formats.paimon.snapshots.snapshots import Written
+from lithify.formats.paimon.snapshots.writable_snapshots import Written
 from lithify.formats.paimon.table import PaimonTable
 from lithify.io.storage import Storage
 

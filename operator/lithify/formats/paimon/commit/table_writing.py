@@ -14,6 +14,7 @@ from lithify.formats.paimon.snapshots.attempt_scope import AttemptScopes, Extern
 from lithify.formats.paimon.snapshots.conditional_put import check_heeded
 from lithify.formats.paimon.snapshots.lineage import Lineage
 from lithify.formats.paimon.snapshots.live_buckets import LiveBuckets
+from lithify.formats.paimon.snapshots.writable_snapshots import WritableSnapshots
 from lithify.formats.paimon.table import PaimonTable
 
 
@@ -33,9 +34,14 @@ def journal_of(table: PaimonTable) -> PaimonJournal:
     return Journal(table.home, table.storage, AttemptScopes())
 
 
+def writable_snapshots(table: PaimonTable) -> WritableSnapshots:
+    """The snapshots of a table or branch, and the place of the next one."""
+    return WritableSnapshots(table.native, table.storage)
+
+
 def lineage_of(table: PaimonTable) -> Lineage:
     """The history of a table or branch."""
-    return Lineage(table.snapshots, table.manifests)
+    return Lineage(writable_snapshots(table), table.manifests)
 
 
 def external_roots(table: PaimonTable) -> ExternalRoots | None:

@@ -22,6 +22,7 @@ from lithify.formats.paimon.commit.table_writing import follow, journal_of
 from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.snapshots.attempt_scope import AttemptScope, PaimonAttempt
+from lithify.formats.paimon.snapshots.writable_snapshots import WritableSnapshots
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.results import TaskOutputs
@@ -221,14 +222,14 @@ def test_interrupted_after_the_snapshot_was_sent_nothing_that_it_names_is_delete
     for _ in range(3):
         small.append("a")
     table = open_table(small.address)
-    write = table.snapshots.write
+    write = WritableSnapshots.write
 
     def interrupt(*given: Any) -> None:
         if point == "write":
             write(*given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(table.snapshots, point, interrupt)
+    monkeypatch.setattr(WritableSnapshots, point, interrupt)
     with pytest.raises((KeyboardInterrupt, CommitUnknown)):
         commit(table, monkeypatch)
 
