@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Generic
 
 from lithify.clock import Clock
@@ -109,9 +110,12 @@ class Observer(Generic[Details]):
             return False
         known, newest = request.known_snapshot, opened.newest
         mark = newest if newest is not None and newest.id == known else None
-        last = self._caches.used_at(request.cache_key)
-        seconds = None if last is None else self._clock.now().timestamp() - last
-        return opened.table.is_unchanged(known, mark, seconds)
+        return opened.table.is_unchanged(known, mark, partial(self._seconds_since, request.cache_key))
+
+    def _seconds_since(self, key: str) -> float | None:
+        """Seconds since a table was last observed, None without a cache of it."""
+        last = self._caches.used_at(key)
+        return None if last is None else self._clock.now().timestamp() - last
 
     def _as_cached(
         self, request: ObservationRequest, opened: _Opened[Details], now: datetime

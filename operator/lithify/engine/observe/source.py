@@ -129,14 +129,15 @@ class ObservedTable(Protocol[Details]):
         ...
 
     def is_unchanged(
-        self, known: SnapshotId | None, mark: SnapshotMark | None, seconds: float | None
+        self, known: SnapshotId | None, mark: SnapshotMark | None, seconds: Callable[[], float | None]
     ) -> bool:
         """Whether the newest snapshot is still a known one, as cheaply as can be said.
 
         Args:
             known: id of the snapshot, None if there was none.
             mark: the snapshot, if the last observation by this process found it.
-            seconds: since the last observation, None if unknown: snapshots may have come and expired.
+            seconds: returns the seconds since the last observation by any process, None if unknown; snapshots
+                may have come and expired meanwhile.
         """
         ...
 

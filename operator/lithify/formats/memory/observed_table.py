@@ -102,7 +102,7 @@ class ObservedMemoryTable:
         self._table = table
 
     def is_unchanged(
-        self, known: SnapshotId | None, mark: SnapshotMark | None, seconds: float | None
+        self, known: SnapshotId | None, mark: SnapshotMark | None, seconds: Callable[[], float | None]
     ) -> bool:
         """Whether the newest snapshot is the known one; ids are never used again."""
         del mark, seconds

@@ -250,7 +250,7 @@ class ObservedLake:
         self._lake = lake
 
     def is_unchanged(
-        self, known: SnapshotId | None, mark: SnapshotMark | None, seconds: float | None
+        self, known: SnapshotId | None, mark: SnapshotMark | None, seconds: Callable[[], float | None]
     ) -> bool:
         self._lake.asked.append("unchanged?" if mark is None else "unchanged, exactly?")
         newest = self._lake.mark_of(len(self._lake.commits))

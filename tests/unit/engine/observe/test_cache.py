@@ -111,6 +111,15 @@ class TestTables:
             some = files(GROUPS[1], ("unknown", 0))
             assert table.files_in(some).equals(files(GROUPS[1]))
 
+    def test_groups_whose_values_run_into_each_other_are_apart(self, tmp_path: Path) -> None:
+        alike: list[Group] = [("a", 11), ("a1", 1), ("", 1), ("1", 1)]
+        keep(kept_in(tmp_path), "key", of=files(*alike))
+        table = kept_in(tmp_path).load("key", LAYOUT)
+        assert table is not None
+        with closing(table):
+            for group in alike:
+                assert table.files_in(files(group)).equals(files(group))
+
     def test_a_change_of_some_groups(self, tmp_path: Path) -> None:
         keep(kept_in(tmp_path), "key")
         left = pa.concat_tables([files(GROUPS[0]), files(GROUPS[1], size=7), files(("new", 9))])

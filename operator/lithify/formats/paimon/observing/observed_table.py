@@ -61,7 +61,7 @@ class ObservedPaimonTable:
         self._table = table
 
     def is_unchanged(
-        self, known: SnapshotId | None, mark: SnapshotMark | None, seconds: float | None
+        self, known: SnapshotId | None, mark: SnapshotMark | None, seconds: Callable[[], float | None]
     ) -> bool:
         """Whether the newest snapshot is still a known one."""
         snapshots, number = self._table.snapshots, 0
@@ -77,7 +77,7 @@ class ObservedPaimonTable:
             return mark is None or mark_of(newest) == mark
         if snapshots.exists(number + 1):
             return False
-        if not self._may_have_skipped(seconds):
+        if not self._may_have_skipped(seconds()):
             return True
         if known is None:
             return not snapshots.numbers()
@@ -108,12 +108,12 @@ class ObservedPaimonTable:
         """Sums up a cache of the table; see `summary.summarise`."""
         return summarise(self._table, cache, wanted, now)
 
-    def _may_have_skipped(self, seconds: float | None) -> bool:
+    def _may_have_skipped(self, last: float | None) -> bool:
         """Whether snapshots may have come and expired so fast that the next one is gone already."""
         keeps = retention(self._table.stored_options)
-        if seconds is None or (keeps.count is not None and keeps.count < _FEW_SNAPSHOTS):
+        if last is None or (keeps.count is not None and keeps.count < _FEW_SNAPSHOTS):
             return True
-        return seconds * 1000 > keeps.millis / 2
+        return last * 1000 > keeps.millis / 2
 
 
 @dataclass(frozen=True)
