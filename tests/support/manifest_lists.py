@@ -10,10 +10,12 @@ from random import Random
 import pyarrow as pa
 from pypaimon import CatalogFactory, Schema
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
+from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.files.types import ColumnType
 from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.manifests.entries import ADD, DELETE, ManifestEntry
+from lithify.formats.paimon.manifests.manifest_files import ManifestFiles
 from lithify.formats.paimon.manifests.manifest_merging import ManifestMerger
 from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
@@ -48,24 +50,30 @@ class Folder:
         catalog.create_table(self.name, schema, ignore_if_exists=False)
         return self
 
-    def manifests(self, options: ManifestOptions | None = None) -> Manifests:
-        table = CatalogFactory.create({"warehouse": str(self.warehouse)}).get_table(self.name)
-        return Manifests(
-            table, self.types, options or ManifestOptions(), storage_of(table.file_io, (table.table_path,))
-        )
+    def manifests(self) -> Manifests:
+        table = self._table()
+        return Manifests(table, self.types, storage_of(table.file_io, (table.table_path,)))
+
+    def files(self, options: ManifestOptions | None = None) -> ManifestFiles:
+        table = self._table()
+        storage = storage_of(table.file_io, (table.table_path,))
+        return ManifestFiles(table, self.manifests(), storage, options or ManifestOptions())
 
     def merger(self, options: ManifestOptions) -> ManifestMerger:
-        return ManifestMerger(self.manifests(options), self.types, options)
+        return ManifestMerger(self.manifests(), self.files(options), options)
+
+    def _table(self) -> FileStoreTable:
+        return CatalogFactory.create({"warehouse": str(self.warehouse)}).get_table(self.name)
 
     def write(self, name: str, history: Sequence[Sequence[ManifestEntry]]) -> list[ManifestFileMeta]:
         """A manifest for each commit of a history, and a list `manifest-list-<name>` of them."""
-        manifests = self.manifests()
+        files = self.files()
         metas = [
             meta
             for number, entries in enumerate(history)
-            for meta in manifests.write(entries, f"{name}-{number}")
+            for meta in files.write(entries, f"{name}-{number}")
         ]
-        manifests.write_list(metas, f"manifest-list-{name}")
+        files.write_list(metas, f"manifest-list-{name}")
         return metas
 
 

@@ -12,9 +12,11 @@ from lithify.formats.paimon.manifests.entries import (
     ManifestEntry,
     Stats,
 )
+from lithify.formats.paimon.manifests.manifest_files import ManifestFiles
 from lithify.formats.paimon.rows.binary_row import encode_row
 from lithify.formats.paimon.schema.schema import Column, Schema
 from lithify.formats.paimon.schema.type_texts import parse_type
+from lithify.formats.paimon.table import PaimonTable
 
 INT = parse_type("INT NOT NULL")
 NO_STATS = Stats(encode_row([], []), encode_row([], []), ())
@@ -69,3 +71,8 @@ def schema(
         partition_keys=(),
         options=options,
     )
+
+
+def manifest_files(table: PaimonTable) -> ManifestFiles:
+    """Writes manifests of a table, as commits do."""
+    return ManifestFiles(table.native, table.manifests, table.storage, table.options.manifests)

@@ -115,6 +115,17 @@ def taken(table: pa.Table, rows: npt.NDArray[Any]) -> pa.Table:
     return pa.table(columns, schema=table.schema)
 
 
+def in_order_of(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The rows sorted by some columns; rows that are equal in these keep their order."""
+    groups = ColumnGroups(table, names)
+    firsts = taken(table.select(names), groups.firsts)
+    ranks = np.empty(len(groups), dtype=np.int64)
+    ranks[pc.sort_indices(firsts, [(name, "ascending") for name in names]).to_numpy()] = np.arange(
+        len(groups)
+    )
+    return taken(table, np.argsort(ranks[groups.numbers], kind="stable"))
+
+
 def with_columns(table: pa.Table, **columns: Any) -> pa.Table:
     """A table with columns added or replaced."""
     for name, values in columns.items():

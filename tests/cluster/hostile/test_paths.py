@@ -21,6 +21,7 @@ from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
+from support.manifests import manifest_files
 from support.rest_server import WAREHOUSE, RestServer
 from support.runs import ShiftedClock, run_inline
 
@@ -50,8 +51,8 @@ def forge_entries(tables: Neighbours, forge: Callable[[ManifestEntry], ManifestE
     newest = table.snapshots.latest()
     assert newest is not None
     entries = [forge(entry) for entry in table.manifests.live(newest)]
-    for name, metas in (("base", table.manifests.write(entries, "forged")), ("delta", [])):
-        table.manifests.write_list(metas, f"manifest-list-forged-{name}")
+    for name, metas in (("base", manifest_files(table).write(entries, "forged")), ("delta", [])):
+        manifest_files(table).write_list(metas, f"manifest-list-forged-{name}")
     edit_snapshot(
         tables,
         baseManifestList="manifest-list-forged-base",
@@ -112,7 +113,7 @@ def test_manifest_lists_name_files_and_no_paths(tables: Neighbours) -> None:
     assert newest is not None
     (meta,) = table.manifests.list_files(newest)[:1]
     meta.file_name = "../../../victim.db/orders/manifest/x"
-    table.manifests.write_list([meta], "manifest-list-forged-0")
+    manifest_files(table).write_list([meta], "manifest-list-forged-0")
     edit_snapshot(tables, baseManifestList="manifest-list-forged-0", baseManifestListSize=None)
     before = tables.everything_else
 

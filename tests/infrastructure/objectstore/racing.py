@@ -13,8 +13,9 @@ from typing import Any
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import CommitUnknown, StorageError
+from lithify.formats.paimon.commit.table_writing import writable_snapshots
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.snapshots.snapshots import Snapshots, Written
+from lithify.formats.paimon.snapshots.writable_snapshots import WritableSnapshots, Written
 from lithify.formats.protocol.address import TableAddress
 
 CONTEXT = get_context("spawn")
@@ -41,7 +42,7 @@ def started(
 
 def race(address: TableAddress, who: str, told: Queue[Outcomes], barrier: Barrier, rounds: int) -> None:
     """Writes the next snapshot at the same moment as the others, and goes on from whichever won."""
-    snapshots = open_table(address).snapshots
+    snapshots = writable_snapshots(open_table(address))
     base = snapshots.latest()
     outcomes: Outcomes = {}
     for _ in range(rounds):
@@ -55,7 +56,7 @@ def race(address: TableAddress, who: str, told: Queue[Outcomes], barrier: Barrie
 
 def commit_on(address: TableAddress, who: str, told: Queue[Outcomes], stop: Any) -> None:
     """Writes snapshots until told to stop, whatever the store does meanwhile."""
-    snapshots = open_table(address).snapshots
+    snapshots = writable_snapshots(open_table(address))
     outcomes: Outcomes = {}
     while not stop.is_set():
         base = _newest(snapshots)
@@ -65,14 +66,14 @@ def commit_on(address: TableAddress, who: str, told: Queue[Outcomes], stop: Any)
     told.put(outcomes)
 
 
-def _newest(snapshots: Snapshots) -> Snapshot | None:
+def _newest(snapshots: WritableSnapshots) -> Snapshot | None:
     try:
         return snapshots.latest()
     except StorageError:
         return None
 
 
-def _written(snapshots: Snapshots, mine: Snapshot, base: Snapshot) -> str:
+def _written(snapshots: WritableSnapshots, mine: Snapshot, base: Snapshot) -> str:
     try:
         return snapshots.write(mine, base, []).name
     except CommitUnknown:

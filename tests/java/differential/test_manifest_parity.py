@@ -16,7 +16,7 @@ import pytest
 from infrastructure.oracle.client import Table
 from lithify.formats.paimon.manifests.entries import ADD, ManifestEntry
 from lithify.formats.paimon.manifests.entry_objects import entries_of
-from lithify.formats.paimon.manifests.manifest_writer import from_pypaimon
+from lithify.formats.paimon.manifests.manifest_lists import from_pypaimon
 from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from lithify.formats.paimon.rows.binary_row import decode_row
@@ -161,7 +161,7 @@ def merged(
     folder: Folder, metas: Sequence[ManifestFileMeta], options: ManifestOptions, name: str
 ) -> list[dict[str, Any]]:
     """What we make of a list, as the oracle describes it; new manifests without their names and sizes."""
-    manifests = folder.manifests(options)
+    manifests = folder.manifests()
     result = folder.merger(options).merge(metas, f"{name}-merged")
     return [
         described(folder, manifests, meta, is_new=meta.file_name in result.written)

@@ -20,7 +20,7 @@ from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile
 from infrastructure.paimon_versions.archive import VERSIONS, names_in, unpack
 from lithify.clock import SystemClock
-from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.engine.observe.cache_folder import ObservationCaches
 from lithify.formats.paimon.observing.observer import PaimonObserver
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.primary_key.compacting import CompactedTable

@@ -22,6 +22,7 @@ from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.manifests.entries import ADD, APPEND_SOURCE, ManifestEntry
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import TableAddress
+from support.manifests import manifest_files
 from support.runs import run_inline
 from support.tables import copy_of
 
@@ -76,9 +77,9 @@ class Histories:
                 if entry.kind == ADD and entry.file.source == APPEND_SOURCE:
                     self._added.setdefault(entry.file.name, stamp_of(entry, number))
         entries = [self._stamped(entry) for entry in opened.manifests.live(newest)]
-        metas = opened.manifests.write(entries, f"stamped-{newest.id}")
-        base, base_size = opened.manifests.write_list(metas, f"manifest-list-stamped-{newest.id}-0")
-        delta, delta_size = opened.manifests.write_list([], f"manifest-list-stamped-{newest.id}-1")
+        metas = manifest_files(opened).write(entries, f"stamped-{newest.id}")
+        base, base_size = manifest_files(opened).write_list(metas, f"manifest-list-stamped-{newest.id}-0")
+        delta, delta_size = manifest_files(opened).write_list([], f"manifest-list-stamped-{newest.id}-1")
         path = Path(opened.snapshots.path(newest.id))
         lists = {
             "baseManifestList": base,

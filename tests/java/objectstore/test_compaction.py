@@ -16,6 +16,7 @@ from infrastructure.objectstore.tables import address, java_table, run
 from infrastructure.oracle.client import Oracle, Table
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner
+from lithify.formats.paimon.commit.table_writing import journal_of
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.strategy import Strategy
@@ -141,7 +142,7 @@ def test_files_of_a_killed_run_wait_until_what_it_sent_must_have_arrived(oracle:
     run(s3)
 
     run(s3)
-    assert open_table(address(s3)).journal.recorded().open != []
+    assert journal_of(open_table(address(s3))).recorded().open != []
     assert stray_files(oracle, table) == orphans != set()
 
     run(s3, shift=SETTLED)

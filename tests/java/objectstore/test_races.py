@@ -14,7 +14,7 @@ from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.racing import CONTEXT, DEADLINE, Outcomes, commit_on, mark, race, started
 from infrastructure.objectstore.tables import IMPATIENT, address, java_table, run, small_table
 from infrastructure.oracle.client import Oracle
-from lithify.engine.attempts.journal import SAFE_AGE
+from lithify.engine.attempts.ages import SAFE_AGE
 from lithify.errors import LithifyError
 from support.crashes import SETTLED
 from support.small_tables import SmallTable

@@ -17,12 +17,12 @@ from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.proxy import S3Proxy, fail_before
 from infrastructure.objectstore.tables import IMPATIENT, address, run, small_table
 from lithify.clock import SystemClock
+from lithify.engine.observe.cache_folder import ObservationCaches
 from lithify.errors import StorageUnavailable
 from lithify.files.parquet.footers import MOST_FETCHED, Footers
 from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.access.s3_file_io import S3FileIO
 from lithify.formats.paimon.catalog.connecting import list_tables
-from lithify.formats.paimon.observing.observation_caches import ObservationCaches
 from lithify.formats.paimon.observing.observer import PaimonObserver
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.observing import ObservationRequest

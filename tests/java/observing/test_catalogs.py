@@ -13,8 +13,8 @@ import pytest
 from pypaimon import CatalogFactory
 
 from lithify.clock import SystemClock
+from lithify.engine.observe.cache_folder import ObservationCaches
 from lithify.errors import NotAllowed, NotFound
-from lithify.formats.paimon.observing.observation_caches import ObservationCaches
 from lithify.formats.paimon.observing.observer import PaimonObserver
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observation import Observation

@@ -10,7 +10,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
-from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.engine.observe.cache_folder import ObservationCaches
 from lithify.formats.paimon.observing.observer import PaimonObserver
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.model import fingerprint_of

@@ -21,6 +21,7 @@ from lithify.formats.paimon.commit.committer import Committer
 from lithify.formats.paimon.compaction import planning
 from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.snapshots.snapshots import Snapshots
+from lithify.formats.paimon.snapshots.writable_snapshots import WritableSnapshots
 from lithify.io.storage import Storage
 from support.races import Meanwhile, step_after, step_at, step_before
 from support.runs import clean_up, run_inline
@@ -534,7 +535,7 @@ def test_a_table_that_is_dropped_and_created_again_stays_as_created(
             oracle.write(table, [["+I", key, "new"]])
         rows.append(oracle.read(table))
 
-    step_before(monkeypatch, (Snapshots, "write"), create_again)
+    step_before(monkeypatch, (WritableSnapshots, "write"), create_again)
 
     with suppress(AttemptFenced):
         run_inline(table)

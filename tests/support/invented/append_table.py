@@ -15,7 +15,7 @@ import numpy as np
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
-from lithify.formats.paimon.manifests.index_manifests import replaced
+from lithify.formats.paimon.manifests.index_manifest_writer import replaced
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from support.invented.entries import COLUMNS, Entries
 from support.invented.shape import KEYS, Batch

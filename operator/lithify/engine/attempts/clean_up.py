@@ -24,8 +24,9 @@ from functools import partial
 from typing import Protocol
 
 from lithify.clock import Clock
+from lithify.engine.attempts.ages import SAFE_AGE
 from lithify.engine.attempts.attempt import Attempt, CommittedJournal, Scope
-from lithify.engine.attempts.journal import SAFE_AGE, Journal
+from lithify.engine.attempts.journal import Journal
 from lithify.engine.attempts.names import is_temporary, sign_of
 from lithify.errors import CorruptTable, LithifyError, StorageError, UnsupportedTable
 from lithify.faults import failpoint

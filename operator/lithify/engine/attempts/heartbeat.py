@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Generic
 
 from lithify.clock import Clock
+from lithify.engine.attempts.ages import RENEWED_EVERY
 from lithify.engine.attempts.attempt import Attempt, Scope
-from lithify.engine.attempts.journal import RENEWED_EVERY, Journal
+from lithify.engine.attempts.journal import Journal
 from lithify.errors import CorruptTable, StorageError
 
 

@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from typing import Generic
 from uuid import uuid4
 
+from lithify.engine.attempts.ages import COMMIT_AGE, RENEWED_EVERY
 from lithify.engine.attempts.attempt import Attempt, CommittedJournal, Recorded, Scope, ScopeFormat
 from lithify.engine.attempts.journal_text import parse_journal, to_json
 from lithify.engine.attempts.names import (
@@ -33,18 +34,6 @@ from lithify.errors import AttemptFenced, CorruptTable
 from lithify.formats.protocol.model import check_run_id
 from lithify.io.file_names import shown
 from lithify.io.storage import Storage
-
-SAFE_AGE = timedelta(days=1)
-"""Silence after which an attempt can no longer commit, so that its unreferenced files may be deleted."""
-
-COMMIT_AGE = SAFE_AGE / 2
-"""Time after its last heartbeat in which an attempt may commit or renew it.
-
-The difference to SAFE_AGE allows for clock differences.
-"""
-
-RENEWED_EVERY = timedelta(minutes=30)
-"""Interval between heartbeats of a living attempt."""
 
 _MOST_OF_A_TIME = 64
 """Characters of a time that are parsed: errors repeat them."""

@@ -34,7 +34,7 @@ def _group(table: MemoryTable, group: Group, files: tuple[DataFile, ...]) -> Gro
         rows=sum(file.rows for file in files),
         small_files=table.small(files),
         delete_ratio=0.0,
-        triggers=(small_files(table, files),),
+        triggers=(small_files(table.small(files)),),
         due=None if unit is None else unit.trigger,
         blocks={
             block.name: GroupBlock({"rows_per_file": sum(file.rows for file in files) // max(1, len(files))})

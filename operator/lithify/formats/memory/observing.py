@@ -1,39 +1,35 @@
-"""Observes reference tables; implements `formats.protocol.observing`. Loaded by `formats.registry`.
+"""Observes reference tables and lists those of a warehouse; implements `formats.protocol.observing`.
 
-A snapshot lists all files, so an observation reads one file and caches nothing.
+Loaded by `formats.registry`. `engine.observe` does the observation, and asks each table through
+`observed_table`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
-from lithify.amounts import count_of
 from lithify.clock import Clock
+from lithify.engine.observe.cache_folder import ObservationCaches
+from lithify.engine.observe.observer import Observer
 from lithify.errors import NotFound
-from lithify.formats.memory.declarations import FORMAT
+from lithify.formats.memory.observed_table import LAYOUT, open_observed
 from lithify.formats.memory.past_runs import past_run
-from lithify.formats.memory.planning import LEAST_SMALL, SMALL_FILES, MemoryUnit, plan, select
-from lithify.formats.memory.snapshot import DataFile, Group, Snapshot
-from lithify.formats.memory.table import MemoryTable, open_table, warehouse_of
+from lithify.formats.memory.table import open_table, warehouse_of
 from lithify.formats.protocol.address import TableAddress
-from lithify.formats.protocol.observation import Finding, KeptSnapshots, Observation, RunFound
-from lithify.formats.protocol.observing import Filter, ObservationRequest
+from lithify.formats.protocol.observation import Observation, RunFound
+from lithify.formats.protocol.observing import ObservationRequest
 
 
 class MemoryObserver:
-    """Observes tables."""
+    """Observes tables, and caches what makes the next observation cheap."""
+
+    def __init__(self, caches: ObservationCaches, clock: Clock, most_open: int) -> None:
+        self._tables = Observer(open_observed, LAYOUT, caches, clock, most_open)
 
     def observe(self, request: ObservationRequest) -> Observation | None:
         """Observes a table; None if its newest snapshot is still the known one."""
-        table = open_table(request.address)
-        newest = table.latest()
-        known = (request.known_uuid, request.known_snapshot)
-        is_known = known == (table.uuid, None if newest is None else newest.id)
-        if is_known and not request.is_full and not request.reconsider:
-            return None
-        return _observation(table, newest, request.wanted)
+        return self._tables.observe(request)
 
     def find_run(self, address: TableAddress, run: str, since: datetime | None = None) -> RunFound | None:
         """What a run has committed."""
@@ -57,51 +53,6 @@ class MemoryObserver:
         return tuple(sorted(".".join(folder.parts) for folder in folders))
 
 
-def _observation(table: MemoryTable, newest: Snapshot | None, wanted: Filter) -> Observation:
-    files = [] if newest is None else [*newest.all_files]
-    groups = {} if newest is None else newest.files
-    units = (
-        () if newest is None else plan(table, select(table, newest, wanted.selection), wanted.selection).units
-    )
-    most = max(map(table.small, groups.values()), default=0)
-    return Observation(
-        table_uuid=table.uuid,
-        snapshot=None if newest is None else newest.id,
-        snapshot_time=None if newest is None else datetime.fromtimestamp(newest.millis / 1000, UTC),
-        schema_id=0,
-        refusals=table.refusals,
-        write_only=True,
-        partitions=len(groups),
-        files=len(files),
-        bytes=sum(file.bytes for file in files),
-        small_files=table.small(files),
-        delete_percent=0,
-        findings=_findings(units),
-        full_bytes=sum(file.bytes for file in files),
-        snapshots=KeptSnapshots(len(table.numbers()), None, 0, writers_expire=True),
-        groups=len(groups),
-        deleted_rows=0,
-        nearest=f"at most {count_of(most, 'small file')} in a group, joined from {LEAST_SMALL} on",
-        blocks={block.name: _figures(groups) for block in FORMAT.blocks},
-    )
-
-
-def _figures(groups: Mapping[Group, Collection[DataFile]]) -> dict[str, int | str | None]:
-    """The declared figures: of groups with equally many rows the first is named."""
-    rows = {group.path: sum(file.rows for file in files) for group, files in groups.items()}
-    most = max(rows, key=lambda path: rows[path], default=None)
-    return {"maxRows": 0 if most is None else rows[most], "maxRowsGroup": most}
-
-
-def _findings(units: tuple[MemoryUnit, ...]) -> tuple[Finding, ...]:
-    if not units:
-        return ()
-    first = max(units, key=lambda unit: unit.rewritten_files)
-    sizes = (sum(unit.read_bytes for unit in units), sum(unit.rewritten_files for unit in units))
-    return (Finding(SMALL_FILES, first.group.path, first.reason, len(units), *sizes),)
-
-
 def open_observer(cache: Path, limit: int, clock: Clock, most_open: int) -> MemoryObserver:
-    """Opens an observer, which needs no cache."""
-    del cache, limit, clock, most_open
-    return MemoryObserver()
+    """Opens an observer that caches tables in a folder of about `limit` bytes."""
+    return MemoryObserver(ObservationCaches(cache, limit), clock, most_open)

@@ -95,10 +95,20 @@ def select(table: MemoryTable, snapshot: Snapshot, selection: Selection) -> Memo
     Raises:
         InvalidOption: the selection names another column than `group`, or buckets: there are none.
     """
+    wanted = check_selection(table, selection)
+    return only(snapshot, [group for group in snapshot.files if wanted.selects(group.partition)])
+
+
+def check_selection(table: MemoryTable, selection: Selection) -> PartitionFilter:
+    """The partitions that a selection wants.
+
+    Raises:
+        InvalidOption: see `select`.
+    """
     selection.check_without_buckets(table.name, "partition")
     wanted = PartitionFilter(selection.partitions)
     wanted.check(table.name, (SPEC,))
-    return only(snapshot, [group for group in snapshot.files if wanted.selects(group.partition)])
+    return wanted
 
 
 def only(snapshot: Snapshot, groups: Collection[Group]) -> MemoryView:
@@ -127,7 +137,7 @@ def work_in(
     table: MemoryTable, group: Group, files: tuple[DataFile, ...], strategy: Strategy
 ) -> MemoryUnit | None:
     """The work in a group; None if it has none."""
-    verdict = small_files(table, files)
+    verdict = small_files(table.small(files))
     if verdict.fired:
         return MemoryUnit(group, files, SMALL_FILES, verdict.detail)
     if strategy is Strategy.FULL and len(files) > 1:
@@ -144,7 +154,6 @@ def replaced(units: Iterable[MemoryUnit], newest: Snapshot | None) -> dict[Group
     }
 
 
-def small_files(table: MemoryTable, files: Collection[DataFile]) -> TriggerVerdict:
+def small_files(count: int) -> TriggerVerdict:
     """Whether a group has enough small files."""
-    count = table.small(files)
     return TriggerVerdict(SMALL_FILES, count >= LEAST_SMALL, f"{count} small files, {LEAST_SMALL} needed")

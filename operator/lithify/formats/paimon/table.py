@@ -1,4 +1,4 @@
-"""One opened Paimon table, on the driver: schema, options, snapshots, manifests, journal, paths.
+"""One opened Paimon table, on the driver: schema, options, snapshots, manifests, paths.
 
 Created by `opening.open_table`; used by a run's driver, the command line and the rest of this
 package.
@@ -15,7 +15,6 @@ from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.columns.order_key import OrderKey
-from lithify.engine.attempts.journal import Journal
 from lithify.errors import MissingFile, NotFound, UnsupportedTable
 from lithify.formats.paimon.access.identity import home, table_uuid
 from lithify.formats.paimon.deletion_vectors.index_files import DELETION_VECTORS
@@ -40,10 +39,6 @@ from lithify.formats.paimon.options.table_options import TableOptions
 from lithify.formats.paimon.rows.binary_row import order_key
 from lithify.formats.paimon.rows.key_columns import order_keys
 from lithify.formats.paimon.schema.schema import Schema
-from lithify.formats.paimon.snapshots.attempt_scope import AttemptScopes, ExternalRoots, PaimonJournal
-from lithify.formats.paimon.snapshots.conditional_put import check_heeded
-from lithify.formats.paimon.snapshots.lineage import Lineage
-from lithify.formats.paimon.snapshots.live_buckets import LiveBuckets
 from lithify.formats.paimon.snapshots.snapshots import Snapshots
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.partition import PartitionFilter
@@ -62,6 +57,7 @@ class PaimonTable:
     Attributes:
         root: its folder, with the files that all branches share.
         home: the folder of the branch's own files; for the main branch the same as `root`.
+        native: pypaimon's table, for those who write its metadata.
 
     Args:
         table: pypaimon's table.
@@ -85,7 +81,7 @@ class PaimonTable:
         refusals: tuple[str, ...] = (),
         stored_options: Mapping[str, str] | None = None,
     ) -> None:
-        self._table = table
+        self.native = table
         self._read_schema = read_schema
         self._schemas = {schema.id: schema}
         self.name = name
@@ -97,12 +93,8 @@ class PaimonTable:
         self.refusals = refusals
         self.stored_options = schema.options if stored_options is None else stored_options
         self.locations = FileLocations(self.root, name, schema, options.locations, storage)
-        self.manifests = Manifests(
-            table, schema.partition_types, options.manifests, storage, self._earliest_times()
-        )
+        self.manifests = Manifests(table, schema.partition_types, storage, self._earliest_times())
         self.snapshots = Snapshots(table, storage)
-        self.lineage = Lineage(self.snapshots, self.manifests)
-        self.journal: PaimonJournal = Journal(self.home, storage, AttemptScopes())
         self.order_key: Callable[[bytes], OrderKey] = partial(
             order_key, types=schema.key_types, names=schema.primary_key
         )
@@ -115,7 +107,7 @@ class PaimonTable:
         Raises:
             MissingFile: the first version of its schema is gone.
         """
-        return table_uuid(self._table)
+        return table_uuid(self.native)
 
     def check_supported(self) -> None:
         """Checks that this release can compact the table.
@@ -125,16 +117,6 @@ class PaimonTable:
         """
         if self.refusals:
             raise UnsupportedTable(self.name, self.refusals)
-
-    def check_writable(self) -> None:
-        """Checks that snapshots can be written safely at the table's location; on S3 this sends requests.
-
-        Raises:
-            UnsupportedTable: the store would let commits overwrite each other.
-            NotAllowed, StorageError: it refuses writes.
-        """
-        if self.storage.s3 is not None and not self.snapshots.has_server:
-            check_heeded(self.name, self.root, self.storage.s3)
 
     def partition_filter(self, selection: Selection) -> PartitionFilter:
         """The selection of partitions.
@@ -166,7 +148,7 @@ class PaimonTable:
     def view_of(self, buckets: Collection[BucketId]) -> View | None:
         """Pins the newest snapshot and lists the live files of exactly these buckets."""
         chosen = frozenset(buckets)
-        return self.on_newest(lambda snapshot: self._view(snapshot, self._chosen(chosen), chosen))
+        return self.on_newest(lambda snapshot: self._view(snapshot, self.chosen(chosen), chosen))
 
     def on_newest(self, look: Callable[[Snapshot], Found]) -> Found | None:
         """Reads the newest snapshot; if it expires during the read, retries with the next newest one."""
@@ -189,12 +171,6 @@ class PaimonTable:
         """The values of a bucket's partition columns, as in paths."""
         return self.locations.values(bucket.partition).by_name
 
-    @property
-    def external_roots(self) -> ExternalRoots | None:
-        """Directories for new files outside the table's folder."""
-        roots = self.options.locations.external
-        return ExternalRoots(self.root, roots) if roots else None
-
     def sequence_of(self, file: FileMeta) -> int | None:
         """The sequence number assigned to all rows of a file; None if each has its own.
 
@@ -216,17 +192,13 @@ class PaimonTable:
 
     def indexes(self, snapshot: Snapshot, buckets: Collection[BucketId]) -> Indexes:
         """The index files of a snapshot; deletion vectors of some buckets only."""
-        return self.manifests.indexes(snapshot, self._chosen(buckets))
+        return self.manifests.indexes(snapshot, self.chosen(buckets))
 
-    def _chosen(self, buckets: Collection[BucketId], names: Collection[str] | None = None) -> ChosenBuckets:
+    def chosen(self, buckets: Collection[BucketId], names: Collection[str] | None = None) -> ChosenBuckets:
         """Selects buckets; with a postponed one also the real buckets of its partition."""
         places = {(bucket.partition, bucket.bucket) for bucket in buckets}
         postponed = {each.partition for each in buckets if each.bucket == POSTPONED}
         return self.manifests.chosen(places, postponed, names)
-
-    def follow(self, buckets: Collection[BucketId], names: Collection[str] | None = None) -> LiveBuckets:
-        """The live entries of some buckets, in consecutive snapshots; with `names` only of these files."""
-        return LiveBuckets(self.manifests, self.snapshots, self._chosen(buckets, names))
 
     def schema_of(self, schema_id: int) -> Schema:
         """A version of the schema."""

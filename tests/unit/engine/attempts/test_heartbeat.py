@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
+from lithify.engine.attempts.ages import COMMIT_AGE, RENEWED_EVERY, SAFE_AGE
 from lithify.engine.attempts.heartbeat import Heartbeat
-from lithify.engine.attempts.journal import COMMIT_AGE, RENEWED_EVERY, SAFE_AGE, Journal
+from lithify.engine.attempts.journal import Journal
 from lithify.errors import AttemptFenced, CorruptTable, StorageError
 from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.snapshots.attempt_scope import (

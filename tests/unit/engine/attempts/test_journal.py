@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
-from lithify.engine.attempts.journal import COMMIT_AGE, SAFE_AGE, Journal
+from lithify.engine.attempts.ages import COMMIT_AGE, SAFE_AGE
+from lithify.engine.attempts.journal import Journal
 from lithify.engine.attempts.names import writer_id
 from lithify.errors import AttemptFenced, CorruptTable, InvalidOption
 from lithify.formats.paimon.access.file_access import storage_of

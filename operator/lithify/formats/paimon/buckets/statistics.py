@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lithify.columns.column_groups import (
     PLACE,
     ColumnGroups,
     Numbers,
+    in_order_of,
     integers,
     is_null,
     nullable,
@@ -129,10 +129,4 @@ def _levels_above(groups: ColumnGroups, level: Numbers) -> Numbers:
 
 def in_order_of_places(files: pa.Table) -> pa.Table:
     """The rows sorted by partition and bucket; those of a bucket keep their order."""
-    groups = ColumnGroups(files, PLACE)
-    places = taken(files.select(PLACE), groups.firsts)
-    ranks = np.empty(len(groups), dtype=np.int64)
-    ranks[pc.sort_indices(places, [(name, "ascending") for name in PLACE]).to_numpy()] = np.arange(
-        len(groups)
-    )
-    return taken(files, np.argsort(ranks[groups.numbers], kind="stable"))
+    return in_order_of(files, PLACE)

@@ -30,10 +30,13 @@ from lithify.formats.paimon.commit.changes import BucketChange
 from lithify.formats.paimon.commit.conflict_check import Change, admitted
 from lithify.formats.paimon.commit.inherited_properties import inherited_properties
 from lithify.formats.paimon.commit.snapshot_sender import SnapshotSender
+from lithify.formats.paimon.commit.table_writing import follow, journal_of, writable_snapshots
 from lithify.formats.paimon.manifests.entries import ADD, ManifestEntry
+from lithify.formats.paimon.manifests.manifest_files import ManifestFiles
 from lithify.formats.paimon.manifests.manifest_merging import ManifestMerger, MergedManifests
 from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.snapshots.attempt_scope import PaimonAttempt
+from lithify.formats.paimon.snapshots.lineage import Lineage
 from lithify.formats.paimon.snapshots.live_buckets import LiveBuckets
 from lithify.formats.paimon.snapshots.snapshot_properties import (
     ATTEMPT_PROPERTY,
@@ -44,7 +47,7 @@ from lithify.formats.paimon.snapshots.snapshot_properties import (
     base_mark,
     is_same,
 )
-from lithify.formats.paimon.snapshots.snapshots import Written
+from lithify.formats.paimon.snapshots.writable_snapshots import Written
 from lithify.formats.paimon.support.evolution import schema_conflict
 from lithify.formats.paimon.table import PaimonTable
 
@@ -84,9 +87,13 @@ class Committer:
         self._attempt = attempt
         self._clock = clock
         commits = table.options.commit
-        self._heartbeat = Heartbeat(table.journal, attempt, clock)
-        self._sender = SnapshotSender(table.snapshots, table.lineage, commits, clock, self._heartbeat.check)
-        self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
+        self._heartbeat = Heartbeat(journal_of(table), attempt, clock)
+        self._snapshots = writable_snapshots(table)
+        self._lineage = Lineage(self._snapshots, table.manifests)
+        self._sender = SnapshotSender(self._snapshots, self._lineage, commits, clock, self._heartbeat.check)
+        options = table.options.manifests
+        self._files = ManifestFiles(table.native, table.manifests, table.storage, options)
+        self._merger = ManifestMerger(table.manifests, self._files, options)
         self._merged: MergedManifests | None = None
         self._to_come = 0
         self._full_of: int | None = None
@@ -110,7 +117,7 @@ class Committer:
             StorageError: the file system refuses or is full; nothing was committed.
         """
         self._to_come, self._full_of = to_come, full_of
-        self._live = self._table.follow([change.bucket for change in changes], self._names(changes))
+        self._live = follow(self._table, [change.bucket for change in changes], self._names(changes))
         try:
             by_bucket = {change.bucket: change for change in changes}
             return loop.commit(self, by_bucket, self._table.options.commit, self._clock)
@@ -161,7 +168,7 @@ class Committer:
         """Why a snapshot admits no change at all; None if it may."""
         if base is None:
             return NO_SNAPSHOT
-        if self._table.lineage.is_stray(base):
+        if self._lineage.is_stray(base):
             return f"snapshot {base.id} arrived after its run gave it up; the next run removes it"
         return schema_conflict(self._table.schema, self._table.newest_schema())
 
@@ -177,7 +184,7 @@ class Committer:
             self._heartbeat.check()  # last: a run that condemns this attempt from here on finds its snapshot
         except BaseException:
             self._forget_merge()
-            manifests.delete(manifests.names_with(writer))
+            self._files.delete(manifests.names_with(writer))
             raise
         return draft
 
@@ -190,7 +197,7 @@ class Committer:
         except CommitUnknown:
             raise
         except LithifyError:
-            self._table.manifests.delete((*draft.files, *draft.merged.written))
+            self._files.delete((*draft.files, *draft.merged.written))
             raise
         return _published(written, draft)
 
@@ -203,7 +210,7 @@ class Committer:
         """
         path = self._table.snapshots.path(draft.snapshot.id)
         try:
-            self._table.snapshots.advance_hint(draft.snapshot.id)
+            self._snapshots.advance_hint(draft.snapshot.id)
             failpoint("hint-written")
             found = self._table.snapshots.get(draft.snapshot.id)
         except LithifyError as error:
@@ -236,13 +243,14 @@ class Committer:
                 raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")
 
     def _draft(self, changes: Sequence[Change], base: Snapshot, writer: str) -> Draft:
-        manifests = self._table.manifests
         entries = [entry for change in changes for entry in change.entries()]
-        merged = self._merge(manifests.list_files(base), writer)
+        merged = self._merge(self._table.manifests.list_files(base), writer)
         failpoint("manifests-merged")
-        base_list, base_size = manifests.write_list(merged.manifests, f"manifest-list-{writer}-0")
-        delta: list[ManifestFileMeta] = manifests.write(self._recorded(entries), writer, len(merged.written))
-        delta_list, delta_size = manifests.write_list(delta, f"manifest-list-{writer}-1")
+        base_list, base_size = self._files.write_list(merged.manifests, f"manifest-list-{writer}-0")
+        delta: list[ManifestFileMeta] = self._files.write(
+            self._recorded(entries), writer, len(merged.written)
+        )
+        delta_list, delta_size = self._files.write_list(delta, f"manifest-list-{writer}-1")
         changelog = self._changelog(changes, writer, len(merged.written) + len(delta))
         delta_rows = sum(entry.file.rows if entry.kind == ADD else -entry.file.rows for entry in entries)
         schema_id = self._table.newest_schema().id
@@ -282,9 +290,8 @@ class Committer:
         entries = [entry for change in recorded for entry in change.changelog_entries()]
         if not entries:
             return None
-        manifests = self._table.manifests
-        written = manifests.write(entries, writer, first)
-        name, size = manifests.write_list(written, f"manifest-list-{writer}-2")
+        written = self._files.write(entries, writer, first)
+        name, size = self._files.write_list(written, f"manifest-list-{writer}-2")
         files = (name, *(meta.file_name for meta in written))
         return _Changelog(name, size, sum(entry.file.rows for entry in entries), files)
 
@@ -300,7 +307,7 @@ class Committer:
         if not removed and not added:
             name: str | None = base.index_manifest
             return name
-        return self._table.manifests.write_indexes(base, removed, added, f"index-manifest-{writer}-0")
+        return self._files.write_indexes(base, removed, added, f"index-manifest-{writer}-0")
 
     def _merge(self, listed: Sequence[ManifestFileMeta], writer: str) -> MergedManifests:
         """The base's manifests, merged where due; reuses the last try's merge if its base was continued."""
@@ -314,7 +321,7 @@ class Committer:
     def _forget_merge(self) -> None:
         """Deletes merged manifests if no snapshot that references them was sent, or all are lost."""
         if self._merged is not None:
-            self._table.manifests.delete(self._merged.written)
+            self._files.delete(self._merged.written)
             self._merged = None
 
     def _recorded(self, entries: Sequence[ManifestEntry]) -> list[ManifestEntry]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.faults import failpoint
 from lithify.formats.paimon.commit.references import unreferenced
+from lithify.formats.paimon.commit.table_writing import journal_of
 from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.names.file_names import INDEX_FOLDER, is_data_file_of, is_index_file_of
 from lithify.formats.paimon.snapshots.attempt_scope import ExternalRoots, JournalUnit, PaimonAttempt
@@ -60,7 +61,7 @@ def buckets_of(table: PaimonTable, attempt: PaimonAttempt) -> dict[BucketId, Jou
         }
     except (ValueError, LookupError, ArithmeticError, struct.error, UnsupportedTable) as error:
         problem = f"the journal has a partition that the table cannot have ({error}); delete it"
-        raise CorruptTable(table.journal.path(attempt), problem) from error
+        raise CorruptTable(journal_of(table).path(attempt), problem) from error
 
 
 def _files_of(table: PaimonTable, attempt: PaimonAttempt) -> Iterator[str]:
@@ -118,4 +119,4 @@ def left_alone(table: PaimonTable, attempt: PaimonAttempt) -> CorruptTable:
         f"in {' and '.join(outside.roots[:_SHOWN])} whose names contain {attempt.prefix} were left alone; "
         "delete those that no table uses, then this journal"
     )
-    return CorruptTable(table.journal.path(attempt), problem)
+    return CorruptTable(journal_of(table).path(attempt), problem)

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from pypaimon.snapshot.snapshot import Snapshot
 
-from lithify.engine.attempts.journal import SAFE_AGE
+from lithify.engine.attempts.ages import SAFE_AGE
 from lithify.errors import CommitUnknown
 from lithify.formats.paimon.manifests.entries import ADD, ManifestEntry
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id

@@ -21,9 +21,10 @@ from lithify.formats.paimon.commit.file_deletion import (
     sweep,
 )
 from lithify.formats.paimon.commit.references import is_held_elsewhere
+from lithify.formats.paimon.commit.table_writing import journal_of, lineage_of
 from lithify.formats.paimon.snapshots.attempt_scope import PaimonAttempt, PaimonJournal
 from lithify.formats.paimon.snapshots.snapshot_properties import ATTEMPT_PROPERTY, own_properties
-from lithify.formats.paimon.snapshots.snapshots import Written
+from lithify.formats.paimon.snapshots.writable_snapshots import Written
 from lithify.formats.paimon.table import PaimonTable
 from lithify.io.storage import Storage
 
@@ -37,7 +38,7 @@ class PaimonRemains:
     @property
     def journal(self) -> PaimonJournal:
         """The table's journal."""
-        return self._table.journal
+        return journal_of(self._table)
 
     @property
     def storage(self) -> Storage:
@@ -55,7 +56,7 @@ class PaimonRemains:
         A rollback to a tag and the fast-forward of a branch copy snapshots one by one, so a snapshot that a
         tag or branch has may be about to become part of the history.
         """
-        lineage = self._table.lineage
+        lineage = lineage_of(self._table)
         for stray in lineage.strays():
             prefix = own_properties(stray).get(ATTEMPT_PROPERTY)
             if not is_held_elsewhere(self._table, stray) and lineage.take_back(stray) is Written.TAKEN_BACK:

@@ -15,7 +15,7 @@ from lithify.engine.commit.patience import Patience
 from lithify.errors import CommitUnknown, LithifyError, StorageError
 from lithify.formats.paimon.snapshots.lineage import Lineage
 from lithify.formats.paimon.snapshots.snapshot_properties import is_same
-from lithify.formats.paimon.snapshots.snapshots import Snapshots, Written
+from lithify.formats.paimon.snapshots.writable_snapshots import WritableSnapshots, Written
 
 
 class SnapshotSender:
@@ -31,7 +31,7 @@ class SnapshotSender:
 
     def __init__(
         self,
-        snapshots: Snapshots,
+        snapshots: WritableSnapshots,
         lineage: Lineage,
         patience: Patience,
         clock: Clock,

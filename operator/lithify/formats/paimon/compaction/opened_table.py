@@ -14,6 +14,7 @@ from lithify.clock import Clock
 from lithify.engine.attempts.clean_up import recover
 from lithify.formats.paimon.commit.found_runs import past_run
 from lithify.formats.paimon.commit.remains import PaimonRemains
+from lithify.formats.paimon.commit.table_writing import check_writable
 from lithify.formats.paimon.compaction.blocking import failed_buckets
 from lithify.formats.paimon.compaction.checks import check_present
 from lithify.formats.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
@@ -83,8 +84,8 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
         self.table.check_supported()
 
     def check_writable(self) -> None:
-        """Checks that snapshots can be written; see `PaimonTable.check_writable`."""
-        self.table.check_writable()
+        """Checks that snapshots can be written; see `table_writing.check_writable`."""
+        check_writable(self.table)
 
     def recover(self, clock: Clock) -> Recovered:
         """Removes the files of dead attempts where that is certain to be safe."""

@@ -16,6 +16,7 @@ from lithify.engine.tasks.step import AttemptStep
 from lithify.formats.paimon.commit.committer import Committer, new_paths
 from lithify.formats.paimon.commit.file_deletion import sweep
 from lithify.formats.paimon.commit.moves import MovedRows
+from lithify.formats.paimon.commit.table_writing import external_roots, journal_of
 from lithify.formats.paimon.compaction.outputs import Outputs
 from lithify.formats.paimon.compaction.plan import AnyUnit, BucketPlan, BucketUnit
 from lithify.formats.paimon.compaction.task import AnyTask
@@ -51,9 +52,9 @@ def begin_attempt(
         base_snapshot=newest.id if newest else plan.view.snapshot_number,
         base_millis=newest.time_millis if newest else plan.view.commit_millis,
         units=tuple(units),
-        outside=table.external_roots,
+        outside=external_roots(table),
     )
-    return table.journal.begin(run, scope, clock.now(), after)
+    return journal_of(table).begin(run, scope, clock.now(), after)
 
 
 def _journal_units(table: PaimonTable, units: Sequence[BucketUnit]) -> Iterator[JournalUnit]:
@@ -84,7 +85,7 @@ class CompactionStep(AttemptStep[AnyUnit, AnyTask, AttemptScope], Generic[AnyUni
         attempt: PaimonAttempt,
         clock: Clock,
     ) -> None:
-        super().__init__(table.journal, attempt, work, clock)
+        super().__init__(journal_of(table), attempt, work, clock)
         self._table = table
         self._plan = plan
         self._outputs: Outputs | None = None

@@ -14,8 +14,8 @@ import pyarrow as pa
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 
 from lithify.files.types import ColumnType
+from lithify.formats.paimon.manifests.manifest_lists import from_pypaimon
 from lithify.formats.paimon.manifests.manifest_plan import may_hold, partition_ranges
-from lithify.formats.paimon.manifests.manifest_writer import from_pypaimon
 
 Place = tuple[bytes, int]
 """A partition (BinaryRow bytes) and a bucket number."""

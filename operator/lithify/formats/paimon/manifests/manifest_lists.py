@@ -13,7 +13,7 @@ from pypaimon.manifest.schema.simple_stats import SimpleStats
 from pypaimon.table.row.binary_row import BinaryRow
 
 from lithify.files.avro.metadata_files import unpack
-from lithify.formats.paimon.manifests.entries import check_version
+from lithify.formats.paimon.manifests.entries import Stats, check_version
 from lithify.io.file_names import check_file_name
 
 _VERSION = 2
@@ -75,3 +75,9 @@ def _meta(record: dict[str, Any]) -> ManifestFileMeta:
 def _stats(record: dict[str, Any]) -> SimpleStats:
     low, high = (BinaryRow(record[name], []) for name in ("_MIN_VALUES", "_MAX_VALUES"))
     return SimpleStats(low, high, record["_NULL_COUNTS"])
+
+
+def from_pypaimon(stats: SimpleStats) -> Stats:
+    """Statistics from the form of pypaimon's reader of manifest lists."""
+    counts = stats.null_counts
+    return Stats(stats.min_values.data, stats.max_values.data, None if counts is None else tuple(counts))

@@ -19,8 +19,9 @@ from typing import Any, TypeAlias, cast
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 
 from lithify.errors import CorruptTable
-from lithify.files.types import ColumnType
 from lithify.formats.paimon.manifests.entries import DELETE, identity_of_record
+from lithify.formats.paimon.manifests.manifest_files import ManifestFiles, UnknownFields
+from lithify.formats.paimon.manifests.manifest_lists import from_pypaimon
 from lithify.formats.paimon.manifests.manifest_plan import (
     ColumnRange,
     full_is_due,
@@ -29,8 +30,8 @@ from lithify.formats.paimon.manifests.manifest_plan import (
     must_change,
     partition_ranges,
 )
-from lithify.formats.paimon.manifests.manifest_writer import ManifestWriter, from_pypaimon
-from lithify.formats.paimon.manifests.manifests import Manifests, UnknownFields
+from lithify.formats.paimon.manifests.manifest_writer import ManifestWriter
+from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 
 Identity: TypeAlias = tuple[object, ...]
@@ -73,14 +74,15 @@ class ManifestMerger:
     """Merges the manifests of one table.
 
     Args:
-        manifests: reads and writes them.
-        types: types of the partition columns.
+        manifests: reads them.
+        files: writes and deletes them.
         options: when to merge.
     """
 
-    def __init__(self, manifests: Manifests, types: Sequence[ColumnType], options: ManifestOptions) -> None:
+    def __init__(self, manifests: Manifests, files: ManifestFiles, options: ManifestOptions) -> None:
         self._manifests = manifests
-        self._types = types
+        self._files = files
+        self._types = manifests.partition_types
         self._options = options
 
     def merge(self, listed: Sequence[ManifestFileMeta], prefix: str) -> MergedManifests:
@@ -92,13 +94,13 @@ class ManifestMerger:
             StorageError: the file system refuses or is full. Files of the prefix may remain then.
         """
         before = tuple(meta.file_name for meta in listed)
-        writer = self._manifests.writer(prefix)
+        writer = self._files.writer(prefix)
         try:
             result = self._full(listed, writer) if full_is_due(listed, self._options) else None
             if result is None:
                 result = self._minor(listed, writer)
         except UnknownFields:
-            self._manifests.delete(self._manifests.names_with(prefix))
+            self._files.delete(self._manifests.names_with(prefix))
             return MergedManifests(before, tuple(listed))
         old = set(before)
         written = tuple(meta.file_name for meta in result if meta.file_name not in old)
@@ -180,4 +182,4 @@ class ManifestMerger:
                 yield meta.file_name, record
 
     def _decoded(self, meta: ManifestFileMeta, content: bytes) -> Iterator[Record]:
-        return self._manifests.records(meta.file_name, content)
+        return self._files.records(meta.file_name, content)

@@ -151,9 +151,3 @@ def to_pypaimon(stats: Stats) -> SimpleStats:
         max_values=BinaryRow(stats.max_values, []),
         null_counts=list(stats.null_counts or ()),
     )
-
-
-def from_pypaimon(stats: SimpleStats) -> Stats:
-    """Statistics from the form of pypaimon's reader of manifest lists."""
-    counts = stats.null_counts
-    return Stats(stats.min_values.data, stats.max_values.data, None if counts is None else tuple(counts))

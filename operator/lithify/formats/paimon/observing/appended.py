@@ -1,7 +1,7 @@
 """The snapshots appended since the last full compaction, for `full-compaction.delta-commits`.
 
-Called by `live_files`. The count is derived from the table's own snapshots: a full compaction records in its
-last snapshot the snapshot that it was planned on, so commits made during the compaction still count. A
+Called by `observed_table`. The count is derived from the table's own snapshots: a full compaction records in
+its last snapshot the snapshot that it was planned on, so commits made during the compaction still count. A
 compaction by another program is noticed only if it left no work for a full one.
 """
 

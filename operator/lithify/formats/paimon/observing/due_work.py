@@ -1,8 +1,8 @@
 """Due work in each bucket of a frame of live files, and how long the result stays valid.
 
-Called by `live_files` with the files to be judged. Objects are created only for buckets that may have work
-(`resting`), one bucket at a time. A bucket whose metadata cannot be planned is reported and does not block
-the others. Pure: the same files, options and time always give the same figures.
+Called by `engine.observe.groups` with the files to be judged. Objects are created only for buckets that may
+have work (`resting`), one bucket at a time. A bucket whose metadata cannot be planned is reported and does
+not block the others. Pure: the same files, options and time always give the same figures.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Due work in each bucket or partition of a table whose files are joined.
 
-Called by `live_files` like `due_work`, of which it replaces what knows merge trees.
+Called by `engine.observe.groups` like `due_work`, of which it replaces what knows merge trees.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The snapshots that a table keeps, and the bytes of files that only older snapshots still reference.
 
-Called by `live_files`. Needs few requests: one while the oldest snapshot stays, a listing when it has
+Called by `observed_table`. Needs few requests: one while the oldest snapshot stays, a listing when it has
 expired, and deltas only of snapshots that were not read before, up to a limit.
 """
 
@@ -15,7 +15,7 @@ from pypaimon.snapshot.snapshot import Snapshot
 from lithify.columns.column_groups import flagged, integers, is_among
 from lithify.errors import MissingFile
 from lithify.formats.paimon.manifests.entries import ADD
-from lithify.formats.paimon.observing.observation_cache import SnapshotHistory
+from lithify.formats.paimon.observing.cached_state import SnapshotHistory
 from lithify.formats.paimon.table import PaimonTable
 
 _MOST_DELTAS = 64

@@ -1,6 +1,6 @@
 """The summary of a table: figures of its files, its snapshots, and what blocks a run.
 
-Called by `observer`. Sends the table no requests and writes nothing.
+Called by `observed_table`. Sends the table no requests and writes nothing.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from lithify.formats.paimon.buckets.statistics import in_order_of_places
 from lithify.formats.paimon.declarations import APPEND, MERGE_TREE
 from lithify.formats.paimon.layout.file_locations import bucket_folder
 from lithify.formats.paimon.model import POSTPONED
-from lithify.formats.paimon.names.snapshot_ids import snapshot_id
-from lithify.formats.paimon.observing.observation_cache import ObservationCache, TableState
+from lithify.formats.paimon.observing.cached_state import PaimonCache, PaimonState
 from lithify.formats.paimon.observing.table_statistics import (
     blocked_buckets,
     delete_percent,
@@ -55,7 +54,7 @@ from lithify.formats.protocol.observation import CommitCount, KeptSnapshots, Obs
 from lithify.formats.protocol.observing import Filter
 
 
-def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: datetime) -> Observation:
+def summarise(table: PaimonTable, found: PaimonCache, wanted: Filter, now: datetime) -> Observation:
     """Summarises a table's files. `now` is an aware time in the table's time zone.
 
     Raises:
@@ -71,14 +70,14 @@ def summarise(table: PaimonTable, found: ObservationCache, wanted: Filter, now: 
     work = work_in(figures, table.locations.values, wanted, policy, now)
     due = sum(finding.buckets for finding in work.findings)
     kind, block, nearest = _block(figures, table.options, due)
-    index_problem = table.index_problem(state.index_types)
+    index_problem = table.index_problem(state.details.index_types)
     # Writers that postpone rows neither compact nor expire, whatever the options say.
     write_only = is_write_only(table.stored_options) or table.options.postponed is not None
     return Observation(
-        table_uuid=state.uuid,
-        snapshot=snapshot_id(state.newest.id) if state.newest else None,
+        table_uuid=state.table.uuid,
+        snapshot=state.newest.id if state.newest else None,
         snapshot_time=_time(state.newest.millis) if state.newest else None,
-        schema_id=state.schema_id,
+        schema_id=state.table.schema_id,
         refusals=(*table.refusals, *([index_problem] if index_problem else [])),
         write_only=write_only,
         partitions=pc.count_distinct(figures["partition_path"]).as_py(),
@@ -128,10 +127,10 @@ def _set_aside(table: PaimonTable, figures: pa.Table, held: Mapping[str, str]) -
     return {**dict.fromkeys(listed(waiting["path"]), ""), **held}
 
 
-def _commits(table: PaimonTable, state: TableState) -> CommitCount | None:
+def _commits(table: PaimonTable, state: PaimonState) -> CommitCount | None:
     """The commits since the last full compaction; writers that compact count their commits themselves."""
     wanted = table.options.delta_commits
-    return None if wanted is None else CommitCount(len(state.appended), wanted, DELTA_COMMITS)
+    return None if wanted is None else CommitCount(len(state.details.appended), wanted, DELTA_COMMITS)
 
 
 def _check_seconds(table: PaimonTable) -> int | None:
@@ -177,7 +176,7 @@ def _append(figures: pa.Table, due: int) -> dict[str, Any]:
     }
 
 
-def _still_held(found: ObservationCache, held: Mapping[str, str]) -> dict[str, str]:
+def _still_held(found: PaimonCache, held: Mapping[str, str]) -> dict[str, str]:
     """The held buckets that still have the files on which a run failed."""
     there = flagged(found.figures, is_one_of(found.figures["path"], held))
     files = in_order_of_places(found.files_in(there))
@@ -209,12 +208,12 @@ def _most(figures: pa.Table, name: str) -> tuple[int, str | None]:
     return int(numbers[row]), figures["path"][row].as_py()
 
 
-def _kept_snapshots(state: TableState, *, writers_expire: bool) -> KeptSnapshots:
-    newest, history = state.newest, state.history
+def _kept_snapshots(state: PaimonState, *, writers_expire: bool) -> KeptSnapshots:
+    newest, history = state.newest, state.details.history
     if newest is None or history is None:
         return KeptSnapshots(0, None, 0, writers_expire)
     return KeptSnapshots(
-        count=newest.id - history.oldest + 1,
+        count=int(newest.id) - history.oldest + 1,
         oldest=_time(history.oldest_millis),
         expired_bytes=sum(history.removed.values()),
         writers_expire=writers_expire,

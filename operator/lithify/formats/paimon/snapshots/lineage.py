@@ -25,7 +25,7 @@ from lithify.errors import MissingFile
 from lithify.formats.paimon.manifests.entries import ADD
 from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.snapshots.snapshot_properties import BASE_PROPERTY, base_mark, own_properties
-from lithify.formats.paimon.snapshots.snapshots import Snapshots, Written
+from lithify.formats.paimon.snapshots.writable_snapshots import WritableSnapshots, Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Surroundings:
 class Lineage:
     """The history of one branch of a table, with respect to our snapshots."""
 
-    def __init__(self, snapshots: Snapshots, manifests: Manifests) -> None:
+    def __init__(self, snapshots: WritableSnapshots, manifests: Manifests) -> None:
         self._snapshots = snapshots
         self._manifests = manifests
 

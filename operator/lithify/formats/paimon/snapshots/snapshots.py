@@ -1,39 +1,22 @@
-"""Snapshots: reads them, and writes the next one so that exactly one writer wins.
+"""The snapshots of a table, as everyone reads them; `writable_snapshots` writes them.
 
-Called by `committer`, `remains`, `table` and code that observes tables. On a local file system a snapshot
-is written beside its place and linked into it, which is atomic (pypaimon checks and then renames, which two
-processes can do at the same time). On S3 it is written by a conditional put (`conditional_put`). A REST
-catalog commits on its server. `support` refuses anything else: no write there is known to be atomic yet.
-
-Whatever a write returns or raises, the snapshot is then read back, and only what is found counts. A server is
-asked for the newest snapshot; older ones are read from files, as by all of Paimon's clients.
+Used by `table` and by code that observes tables. If a catalog's server commits, it is asked for the newest
+snapshot; older ones are read from files, as by all of Paimon's clients.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Protocol
 
-from pypaimon.common.json_util import JSON
 from pypaimon.snapshot.snapshot import Snapshot
-from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 from pypaimon.snapshot.snapshot_manager import SnapshotManager
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import (
-    CatalogUnavailable,
-    CommitUnknown,
     CorruptTable,
-    LithifyError,
-    StorageError,
-    StorageUnavailable,
 )
 from lithify.formats.paimon.snapshots.committing_server import CatalogServer, has_server
-from lithify.formats.paimon.snapshots.conditional_put import ConditionalPut
 from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
 from lithify.formats.paimon.snapshots.snapshot_properties import is_same
 from lithify.io.small_files import MOST_SNAPSHOT
@@ -47,37 +30,6 @@ _SNAPSHOT = re.compile(rf"{_STEM}[0-9]{{1,19}}")
 _NUMBER = re.compile(r"[0-9]{1,19}")
 
 
-class Written(Enum):
-    """What is in the place of a snapshot: this one, another one, or none.
-
-    LOST: the snapshot never was in its place. REPLACED: it may have been, visible to others. TAKEN_BACK: it
-    was, but not as part of the table's history, so it was removed (`lineage`).
-    """
-
-    OURS = auto()
-    LOST = auto()
-    REPLACED = auto()
-    TAKEN_BACK = auto()
-    MISSING = auto()
-
-
-class SnapshotWriter(Protocol):
-    """Tries to put a snapshot in its place; reading it back tells whether that worked."""
-
-    @property
-    def can_be_late(self) -> bool:
-        """Whether a snapshot may arrive in its place after its write seems to have failed."""
-        ...
-
-    def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
-        """Tries once; False if another snapshot was there first.
-
-        A `LithifyError` means that nothing was written, except `CatalogUnavailable` and `StorageUnavailable`:
-        then the outcome is unknown to this object, as for any other exception.
-        """
-        ...
-
-
 class Snapshots:
     """The snapshots of one branch of a table."""
 
@@ -85,25 +37,11 @@ class Snapshots:
         self._files = SnapshotManager(table.file_io, table.table_path, table.current_branch())
         self._storage = storage
         self._server = CatalogServer(table) if has_server(table) else None
-        self._writer = self._server or self._file_writer()
 
     @property
     def has_server(self) -> bool:
         """Whether a catalog server knows the newest snapshot."""
         return self._server is not None
-
-    @property
-    def may_arrive_late(self) -> bool:
-        """Whether a delayed write can still take effect (REST servers reject stale commits)."""
-        return self._server is None and self._writer.can_be_late
-
-    def can_write_again(self, unknown: CommitUnknown) -> bool:
-        """Whether a snapshot of unknown outcome may be written again.
-
-        Servers accept it on its base only. On S3 it can only get into its own place, once; if it was there
-        and is gone, it was deleted on purpose.
-        """
-        return self._server is not None or (self._writer.can_be_late and unknown.__cause__ is not None)
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None if the table has none.
@@ -205,135 +143,3 @@ class Snapshots:
         between = [self.get(number) for number in range(base.id + 1, newest.id)]
         steps = [snapshot for snapshot in between if snapshot is not None]
         return [*steps, newest] if len(steps) == len(between) else None
-
-    def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
-        """Writes the snapshot that follows `base` and returns what is then in its place.
-
-        `MISSING` means that the write was refused. A number is reused after a rollback and free again after
-        an expiry, so on a file system the base must still be in its place; servers check that themselves. The
-        base may leave its place after that check: `lineage` checks again.
-
-        Raises:
-            LithifyError: it certainly was not written.
-            CommitUnknown: it is unknown now whether it was written.
-        """
-        path = self.path(snapshot.id)
-        if self._server is None and not self.has(base):
-            return Written.LOST
-        failure: Exception | None = None
-        accepted = True
-        try:
-            accepted = self._writer.write(snapshot, base, statistics)
-        except (CatalogUnavailable, StorageUnavailable) as error:
-            failure = error
-        except LithifyError as error:
-            if self._writer.can_be_late:
-                raise
-            failure = error
-        except Exception as error:  # noqa: BLE001  # whatever it was, what is in place now decides
-            failure = error
-        written = self.read_back(snapshot)
-        if written is Written.LOST and (accepted or failure is not None):
-            return Written.REPLACED
-        if written is not Written.MISSING or not accepted:
-            return written
-        if failure is not None and not self._writer.can_be_late:
-            raise StorageError(path, f"the snapshot cannot be written ({failure})") from failure
-        problem = f"writing the snapshot failed ({failure})" if failure else "it was written and is gone"
-        raise CommitUnknown(path, problem) from failure
-
-    def read_back(self, snapshot: Snapshot) -> Written:
-        """What is in the place of a snapshot that was sent, perhaps more than once.
-
-        Raises:
-            CommitUnknown: it cannot be read back.
-        """
-        path = self.path(snapshot.id)
-        try:
-            found = self._in_place(snapshot.id)
-        except Exception as error:
-            raise CommitUnknown(path, f"the snapshot was sent but cannot be read back ({error})") from error
-        if found is None:
-            return Written.MISSING
-        return Written.OURS if is_same(found, snapshot) else Written.LOST
-
-    def for_good(self, written: Written) -> Written:
-        """The final outcome for a snapshot that was sent several times and is not in its place.
-
-        A server will no longer accept it. But an object may still arrive if its name becomes free again, so
-        nothing that it references may be deleted yet.
-        """
-        return Written.REPLACED if written is Written.LOST and self.may_arrive_late else written
-
-    def _in_place(self, snapshot_id: int) -> Snapshot | None:
-        newest = self._server.latest() if self._server is not None else None
-        if self._server is None or (newest is not None and newest.id > snapshot_id):
-            found = self.get(snapshot_id)
-            if found is None and newest is not None:
-                raise CorruptTable(self.path(snapshot_id), "it was expired meanwhile")
-            return found
-        return newest if newest is not None and newest.id == snapshot_id else None
-
-    def remove(self, snapshot: Snapshot) -> bool:
-        """Deletes the file of a snapshot; False if it is gone, or has another snapshot by now.
-
-        A hint that names it is deleted first: Java would follow it, and without one it lists the snapshots.
-        """
-        if self.hint() == snapshot.id:
-            self._storage.delete(self._files.latest_file)
-        return self._storage.delete_text(self.path(snapshot.id), lambda text: _is_text_of(text, snapshot))
-
-    def restore(self, snapshot: Snapshot) -> bool:
-        """Puts a removed snapshot back in its place; False if the place is taken."""
-        return self._storage.create_text(self.path(snapshot.id), JSON.to_json(snapshot, indent=2))
-
-    def _file_writer(self) -> SnapshotWriter:
-        s3 = self._storage.s3
-        if s3 is None:
-            return _LinkWriter(self, self._storage)
-        return ConditionalPut(self._files.snapshot_dir, s3)
-
-    def advance_hint(self, snapshot_id: int) -> None:
-        """Points the LATEST hint to a new snapshot; servers do that themselves."""
-        if self._server is not None:
-            return
-        hint = self._files.latest_file
-        with suppress(Exception):
-            known = self._storage.read_text(hint)
-            if known is None or not known.strip().isdigit() or int(known) < snapshot_id:
-                self._storage.write_text(hint, str(snapshot_id))
-                if self.get(snapshot_id) is None:
-                    # Rolled back concurrently: Java would trust a hint to it. Without a hint it lists the
-                    # snapshots.
-                    self._storage.delete(hint)
-
-
-def _is_text_of(text: str, snapshot: Snapshot) -> bool:
-    try:
-        return is_same(parse_snapshot(text), snapshot)
-    except ValueError:
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class _LinkWriter:
-    """Creates the snapshot file, which fails if there is one.
-
-    Attributes:
-        snapshots: snapshots of the table.
-        storage: access to their files.
-    """
-
-    snapshots: Snapshots
-    storage: Storage
-
-    can_be_late = False
-
-    def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
-        """Tries once; False if the name is taken, or the base has left its place.
-
-        The base is checked last, just before the file is linked.
-        """
-        del statistics
-        path, text = self.snapshots.path(snapshot.id), JSON.to_json(snapshot, indent=2)
-        return self.storage.create_text(path, text, lambda: self.snapshots.has(base))

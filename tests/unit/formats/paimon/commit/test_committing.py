@@ -13,13 +13,16 @@ from pypaimon.snapshot.snapshot import Snapshot
 
 from infrastructure.sampling import Sampler
 from lithify.clock import SystemClock
+from lithify.engine.attempts.journal import Journal
 from lithify.engine.commit.loop import CommitOutcome
 from lithify.errors import AttemptFenced, CommitOutrun, CommitUnknown
 from lithify.formats.paimon.commit.changes import BucketChange
 from lithify.formats.paimon.commit.committer import Committer
+from lithify.formats.paimon.commit.table_writing import follow, journal_of
 from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.snapshots.attempt_scope import AttemptScope, PaimonAttempt
+from lithify.formats.paimon.snapshots.writable_snapshots import WritableSnapshots
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.results import TaskOutputs
@@ -39,7 +42,9 @@ def small(tmp_path: Path) -> SmallTable:
 def begin(table: PaimonTable, run: str = "run") -> PaimonAttempt:
     snapshot = table.snapshots.latest()
     assert snapshot is not None
-    return table.journal.begin(run, AttemptScope(snapshot.id, snapshot.time_millis, ()), SystemClock().now())
+    return journal_of(table).begin(
+        run, AttemptScope(snapshot.id, snapshot.time_millis, ()), SystemClock().now()
+    )
 
 
 def compaction(table: PaimonTable, attempt: PaimonAttempt) -> BucketChange:
@@ -47,7 +52,7 @@ def compaction(table: PaimonTable, attempt: PaimonAttempt) -> BucketChange:
     view = table.view(Selection())
     assert view is not None
     bucket = view.bucket_ids[0]
-    live = table.follow([bucket]).at(newest_of(table))
+    live = follow(table, [bucket]).at(newest_of(table))
     inputs = tuple(live[bucket.partition, bucket.bucket])
     name = f"data-{attempt.prefix}{len(inputs):012x}-{attempt.number}.parquet"
     Path(table.folder(bucket), name).touch()
@@ -74,9 +79,9 @@ def commit(
     attempt = begin(table)
     change = compaction(table, attempt)
     if between is not None:
-        monkeypatch.setattr(table.journal, "check", between)
+        monkeypatch.setattr(Journal, "check", between)
     outcome = Committer(table, attempt, ShiftedClock()).commit([change])
-    table.journal.close(attempt)
+    journal_of(table).close(attempt)
     return outcome
 
 
@@ -217,14 +222,14 @@ def test_interrupted_after_the_snapshot_was_sent_nothing_that_it_names_is_delete
     for _ in range(3):
         small.append("a")
     table = open_table(small.address)
-    write = table.snapshots.write
+    write = WritableSnapshots.write
 
     def interrupt(*given: Any) -> None:
         if point == "write":
             write(*given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(table.snapshots, point, interrupt)
+    monkeypatch.setattr(WritableSnapshots, point, interrupt)
     with pytest.raises((KeyboardInterrupt, CommitUnknown)):
         commit(table, monkeypatch)
 
@@ -243,7 +248,7 @@ def test_an_attempt_condemned_while_its_new_files_are_looked_at_does_not_commit(
     change = compaction(table, attempt)
 
     def condemn() -> object:
-        return table.journal.condemn(attempt, SystemClock().now())
+        return journal_of(table).condemn(attempt, SystemClock().now())
 
     step_after(monkeypatch, (PaimonTable, "folder"), condemn)
 
@@ -290,7 +295,7 @@ def test_data_files_that_others_took_for_orphans_during_long_tries_are_missed(
             Path(change.added[0].path(table.folder(change.bucket))).unlink()
             clock.hours = 1
 
-    monkeypatch.setattr(table.journal, "check", go_on)
+    monkeypatch.setattr(Journal, "check", go_on)
     with pytest.raises(AttemptFenced):
         Committer(table, attempt, clock).commit([change])
     assert len(small.numbers) == 2
@@ -336,7 +341,7 @@ def test_hundreds_of_compactions_keep_the_list_short(tmp_path: Path, sample: Sam
     for _ in range(rounds):
         Committer(table, attempt, ShiftedClock()).commit([change])
         lengths.append(len(table.manifests.list_files(newest_of(table))))
-        table.journal.close(attempt)
+        journal_of(table).close(attempt)
         attempt = begin(table)
         change = next_of(table, change, attempt)
 

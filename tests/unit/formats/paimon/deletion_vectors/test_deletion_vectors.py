@@ -48,7 +48,8 @@ from lithify.formats.paimon.deletion_vectors.index_files import (
 from lithify.formats.paimon.deletion_vectors.maintaining import maintain
 from lithify.formats.paimon.deletion_vectors.sharing import SharedVectorChange, rolled, without_files
 from lithify.formats.paimon.manifests.entry_selection import EVERYTHING
-from lithify.formats.paimon.manifests.index_manifests import decode_indexes, index_names, replaced
+from lithify.formats.paimon.manifests.index_manifest_writer import replaced
+from lithify.formats.paimon.manifests.index_manifests import decode_indexes, index_names
 from lithify.formats.paimon.primary_key.merge_functions.superseding import Superseded, Superseding
 from support.cases import case
 from support.properties import examples

@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.clock import SystemClock
+from lithify.engine.observe.cache_folder import ObservationCaches
 from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound, in_fields
 from lithify.formats.paimon.manifests.entry_objects import entries_of
-from lithify.formats.paimon.observing import live_files as live
-from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.formats.paimon.observing import observer
+from lithify.formats.paimon.observing.cached_state import LAYOUT
 from lithify.formats.paimon.observing.observer import PaimonObserver
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import Selection
@@ -28,6 +29,7 @@ from lithify.formats.protocol.observing import Filter, ObservationRequest
 from lithify.formats.protocol.strategy import Strategy
 from support.asked import recorded
 from support.cases import case
+from support.manifests import manifest_files
 from support.observations import levels_of
 from support.orders_table import run
 from support.properties import examples
@@ -328,7 +330,7 @@ def lift(table: SmallTable, path: str) -> None:
             else entry
             for entry in entries
         ]
-        (written,) = opened.manifests.write(lifted, f"lifted-{file.name}")
+        (written,) = manifest_files(opened).write(lifted, f"lifted-{file.name}")
         (folder / written.file_name).replace(file)
 
 
@@ -400,15 +402,16 @@ class TestPortions:
     """Tables of which only some files are in memory at a time."""
 
     @pytest.fixture(autouse=True)
-    def few_at_a_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(live, "_PORTION", 3)
+    def few_at_a_time(self, watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(observer, "LAYOUT", replace(LAYOUT, portion=3))
+        watcher.start_again()
 
     def test_all_looks_find_what_they_find_otherwise(
         self, table: SmallTable, watcher: Watcher, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def at_once() -> Observation:
             with monkeypatch.context() as patch:
-                patch.setattr(live, "_PORTION", 1 << 16)
+                patch.setattr(observer, "LAYOUT", LAYOUT)
                 return watcher.full()
 
         compact(table)

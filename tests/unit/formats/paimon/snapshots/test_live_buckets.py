@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pypaimon.snapshot.snapshot import Snapshot
 
+from lithify.formats.paimon.commit.table_writing import follow
 from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.opening import open_table
@@ -75,7 +76,7 @@ def test_the_first_look_reads_the_manifests_of_its_partitions(small: SmallTable,
     bucket = bucket_of(table, "dt=a/bucket-0")
     reads.taken()
 
-    found = table.follow([bucket]).at(newest_of(table))
+    found = follow(table, [bucket]).at(newest_of(table))
 
     assert len(reads.taken()) == 5
     assert sorted(each.file.name for each in found[bucket.partition, 0]) == names(
@@ -86,7 +87,7 @@ def test_the_first_look_reads_the_manifests_of_its_partitions(small: SmallTable,
 def test_the_next_look_reads_what_was_committed_since(small: SmallTable, reads: Reads) -> None:
     table = open_table(small.address)
     bucket = bucket_of(table, "dt=a/bucket-0")
-    live = table.follow([bucket])
+    live = follow(table, [bucket])
     live.at(newest_of(table))
     small.append("b")
     small.append("a")
@@ -129,7 +130,7 @@ def test_whatever_happened_the_answer_is_that_of_a_full_look(
 ) -> None:
     table = open_table(small.address)
     bucket = bucket_of(table, "dt=a/bucket-0")
-    live = table.follow([bucket])
+    live = follow(table, [bucket])
     live.at(newest_of(table))
 
     change(small)
@@ -147,7 +148,7 @@ def test_only_the_files_that_matter_are_kept(small: SmallTable, change: Callable
     table = open_table(small.address)
     bucket = bucket_of(table, "dt=a/bucket-0")
     some = names(table, bucket, newest_of(table))[::2]
-    live = table.follow([bucket], [*some, "data-that-never-was.parquet"])
+    live = follow(table, [bucket], [*some, "data-that-never-was.parquet"])
 
     def found() -> list[str]:
         kept = live.at(newest_of(table)).get((bucket.partition, 0), ())
@@ -163,5 +164,5 @@ def test_only_the_files_that_matter_are_kept(small: SmallTable, change: Callable
 def test_without_buckets_nothing_is_read(small: SmallTable, reads: Reads) -> None:
     table = open_table(small.address)
 
-    assert table.follow([]).at(newest_of(table)) == {}
+    assert follow(table, []).at(newest_of(table)) == {}
     assert reads.taken() == []

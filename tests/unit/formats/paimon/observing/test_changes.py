@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.columns.column_groups import integers, with_columns
+from lithify.engine.observe.groups import applied as applied_to
+from lithify.engine.observe.source import Misfit
 from lithify.formats.paimon.manifests.entries import ADD, DELETE
 from lithify.formats.paimon.manifests.entry_columns import NARROW
 from lithify.formats.paimon.manifests.live_entries import live_of
 from lithify.formats.paimon.manifests.vector_columns import NOTHING_MARKED, with_vectors
+from lithify.formats.paimon.observing.cached_state import FILES, LAYOUT
 from lithify.formats.paimon.observing.history import removed_bytes
-from lithify.formats.paimon.observing.live_files import Misfit, applied
-from lithify.formats.paimon.observing.observation_cache import FILES
 from support.cases import case
 from support.live_files import rows_of
 from support.merge_trees import repeatable
@@ -59,7 +61,12 @@ def entries(changes: Sequence[Change]) -> pa.Table:
 def in_order(history: Sequence[Sequence[Change]]) -> pa.Table:
     """The changes of some snapshots, in each what it adds first."""
     deltas = [entries(delta).sort_by("kind") for delta in history]
-    return with_vectors(pa.concat_tables([entries([]), *deltas]), NOTHING_MARKED)
+    changes = with_vectors(pa.concat_tables([entries([]), *deltas]), NOTHING_MARKED)
+    return with_columns(changes, is_added=integers(changes["kind"]) == ADD)
+
+
+def applied(files: pa.Table, changes: pa.Table) -> pa.Table:
+    return applied_to(files, changes, LAYOUT.file)
 
 
 def everything(history: Sequence[Sequence[Change]]) -> pa.Table:

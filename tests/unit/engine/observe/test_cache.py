@@ -16,63 +16,46 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from lithify.columns.column_groups import (
-    PLACE,
-    ColumnGroups,
-    taken,
-    with_columns,
-)
-from lithify.formats.paimon.observing.observation_cache import (
-    FILES,
-    Damaged,
-    SnapshotHistory,
-    SnapshotMark,
-    TableState,
-    pack,
-    unpack,
-)
-from lithify.formats.paimon.observing.observation_caches import ObservationCaches
+from lithify.columns.column_groups import with_columns
+from lithify.engine.observe.cache import Damaged, pack, unpack
+from lithify.engine.observe.cache_folder import ObservationCaches
+from lithify.engine.observe.state import SnapshotMark, TableKey, TableState
+from lithify.formats.protocol.model import SnapshotId
 from support.cases import case
-from support.live_files import frame, rows_of
+from unit.engine.observe.lake import LAYOUT, Group, Marks, counted, file, frame
 
 MIB = 1 << 20
 STATE = TableState(
-    root="/w/db.db/t",
-    uuid="schema-1",
-    schema_id=3,
-    newest=SnapshotMark(7, "manifest-list-7", 1_767_225_600_123),
-    index_types=frozenset({"HASH"}),
-    history=SnapshotHistory(4, 1_767_225_600_000, {5: 100, 7: 2**40}),
+    table=TableKey("uuid-1", 3, "/w/db.db/t"),
+    newest=SnapshotMark(SnapshotId("7"), "manifest-list-7", 1_767_225_600_123),
+    details=Marks(frozenset({(("eu", 2), "mark-1"), (("", 0), "mark-2")}), files=4),
     terms="some options",
     judged_millis=1_767_225_600_456,
-    vector_files=frozenset({((b"\x00\x01", 2), "index-1"), ((b"", 0), "index-2")}),
 )
-EMPTY = TableState("/w/db.db/t", "schema-1", 0, None)
-PLACES = [(b"\x00\x01", 2), (b"\x00\x01", 3), (b"", 0)]
+EMPTY = TableState(TableKey("uuid-1", 0), None, Marks())
+GROUPS: list[Group] = [("eu", 2), ("eu", 3), ("", 0)]
 
 
-def files(*places: tuple[bytes, int], each: int = 3, size: int = 100) -> pa.Table:
-    """Some files in each of some buckets."""
-    names = [f"data-{number}" for number in range(each)]
-    about = (10, b"\x00\xff", b"\x80", 1, 2, 3, 0, 1_767_225_600_000, None, 1_700_000_000, "index-1", None)
-    rows = [(*place, name, size, *about) for place in places for name in names]
-    return frame(rows, FILES)
+def files(*groups: Group, each: int = 3, size: int = 100) -> pa.Table:
+    """Some files in each of some groups."""
+    return frame(file(*group, f"data-{number}", size) for group in groups for number in range(each))
 
 
 def figures(of: pa.Table) -> pa.Table:
-    groups = ColumnGroups(of, PLACE)
-    places = taken(of.select(PLACE), groups.firsts)
-    return with_columns(places, files=groups.sizes, detail=pa.array(["größer"] * len(groups), pa.string()))
+    counts = counted(of)
+    return with_columns(counts, detail=pa.array(["größer"] * len(counts), pa.string()))
 
 
 def kept_in(folder: Path, limit: int = MIB) -> ObservationCaches:
     return ObservationCaches(folder / "kept", limit)
 
 
-def keep(kept: ObservationCaches, key: str, state: TableState = STATE, of: pa.Table | None = None) -> None:
+def keep(
+    kept: ObservationCaches, key: str, state: TableState[Marks] = STATE, of: pa.Table | None = None
+) -> None:
     """Keeps a table as a full look does."""
-    there = files(*PLACES) if of is None else of
-    with closing(kept.begin(key)) as table:
+    there = files(*GROUPS) if of is None else of
+    with closing(kept.begin(key, LAYOUT)) as table:
         table.put(there)
         table.save(state, figures(there))
         kept.keep(key, table)
@@ -80,16 +63,16 @@ def keep(kept: ObservationCaches, key: str, state: TableState = STATE, of: pa.Ta
 
 def loaded(kept: ObservationCaches, key: str) -> object:
     """What is kept under a key, all files included."""
-    table = kept.load(key)
+    table = kept.load(key, LAYOUT)
     if table is None:
         return None
     with closing(table):
         return same(table.state, table.files_in(table.figures))
 
 
-def same(state: TableState, of: pa.Table) -> object:
+def same(state: TableState[Marks], of: pa.Table) -> object:
     """What is loaded of a table of that state with these files."""
-    return state, sorted(rows_of(of), key=lambda row: row[:3])
+    return state, sorted(of.to_pylist(), key=lambda row: (row["region"], row["number"], row["name"]))
 
 
 def is_kept(kept: ObservationCaches, key: str) -> bool:
@@ -106,57 +89,66 @@ def only_file(folder: Path) -> Path:
 
 class TestTables:
     @pytest.mark.parametrize("state", [case(STATE, id="with files"), case(EMPTY, id="without a snapshot")])
-    def test_a_table_comes_back_as_it_was(self, state: TableState, tmp_path: Path) -> None:
-        there = files() if state is EMPTY else files(*PLACES)
+    def test_a_table_comes_back_as_it_was(self, state: TableState[Marks], tmp_path: Path) -> None:
+        there = files() if state is EMPTY else files(*GROUPS)
         keep(kept_in(tmp_path), "some/key", state, there)
 
-        table = kept_in(tmp_path).load("some/key")
+        table = kept_in(tmp_path).load("some/key", LAYOUT)
 
         assert table is not None
         with closing(table):
             assert table.state == state
             assert table.figures.equals(figures(there))
             assert table.files_in(table.figures).equals(there)
-            assert table.files_in(table.figures).schema.equals(FILES)
-        assert kept_in(tmp_path).load("another") is None
+            assert table.files_in(table.figures).schema.equals(LAYOUT.files)
+        assert kept_in(tmp_path).load("another", LAYOUT) is None
 
-    def test_files_of_some_buckets(self, tmp_path: Path) -> None:
+    def test_files_of_some_groups(self, tmp_path: Path) -> None:
         keep(kept_in(tmp_path), "key")
-        table = kept_in(tmp_path).load("key")
+        table = kept_in(tmp_path).load("key", LAYOUT)
         assert table is not None
         with closing(table):
-            some = files(PLACES[1], (b"unknown", 0))
-            assert table.files_in(some).equals(files(PLACES[1]))
+            some = files(GROUPS[1], ("unknown", 0))
+            assert table.files_in(some).equals(files(GROUPS[1]))
 
-    def test_a_change_of_some_buckets(self, tmp_path: Path) -> None:
-        keep(kept_in(tmp_path), "key")
-        left = pa.concat_tables([files(PLACES[0]), files(PLACES[1], size=7), files((b"new", 9))])
-        table = kept_in(tmp_path).load("key")
+    def test_groups_whose_values_run_into_each_other_are_apart(self, tmp_path: Path) -> None:
+        alike: list[Group] = [("a", 11), ("a1", 1), ("", 1), ("1", 1)]
+        keep(kept_in(tmp_path), "key", of=files(*alike))
+        table = kept_in(tmp_path).load("key", LAYOUT)
         assert table is not None
         with closing(table):
-            table.put(files(PLACES[1], (b"new", 9), size=7), emptied=files(PLACES[2]))
-            table.put(files((b"new", 9)))
+            for group in alike:
+                assert table.files_in(files(group)).equals(files(group))
+
+    def test_a_change_of_some_groups(self, tmp_path: Path) -> None:
+        keep(kept_in(tmp_path), "key")
+        left = pa.concat_tables([files(GROUPS[0]), files(GROUPS[1], size=7), files(("new", 9))])
+        table = kept_in(tmp_path).load("key", LAYOUT)
+        assert table is not None
+        with closing(table):
+            table.put(files(GROUPS[1], ("new", 9), size=7), emptied=files(GROUPS[2]))
+            table.put(files(("new", 9)))
             table.save(EMPTY, figures(left))
-        table = kept_in(tmp_path).load("key")
+        table = kept_in(tmp_path).load("key", LAYOUT)
         assert table is not None
         with closing(table):
             assert (table.state, len(table.figures)) == (EMPTY, 3)
             assert (
                 table.files_in(table.figures)
-                .sort_by([("partition", "ascending"), ("bucket", "ascending")])
-                .equals(left.sort_by([("partition", "ascending"), ("bucket", "ascending")]))
+                .sort_by([("region", "ascending"), ("number", "ascending")])
+                .equals(left.sort_by([("region", "ascending"), ("number", "ascending")]))
             )
 
     def test_what_is_not_saved_is_forgotten(self, tmp_path: Path) -> None:
         keep(kept_in(tmp_path), "key")
-        table = kept_in(tmp_path).load("key")
+        table = kept_in(tmp_path).load("key", LAYOUT)
         assert table is not None
         with closing(table):
-            table.put(files(*PLACES, each=9))
-        assert loaded(kept_in(tmp_path), "key") == same(STATE, files(*PLACES))
+            table.put(files(*GROUPS, each=9))
+        assert loaded(kept_in(tmp_path), "key") == same(STATE, files(*GROUPS))
 
     def test_a_process_that_is_killed_while_it_writes_changes_nothing(self, tmp_path: Path) -> None:
-        many = [(b"", number) for number in range(300)]
+        many = [("", number) for number in range(300)]
         keep(kept_in(tmp_path), "key", of=files(*many))
         before = only_file(tmp_path).read_bytes()
         ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], check=False)
@@ -166,24 +158,24 @@ class TestTables:
 
     def test_of_two_that_write_at_once_one_does(self, tmp_path: Path) -> None:
         keep(kept_in(tmp_path), "key")
-        tables = [kept_in(tmp_path).load("key"), kept_in(tmp_path).load("key")]
+        tables = [kept_in(tmp_path).load("key", LAYOUT), kept_in(tmp_path).load("key", LAYOUT)]
         first, second = (table for table in tables if table is not None)
         with closing(first), closing(second):
-            first.put(files(PLACES[0], size=7))
+            first.put(files(GROUPS[0], size=7))
             with pytest.raises(Damaged):
-                second.put(files(PLACES[0], size=8))
-        assert loaded(kept_in(tmp_path), "key") == same(STATE, files(*PLACES))
+                second.put(files(GROUPS[0], size=8))
+        assert loaded(kept_in(tmp_path), "key") == same(STATE, files(*GROUPS))
 
 
 KILLED = f"""
 import os, signal, sys
 sys.path[:0] = {[path for path in sys.path if path]!r}
 from pathlib import Path
-from unit.formats.paimon.observing.test_observation_cache import PLACES, files, kept_in
+from unit.engine.observe.test_cache import GROUPS, LAYOUT, files, kept_in
 
-table = kept_in(Path(sys.argv[1])).load("key")
+table = kept_in(Path(sys.argv[1])).load("key", LAYOUT)
 table._connection.execute("PRAGMA cache_size = 1")
-table.put(files(*((b"", number) for number in range(300)), each=40))
+table.put(files(*(("", number) for number in range(300)), each=40))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -224,7 +216,7 @@ class TestDamage:
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
             path.write_bytes(data)
             try:
-                assert loaded(kept, "key") in (None, same(STATE, files(*PLACES)))
+                assert loaded(kept, "key") in (None, same(STATE, files(*GROUPS)))
             except Damaged:
                 noticed += 1
         assert noticed
@@ -235,20 +227,21 @@ class TestDamage:
             case({"format": 1}, id="of an older release"),
             case({"boot": "another"}, id="from before the machine was started"),
             case({"newest": [1]}, id="a snapshot with few fields"),
-            case({"history": 7}, id="a history of another form"),
+            case({"layout": "another 1"}, id="of another format"),
+            case({"details": {"marks": 7}}, id="details of another form"),
         ],
     )
     def test_a_state_of_another_form(self, changes: dict[str, object], tmp_path: Path) -> None:
         kept = kept_in(tmp_path)
         keep(kept, "key")
         change(only_file(tmp_path), changes)
-        assert kept.load("key") is None
+        assert kept.load("key", LAYOUT) is None
 
     def test_the_change_of_a_state_is_what_these_tests_mean(self, tmp_path: Path) -> None:
         kept = kept_in(tmp_path)
         keep(kept, "key")
         change(only_file(tmp_path), {"terms": "other options"})
-        table = kept.load("key")
+        table = kept.load("key", LAYOUT)
         assert table is not None
         with closing(table):
             assert table.state.terms == "other options"
@@ -256,10 +249,10 @@ class TestDamage:
     @pytest.mark.parametrize(
         "statement",
         [
-            case("DELETE FROM files WHERE bucket = 2", id="a bucket is missing"),
+            case("DELETE FROM files WHERE key = (SELECT min(key) FROM files)", id="a group is missing"),
             case(
-                "UPDATE files SET content = (SELECT content FROM files WHERE bucket = 2)",
-                id="files of another bucket",
+                "UPDATE files SET content = (SELECT min(content) FROM files)",
+                id="files of another group",
             ),
             case("UPDATE files SET content = substr(content, 1, 20)", id="files are cut off"),
         ],
@@ -285,34 +278,34 @@ class TestFolder:
     def test_what_is_not_finished_is_not_seen(self, tmp_path: Path) -> None:
         kept = kept_in(tmp_path)
         keep(kept, "key")
-        with closing(kept.begin("key")) as table:
+        with closing(kept.begin("key", LAYOUT)) as table:
             table.save(EMPTY, figures(files()))
-            assert loaded(kept, "key") == same(STATE, files(*PLACES))
+            assert loaded(kept, "key") == same(STATE, files(*GROUPS))
             kept.keep("key", table)
         assert loaded(kept, "key") == same(EMPTY, files())
 
     def test_nothing_is_left_of_what_was_kept_before(self, tmp_path: Path) -> None:
         kept = kept_in(tmp_path)
         for state in (STATE, EMPTY):
-            kept.begin("key").close()  # a process that was killed
+            kept.begin("key", LAYOUT).close()  # a process that was killed
             keep(kept, "key", state)
         assert [path.suffix for path in only_file(tmp_path).parent.iterdir()] == [".kept"]
 
     def test_what_is_abandoned_leaves_nothing_behind(self, tmp_path: Path) -> None:
         kept = kept_in(tmp_path)
-        kept.abandon(kept.begin("key"))
+        kept.abandon(kept.begin("key", LAYOUT))
         assert not [path for path in (tmp_path / "kept").rglob("*") if path.is_file()]
 
     def test_where_nothing_can_be_written_a_table_is_in_memory(self, tmp_path: Path) -> None:
         kept = kept_in(tmp_path)
         (tmp_path / "kept").rmdir()
-        with closing(kept.begin("key")) as table:
-            table.put(files(*PLACES))
-            table.save(STATE, figures(files(*PLACES)))
+        with closing(kept.begin("key", LAYOUT)) as table:
+            table.put(files(*GROUPS))
+            table.save(STATE, figures(files(*GROUPS)))
             kept.keep("key", table)
             assert (table.path, len(table.files_in(table.figures))) == (None, 9)
         kept.use("key", 1.0)
-        assert (kept.load("key"), kept.used_at("key")) == (None, None)
+        assert (kept.load("key", LAYOUT), kept.used_at("key")) == (None, None)
 
     def test_least_recently_used_go_first(self, tmp_path: Path) -> None:
         keep(kept_in(tmp_path), "a")

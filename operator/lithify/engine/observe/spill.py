@@ -1,6 +1,6 @@
-"""Manifest entries on disk, partitioned by bucket.
+"""Entries of files on disk, in parts of whole groups.
 
-Called by `live_files` for tables with more entries than should be in memory at a time. Writes one unnamed
+Called by `groups` for tables with more entries than should be in memory at a time. Writes one unnamed
 temporary file, which disappears with its process.
 """
 
@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import zlib
 from collections import defaultdict
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lithify.columns.column_groups import (
@@ -23,6 +25,7 @@ from lithify.columns.column_groups import (
     integers,
     listed,
     taken,
+    whole,
 )
 
 _MIXING = np.uint64(0x9E37_79B9_7F4A_7C15)
@@ -31,15 +34,17 @@ _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class Spill:
-    """Entries partitioned by bucket.
+    """Entries in parts of whole groups.
 
     Args:
         folder: folder for the file; None for memory.
+        group: the columns that identify a group: bytes, texts or integers.
         parts: number of parts, of about the same size.
     """
 
-    def __init__(self, folder: Path | None, parts: int) -> None:
+    def __init__(self, folder: Path | None, group: Sequence[str], parts: int) -> None:
         self._file: IO[bytes] = BytesIO() if folder is None else TemporaryFile(dir=folder)  # noqa: SIM115
+        self._group = group
         self._parts = parts
         self._pieces: dict[int, list[tuple[int, int]]] = defaultdict(list)
 
@@ -53,7 +58,7 @@ class Spill:
         Raises:
             OSError: there is no space.
         """
-        numbers = _hashes(entries) % self._parts
+        numbers = _hashes(entries.select(self._group)) % self._parts
         ordered = taken(entries, np.argsort(numbers, kind="stable"))
         ends = np.cumsum(np.bincount(numbers, minlength=self._parts))
         for number in np.flatnonzero(np.diff(ends, prepend=0)).tolist():
@@ -72,12 +77,18 @@ class Spill:
         return pa.ipc.open_stream(self._file.read(size)).read_all()
 
 
-def _hashes(entries: pa.Table) -> Numbers:
-    """A hash of each entry's bucket."""
-    partitions = ColumnGroups(entries, ["partition"])
-    of_partition = [
-        zlib.crc32(value) for value in listed(taken(entries.select(["partition"]), partitions.firsts)[0])
-    ]
-    mixed = np.array(of_partition, dtype=np.uint64)[partitions.numbers] * _MIXING
-    mixed = (mixed ^ integers(entries["bucket"]).astype(np.uint64)) * _MIXING
+def _hashes(groups: pa.Table) -> Numbers:
+    """A hash of each row."""
+    mixed = np.zeros(len(groups), dtype=np.uint64)
+    for name in groups.column_names:
+        mixed = (mixed ^ _hashes_of(groups.select([name]))) * _MIXING
     return (mixed >> np.uint64(32)).astype(np.int64)
+
+
+def _hashes_of(column: pa.Table) -> npt.NDArray[Any]:
+    """A hash of each value of the only column."""
+    if pa.types.is_integer(column.schema.types[0]):
+        return integers(column[0]).astype(np.uint64)
+    values = ColumnGroups(column, column.column_names)
+    distinct = listed(whole(taken(column, values.firsts)[0]).cast(pa.binary()))
+    return np.array([zlib.crc32(value) for value in distinct], dtype=np.uint64)[values.numbers]

@@ -2,7 +2,7 @@
 
 Created by the observer's workers, used by `observer`. It only saves work: a cache that is missing, damaged,
 of another release or of another table is ignored. Each table has a folder with one finished database
-(`observation_cache`), whose name is used only once: so no process that writes or removes one meets another's
+(`cache`), whose name is used only once: so no process that writes or removes one meets another's
 journal. Only our own processes write there, any number of them.
 """
 
@@ -13,9 +13,12 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 from uuid import uuid4
 
-from lithify.formats.paimon.observing.observation_cache import Damaged, ObservationCache
+from lithify.engine.observe.cache import Damaged, ObservationCache
+from lithify.engine.observe.layout import Layout
+from lithify.engine.observe.state import Details
 
 _FINISHED, _UNFINISHED = ".kept", ".new"
 _USED = "used"
@@ -36,14 +39,14 @@ class ObservationCaches:
         self._unchecked = limit
         folder.mkdir(parents=True, exist_ok=True)
 
-    def load(self, key: str) -> ObservationCache | None:
-        """The cache of a key, to be closed by the caller; None if it is missing or unusable."""
+    def load(self, key: str, layout: Layout[Details]) -> ObservationCache[Details] | None:
+        """The cache of a key, to be closed by the caller; None without a usable one."""
         for path in _newest_first(self._home(key)):
             with suppress(Damaged):
-                return ObservationCache(path, is_new=False)
+                return ObservationCache(path, layout, is_new=False)
         return None
 
-    def begin(self, key: str) -> ObservationCache:
+    def begin(self, key: str, layout: Layout[Details]) -> ObservationCache[Details]:
         """A new cache to be filled, invisible under the key until `keep`.
 
         It is in memory if the folder is not writable.
@@ -51,10 +54,10 @@ class ObservationCaches:
         home = self._home(key)
         with suppress(OSError, Damaged):
             home.mkdir(exist_ok=True)
-            return ObservationCache(home / f"{uuid4()}{_UNFINISHED}", is_new=True)
-        return in_memory()
+            return ObservationCache(home / f"{uuid4()}{_UNFINISHED}", layout, is_new=True)
+        return in_memory(layout)
 
-    def keep(self, key: str, table: ObservationCache) -> None:
+    def keep(self, key: str, table: ObservationCache[Any]) -> None:
         """Makes a saved cache the one of the key, and evicts others if needed.
 
         Does nothing if that fails; the next observation is a full one then.
@@ -70,7 +73,7 @@ class ObservationCaches:
             with suppress(OSError):
                 self._make_room(self._home(key))
 
-    def abandon(self, table: ObservationCache) -> None:
+    def abandon(self, table: ObservationCache[Any]) -> None:
         """Closes a cache that is not to be kept, and removes it."""
         table.close()
         with suppress(OSError):
@@ -141,6 +144,6 @@ def _remove(home: Path) -> None:
             home.unlink()
 
 
-def in_memory() -> ObservationCache:
+def in_memory(layout: Layout[Details]) -> ObservationCache[Details]:
     """A new cache in memory, not visible to others."""
-    return ObservationCache(None, is_new=True)
+    return ObservationCache(None, layout, is_new=True)
