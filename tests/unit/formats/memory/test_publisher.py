@@ -1,4 +1,4 @@
-"""Publishing snapshots of reference tables: one writer creates a number, and only on the base that is there."""
+"""Publishing snapshots of reference tables: one writer creates a number, on the base that is in its place."""
 
 from __future__ import annotations
 
