@@ -215,7 +215,9 @@ class TestPlan:
         sums = totals_of(unit.details for unit in plan.units)
         assert {name: plan.totals[name] for name in sums} == sums
 
-    def test_writes_nothing(self, tables: FormatTables, table: Any, tmp_path: Path) -> None:
+    def test_planning_writes_nothing_and_groups_are_distinct(
+        self, tables: FormatTables, table: Any, tmp_path: Path
+    ) -> None:
         before = files_of(tmp_path)
         opened, plan = planned(tables.address(table))
         assert len(plan.units) == len(opened.tasks_of(plan, Sizing())) == 2
