@@ -87,8 +87,9 @@ def _table(units: Sequence[WorkUnit], noun: str) -> Table:
     """A row a unit; a detail that no unit has gets no column. Only reasons are broken into lines."""
     grid = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
     rows = [{noun: unit.group.path, **_cells(unit)} for unit in units]
-    columns = {name: None for row in rows for name, text in row.items() if text is not None}
-    amounts = _amounts(units[0])
+    names = {name: None for row in rows for name in row}
+    columns = [name for name in names if any(row.get(name) is not None for row in rows)]
+    amounts = {name for unit in units for name in _amounts(unit)}
     for column in columns:
         if column == _REASON:
             grid.add_column(column, min_width=_REASON_WIDTH)
@@ -113,7 +114,7 @@ def _lines(unit: WorkUnit) -> Iterator[RenderableType]:
 def _cells(unit: WorkUnit) -> dict[str, str | None]:
     return {
         _TRIGGER: unit.trigger,
-        **_texts(_parted(unit.details)[0]),
+        **_texts(_attributes(unit.details)),
         **_amounts(unit),
         _REASON: unit.reason,
     }
@@ -122,12 +123,15 @@ def _cells(unit: WorkUnit) -> dict[str, str | None]:
 def _amounts(unit: WorkUnit) -> dict[str, str | None]:
     """The figures that add up; their columns are aligned on the right."""
     own = {"rewrite": number(unit.rewritten_files, "file"), "bytes": bytes_text(unit.read_bytes)}
-    return {**own, **_texts(_parted(unit.details)[1])}
+    return {**own, **_texts(_summed(unit.details))}
 
 
-def _parted(details: Sequence[Detail]) -> tuple[list[Detail], list[Detail]]:
-    """Attributes, and amounts, which add up."""
-    return [each for each in details if not each.kind.total], [each for each in details if each.kind.total]
+def _attributes(details: Sequence[Detail]) -> list[Detail]:
+    return [detail for detail in details if not detail.kind.total]
+
+
+def _summed(details: Sequence[Detail]) -> list[Detail]:
+    return [detail for detail in details if detail.kind.total]
 
 
 def _texts(details: Sequence[Detail]) -> Mapping[str, str | None]:
@@ -136,13 +140,12 @@ def _texts(details: Sequence[Detail]) -> Mapping[str, str | None]:
 
 
 def _unit_dict(unit: WorkUnit) -> dict[str, Any]:
-    attributes, amounts = _parted(unit.details)
     return {
         "bucket": unit.group.path,
         "trigger": unit.trigger,
         "detail": unit.reason,
-        **as_fields(attributes),
+        **as_fields(_attributes(unit.details)),
         "bytes": unit.read_bytes,
         "rewrites": [list(names) for names in unit.rewrites],
-        **as_fields(amounts),
+        **as_fields(_summed(unit.details)),
     }

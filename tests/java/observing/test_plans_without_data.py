@@ -82,5 +82,5 @@ async def test_plans_and_observations_open_metadata_only(oracle: Oracle, tmp_pat
                 full = await pool.plan(PlanRequest(address, EVERYTHING), PATIENCE)
                 await pool.plan(PlanRequest(address), PATIENCE)
                 await pool.observe(request_for(address, is_full=True), PATIENCE)
-            assert full.buckets > 0, table.name
+            assert full.groups > 0, table.name
             assert opened == set(), table.name

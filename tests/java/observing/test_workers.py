@@ -167,7 +167,7 @@ async def test_a_plan_at_a_limit_of_the_worker_is_told_from_a_worker_that_died(
             await pool.plan(request, PATIENCE)
     async with pool_in(tmp_path, workers=1, memory_bytes=LEAST) as pool:
         found = await pool.plan(request, PATIENCE)
-        assert (found.snapshot, found.buckets) == ("1", 4)
+        assert (found.snapshot, found.groups) == ("1", 4)
         assert await pool.observe(request_for(target_of(table)), PATIENCE) is not None
 
 

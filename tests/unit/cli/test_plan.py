@@ -128,6 +128,12 @@ class TestPicture:
         )
         assert columns == ["bucket", "trigger", "rewrite", "bytes", "upgrade", "reason"]
 
+    def test_columns_keep_their_order_if_the_first_unit_lacks_one(self, plan: RunPlan) -> None:
+        first, *others = plan.units
+        mixed = (replace(first, output_level=None), *others)  # type: ignore[arg-type]
+        columns = text_of(plan_view(NAME, replace(plan, units=mixed), "partition")).splitlines()[1].split()
+        assert columns == ["partition", "trigger", "to", "level", "rewrite", "bytes", "upgrade", "reason"]
+
     def test_names_are_not_markup(self, plan: RunPlan) -> None:
         marked = replace(plan, units=(replace(plan.units[0], bucket=MARKED),))
         assert MARKED.path in text_of(plan_view(NAME, marked, "bucket"))
