@@ -40,7 +40,7 @@ class RowKinds:
 
 @dataclass(frozen=True, slots=True)
 class RecordLayout:
-    """Which columns order records, and how.
+    """The columns that order records.
 
     Attributes:
         key: names of the key columns, in key order.
