@@ -40,25 +40,6 @@ from support.properties import examples
 
 USUAL = IndexSettings()
 INT, BIGINT, TEXT, DOUBLE = (parse_type(each) for each in ("INT", "BIGINT", "STRING", "DOUBLE"))
-POSITIONS = st.one_of(
-    st.integers(0, 300),
-    st.integers(65_000, 66_000),
-    st.integers(0, 2**32 - 1),
-)
-
-
-def ranges(drawn: tuple[int, int]) -> list[int]:
-    first, count = drawn
-    return [*range(first, min(first + count, 2**32))]
-
-
-SETS = st.one_of(
-    st.sets(POSITIONS, max_size=40).map(sorted),
-    st.tuples(POSITIONS, st.integers(0, 9_000)).map(ranges),
-    st.tuples(st.integers(0, 200_000), st.integers(0, 9_000)).map(
-        lambda drawn: [*range(drawn[0], sum(drawn), 2)]
-    ),
-)
 
 
 @given(
