@@ -96,7 +96,7 @@ def test_an_import_is_judged_by_where_it_stands(module: str, source: str, expect
 
 UNIT, SOURCE = TESTS / "unit", TESTS.parent / "operator" / "lithify"
 APART = frozenset({"chart", "cluster", "docs"})
-"""Folders of `unit` about what is outside of the source: the chart, the cluster of the tests, the pages."""
+"""Folders of `unit` about what is outside of the source: chart, cluster infrastructure and pages."""
 
 
 def test_folders_of_unit_tests_are_those_of_the_source() -> None:

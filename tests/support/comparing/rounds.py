@@ -85,7 +85,7 @@ def compacted_by_both(
 
 
 def check_rounds(oracle: Oracle, original: Table, folder: Path) -> Table:
-    """Minor and full rounds on copies of a table agree with Java's, keep its rows and leave no file behind.
+    """Minor and full rounds on copies of a table agree with Java's, keep its rows and leave no stray file.
 
     Returns:
         Our copy after the full round.
