@@ -243,7 +243,7 @@ def test_two_directories_of_one_floating_point_partition_are_refused(oracle: Ora
     (block,) = report.blocked
     assert "same partition" in block.problem
 
-    selected = Selection(({"p": block.bucket.partition("/")[0].removeprefix("p=")},))
+    selected = Selection(({"p": block.group.partition("/")[0].removeprefix("p=")},))
     with pytest.raises(UnsupportedTable, match="same partition"):
         run_inline(table, selection=selected)
 
