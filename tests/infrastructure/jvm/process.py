@@ -1,4 +1,4 @@
-"""A Java process of an oracle: one line of JSON in for one line out. Both oracles use it, and know what they ask.
+"""A Java process of an oracle: one line of JSON in for one line out. Both oracles use it.
 
 The Java side of the protocol is in `java/`; projects take it in as a second folder of sources.
 """

@@ -1,7 +1,6 @@
 """The oracle as Python sees it: one method per operation of README.md."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack
 
