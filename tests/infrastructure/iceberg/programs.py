@@ -17,7 +17,7 @@ REST_SERVER = MavenProgram(name="iceberg-rest", sources=_HOME / "rest", takes="a
 GO = GoPrograms(
     name="iceberg-go",
     sources=_HOME / "go",
-    packages=("./reader", "github.com/apache/iceberg-go/cmd/iceberg"),
+    packages=("./reader", "./compactor"),
     target="iceberg",
     takes="about 2 minutes",
 )

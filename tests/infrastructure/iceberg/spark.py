@@ -31,7 +31,10 @@ _OPENED = (
     "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action",
     "sun.util.calendar",
 )  # fmt: skip
-_OPENING = ("-XX:+IgnoreUnrecognizedVMOptions", *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED))
+_OPENING = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENED),
+)
 """What Spark reaches into, as `spark-submit` opens it."""
 _CONF = {
     "spark.app.name": "iceberg-oracle",
@@ -132,7 +135,9 @@ class SparkIceberg:
         self, table: str, options: Mapping[str, str] | None = None, **what: Unpack[WhatSnapshot]
     ) -> list[PlannedGroup]:
         """The groups of files that Java's bin packing would rewrite, in its order."""
-        return [PlannedGroup(**group) for group in self.call("plan_rewrite", table=table, options=options, **what)]
+        return [
+            PlannedGroup(**group) for group in self.call("plan_rewrite", table=table, options=options, **what)
+        ]
 
     # Commits
 
@@ -174,6 +179,15 @@ class SparkIceberg:
             per_file=per_file,
         )
         return Committed.of(made)
+
+    def add_column(self, table: str, name: str, kind: str, default: Any, write_default: Any = None) -> int:
+        """Adds a column with a default (version 3), and returns the schema's id.
+
+        The type is in Spark's words, defaults are in Iceberg's JSON form: for the rows that are there, and, if
+        another one is given, for rows that are written without the column.
+        """
+        what = {"name": name, "type": kind, "default": default, "write_default": write_default}
+        return int(self.call("add_column", table=table, **what))
 
     def append_files(
         self,

@@ -44,6 +44,7 @@ public final class Main {
         new PlanOps(session).register(ops);
         new DeltaOps(session).register(ops);
         new RewriteOps(session).register(ops);
+        new SchemaOps(session).register(ops);
         ops.put("timed", args -> timed(ops, args.object("request")));
         return ops;
     }

@@ -11,6 +11,7 @@ import org.apache.iceberg.Schema;
 import org.apache.iceberg.Table;
 import org.apache.iceberg.data.GenericAppenderFactory;
 import org.apache.iceberg.data.GenericRecord;
+import org.apache.iceberg.data.IdentityPartitionConverters;
 import org.apache.iceberg.data.InternalRecordWrapper;
 import org.apache.iceberg.data.Record;
 import org.apache.iceberg.deletes.EqualityDeleteWriter;
@@ -102,11 +103,20 @@ final class RowFiles {
         InternalRecordWrapper wrapper = new InternalRecordWrapper(schema.asStruct());
         Map<PartitionKey, List<Record>> partitions = new LinkedHashMap<>();
         for (Row row : rows.select(casts(schema)).collectAsList()) {
-            Record written = SparkValueConverter.convert(schema, row);
+            Record written = generic(schema, SparkValueConverter.convert(schema, row));
             key.partition(wrapper.wrap(written));
             partitions.computeIfAbsent(key.copy(), copy -> new ArrayList<>()).add(written);
         }
         return partitions;
+    }
+
+    /** Spark's converter gives dates and times as numbers; the generic writers want objects. */
+    private static Record generic(Schema schema, Record record) {
+        for (Types.NestedField field : schema.columns()) {
+            Object value = record.getField(field.name());
+            record.setField(field.name(), IdentityPartitionConverters.convertConstant(field.type(), value));
+        }
+        return record;
     }
 
     private static Column[] casts(Schema schema) {
