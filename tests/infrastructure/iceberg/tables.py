@@ -151,9 +151,9 @@ class SparkTable:
         return self.name if branch is None else f"{self.name}.branch_{branch}"
 
 
-def with_deletes(table: SparkTable, version: int, partitions: str = "none") -> SparkTable:
-    """Eight commits of 20 rows; then deletes and updates by position, or by vectors."""
-    table.create(version, partitions).append_many(8, 20)
+def with_deletes(table: SparkTable, version: int, partitions: str = "none", commits: int = 4) -> SparkTable:
+    """Some commits of 160 rows in all; then deletes and updates by position, or by vectors."""
+    table.create(version, partitions).append_many(commits, 160 // commits)
     table.delete("id % 10 = 3")
     table.update("id % 40 = 5")
     return table

@@ -33,7 +33,7 @@ def test_rewrite_beside_an_equality_delete_brings_rows_back(
 
 
 def test_sequence_number_of_lineage_is_that_of_the_file(sql_table: SparkTable, second_reader: object) -> None:
-    """#17039: `_last_updated_sequence_number` inherits the file's number, not the data's; iceberg-go is right."""
+    """#17039: `_last_updated_sequence_number` is the file's number, not the data's; iceberg-go is right."""
     table = sql_table.create(3).append_many(2, 10)
     start = table.snapshot_id
     files = [task.file.path for task in table.spark.scan(table.name)]
