@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from iceberg_metadata.invented import PARTITION, InventedTable, Shape, invent
+from iceberg_metadata.invented import FOLDER, PARTITION, InventedTable, Shape, invent
 from lithify.formats.iceberg.manifests.carrying import carried_entries
 from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
@@ -62,8 +62,10 @@ def main() -> None:
     parser.add_argument("--objects", action="store_true", help="make the objects of all files that are due")
     parser.add_argument("--rounds", type=int, default=3, help="rounds, of which the last one is printed")
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--java", action="store_true", help="let Java's planner plan the same table, too")
     given = parser.parse_args()
-    table = invent(Shape(given.files, given.deletes, given.columns, given.partitions))
+    shape = Shape(given.files, given.deletes, given.columns, given.partitions)
+    table = invent(shape)
     print(f"{given.files} data files, {given.deletes} delete files, {len(table.listed)} manifests, ", end="")
     print(f"{table.bytes / (given.files + given.deletes):.0f} bytes an entry")
     times = Times()
@@ -73,6 +75,10 @@ def main() -> None:
             plan(table, times, clustered=given.clustered, objects=given.objects)
             write_again(table, times)
     print(times.text())
+    if given.java:
+        from iceberg_metadata.java import planned_by_java
+
+        print(f"{'planning by Java, in its warmest round':<48}{min(planned_by_java(shape)):8.2f} s")
     print(f"{'most memory':<48}{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10:8} MiB")
 
 
@@ -93,7 +99,7 @@ def plan(table: InventedTable, times: Times, *, clustered: bool, objects: bool) 
     with times.of("planning"):
         with times.of("  manifest list"):
             reader = ManifestReader(table)
-            manifests = reader.manifests("list")
+            manifests = reader.manifests(f"{FOLDER}/metadata/list.avro")
         with times.of("  entries of manifests"):
             view = reader.view(manifests, Statistics(bounds=frozenset(each.id for each in columns)))
         with times.of("  index of deletes"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +23,13 @@ from lithify.formats.iceberg.manifests.manifest_writer import ManifestOwner, enc
 from lithify.formats.iceberg.manifests.partition_types import PartitionField
 
 PARTITION = (PartitionField(1000, "day", "date"),)
+FOLDER = "s3://lake/orders"
 _A_MANIFEST = 10_000
 _COUNT_MAPS = ("column_sizes", "value_counts", "null_value_counts")
 _BOUND_MAPS = ("lower_bounds", "upper_bounds")
 _SEQUENCE = 7
 _SNAPSHOT = 5_781_947_118_336_215_154
+_MILLIS = 1_700_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +68,65 @@ class InventedTable:
         return sum(map(len, self.contents.values()))
 
 
-def invent(shape: Shape) -> InventedTable:
+def schema_of(shape: Shape) -> dict[str, Any]:
+    """The schema of the table: the day, and columns of longs."""
+    fields = [{"id": shape.columns + 1, "name": "day", "required": False, "type": "date"}]
+    fields += [
+        {"id": n, "name": f"c{n}", "required": False, "type": "long"} for n in range(1, shape.columns + 1)
+    ]
+    return {"type": "struct", "schema-id": 0, "fields": fields}
+
+
+def spec_of(shape: Shape) -> list[dict[str, Any]]:
+    """The fields of its partition spec."""
+    return [{"source-id": shape.columns + 1, "field-id": 1000, "name": "day", "transform": "identity"}]
+
+
+def metadata_of(shape: Shape, folder: str) -> dict[str, Any]:
+    """The metadata of the table."""
+    snapshot = {
+        "snapshot-id": _SNAPSHOT,
+        "sequence-number": _SEQUENCE,
+        "timestamp-ms": _MILLIS,
+        "summary": {"operation": "append"},
+        "manifest-list": f"{folder}/metadata/list.avro",
+        "schema-id": 0,
+    }
+    return {
+        "format-version": 2,
+        "table-uuid": "8c9ad06b-7c26-4b5c-a0a6-2a4c6d8a1f9e",
+        "location": folder,
+        "last-sequence-number": _SEQUENCE,
+        "last-updated-ms": _MILLIS,
+        "last-column-id": shape.columns + 1,
+        "schemas": [schema_of(shape)],
+        "current-schema-id": 0,
+        "partition-specs": [{"spec-id": 0, "fields": spec_of(shape)}],
+        "default-spec-id": 0,
+        "last-partition-id": 1000,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "default-sort-order-id": 0,
+        "properties": {},
+        "current-snapshot-id": _SNAPSHOT,
+        "refs": {"main": {"snapshot-id": _SNAPSHOT, "type": "branch"}},
+        "snapshots": [snapshot],
+    }
+
+
+def invent(shape: Shape, folder: str = FOLDER) -> InventedTable:
     """Makes a table of version 2 whose small files are worth a compaction."""
-    random = np.random.default_rng(shape.seed)
+    random, texts = np.random.default_rng(shape.seed), (spec_of(shape), schema_of(shape))
     paths = _paths(random, shape.files)
     contents: dict[str, bytes] = {}
     listed = []
     for kind, entries in _manifests(shape, random, paths):
-        path = f"s3://lake/orders/metadata/{len(listed):04d}.avro"
-        owner = ManifestOwner(2, _SNAPSHOT, kind, 0, PARTITION, "[]", "{}")
+        path = f"{folder}/metadata/{len(listed):04d}.avro"
+        owner = ManifestOwner(2, _SNAPSHOT, kind, 0, PARTITION, *map(json.dumps, texts))
         written = encode_manifest([entries], owner, path)
         contents[path] = written.content
         listed.append(replace(written.file, sequence=_SEQUENCE, min_sequence=_SEQUENCE))
     made = write_list(listed, ListOwner(2, _SNAPSHOT, None, _SEQUENCE))
-    contents["list"] = made.content
+    contents[f"{folder}/metadata/list.avro"] = made.content
     return InventedTable(made.manifests, contents)
 
 
