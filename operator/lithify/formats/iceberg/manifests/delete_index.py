@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 
 from lithify.columns.column_groups import Flags, Numbers, integers, is_null, whole
 from lithify.formats.iceberg.manifests.bounds import bound_values, is_comparable, ranks
+from lithify.formats.iceberg.manifests.view import PUFFIN
 from lithify.formats.iceberg.model import Content
-
-PUFFIN = "puffin"
 
 
 @dataclass(frozen=True, slots=True)

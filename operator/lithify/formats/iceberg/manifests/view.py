@@ -29,11 +29,15 @@ from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, Ma
 from lithify.formats.iceberg.manifests.partition_types import PartitionType
 from lithify.formats.iceberg.manifests.partitions import Partitions, number_partitions
 from lithify.formats.iceberg.manifests.schemas import PARTITION, PATH_FIELD
+from lithify.formats.iceberg.model import Content
 
 _AHEAD = 4
 """Manifests that are prefetched at a time, to hide latency; each has about 8 MiB."""
 MOST_MANIFEST = 512 << 20
 """Bytes of a manifest or list; writers target 8 MiB."""
+
+PUFFIN = "puffin"
+"""The format of files with deletion vectors."""
 
 ADDED, DELETED = 1, 2
 """Status of entries."""
@@ -205,7 +209,21 @@ def live_entries(manifest: ManifestFile, content: bytes, statistics: Statistics)
         if manifest.content is ManifestContent.DELETES:
             rows = with_referenced(rows)
         live = flagged(rows, integers(rows["status"]) != DELETED)
+        _check_content(live, manifest.content)
     return LiveEntries(live, decoded.partition_type, wanted)
+
+
+def _check_content(live: pa.Table, content: ManifestContent) -> None:
+    """Checks that files are of the manifest's kind, and that vectors say whose they are and where."""
+    is_delete = integers(live["content"]) != Content.DATA
+    if (is_delete != (content is ManifestContent.DELETES)).any():
+        raise ValueError("a file in it is not of its kind")
+    if content is ManifestContent.DATA:
+        return
+    is_vector = flags(pc.equal(live["file_format"], PUFFIN))
+    for name in ("referenced", "content_offset", "content_size_in_bytes"):
+        if (is_vector & is_null(live[name])).any():
+            raise ValueError(f"a deletion vector in it has no {name}")
 
 
 def inherited(decoded: DecodedManifest, manifest: ManifestFile) -> pa.Table:

@@ -192,3 +192,19 @@ def test_missing_manifest_is_named() -> None:
 def test_damaged_manifest_is_named() -> None:
     with pytest.raises(CorruptTable, match="a: the manifest cannot be read"):
         ManifestReader(Store(a=b"Obj")).view([listed("a")])
+
+
+def test_files_of_the_other_kind_are_refused() -> None:
+    with pytest.raises(CorruptTable, match="kind"):
+        view_of([entry(content=1)], listed("m"))
+    with pytest.raises(CorruptTable, match="kind"):
+        view_of([entry()], listed("m", content=DELETES))
+
+
+@pytest.mark.parametrize("lacks", ["referenced_data_file", "content_offset", "content_size_in_bytes"])
+def test_vectors_that_do_not_say_whose_they_are_are_refused(lacks: str) -> None:
+    """They would otherwise delete from every file of their partition."""
+    whole = {"referenced_data_file": "a", "content_offset": 4, "content_size_in_bytes": 9}
+    vector = entry(content=1, file_format="PUFFIN", **{**whole, lacks: None})
+    with pytest.raises(CorruptTable, match=lacks.removesuffix("_data_file")):
+        view_of([vector], listed("m", content=DELETES))
