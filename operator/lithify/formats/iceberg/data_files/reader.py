@@ -166,7 +166,9 @@ class FileReader:
         try:
             return projected(values, stored, column)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            problem = f"column {column.name} has values that are none of type {arrow_type(column.type)} ({error})"
+            problem = (
+                f"column {column.name} has values that are none of type {arrow_type(column.type)} ({error})"
+            )
             raise CorruptTable(file.path, problem) from error
 
     def _missing(self, rows: int, file: DataFile | DeleteFile, column: Field) -> pa.Array:

@@ -85,7 +85,9 @@ def _key_column(number: int, schema: Schema) -> KeyColumn:
 def _pruned(field: Field, number: int) -> tuple[Field, int, ColumnType] | None:
     if field.id == number:
         if _has_many(field.type):
-            raise UnsupportedTable("a table", (f"equality deletes that compare {field.name}, which is nested",))
+            raise UnsupportedTable(
+                "a table", (f"equality deletes that compare {field.name}, which is nested",)
+            )
         return Field(field.name, field.type, field.id, field.default), 0, field.type
     for part in field.type.fields if field.type.root == "ROW" else ():
         found = _pruned(part, number)
