@@ -121,7 +121,7 @@ def _truncated(values: pa.Array, width: int) -> pa.Array:
         raise UnsupportedTable("a table", (f"partition transform truncate of a column of {kind}",))
     numbers = _integers(values)
     with np.errstate(over="ignore"):
-        cut = (numbers - numbers % np.int64(width)).astype(kind.to_pandas_dtype())
+        cut = (numbers - numbers % np.int64(width)).astype(f"int{kind.bit_width}")
     return pa.array(cut, kind, mask=_nulls(values))
 
 
