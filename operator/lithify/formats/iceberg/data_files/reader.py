@@ -1,7 +1,7 @@
 """Reads data files, and delete files with rows, in the columns of a schema, whatever schema they have.
 
-Called by `deletes` for key columns and by tasks for whole rows. Parquet is decoded piece by piece, so memory is
-bounded by the size of a piece, the pages that a reader holds, and dictionaries.
+Called by `deletes` for key columns and by tasks for whole rows. Parquet is decoded piece by piece, so memory
+is bounded by the size of a piece, the pages that a reader holds, and dictionaries.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class FileReader:
     Args:
         storage: access to the files.
         mapping: the table's name mapping, for files without field ids.
-        constants: values of identity partition fields that files may lack, by partition spec: for each spec the
-            places of its fields by field id.
+        constants: values of identity partition fields that files may lack, by partition spec: for each spec
+            the places of its fields by field id.
         share: bytes to prefetch where every read is a request.
         columns: number of columns of the table.
         formats: formats of the files, by path.

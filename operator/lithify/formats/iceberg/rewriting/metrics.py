@@ -1,6 +1,7 @@
 """Metrics of new files, as manifests have them: from the footer, and of floats from the rows.
 
-Called by `writer`. Bounds are in Iceberg's single-value serialization. Lists and maps have neither counts nor bounds.
+Called by `writer`. Bounds are in Iceberg's single-value serialization. Lists and maps have neither counts nor
+bounds.
 """
 
 from __future__ import annotations

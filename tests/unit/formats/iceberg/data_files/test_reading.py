@@ -50,7 +50,7 @@ PROMOTIONS = [
     ("int", "long", 7, 7),
     ("float", "double", 0.5, 0.5),
     ("decimal(5, 2)", "decimal(20, 2)", Decimal("1.25"), Decimal("1.25")),
-    ("date", "timestamp", date(2024, 1, 2), datetime(2024, 1, 2)),  # noqa: DTZ001
+    ("date", "timestamp", date(2024, 1, 2), datetime(2024, 1, 2)),
     (_list(2, "int"), _list(2, "long"), [1, None], [1, None]),
     (_map(2, "int", 3, "float"), _map(2, "long", 3, "double"), [(1, 0.5)], [(1, 0.5)]),
     (_struct((2, "a", "int")), _struct((3, "b", "int"), (2, "c", "long")), {"a": 4}, {"b": None, "c": 4}),
@@ -64,7 +64,9 @@ PROMOTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "value", "expected"), PROMOTIONS, ids=lambda each: json.dumps(each, default=str))
+@pytest.mark.parametrize(
+    ("old", "new", "value", "expected"), PROMOTIONS, ids=lambda each: json.dumps(each, default=str)
+)
 def test_values_are_read_in_the_type_of_today(
     tmp_path: Path, old: Any, new: Any, value: Any, expected: Any
 ) -> None:
@@ -82,7 +84,7 @@ DEFAULTS = [
     ("decimal(9, 2)", "14.20", Decimal("14.20")),
     ("date", "2017-11-16", date(2017, 11, 16)),
     ("time", "22:31:08.123456", time(22, 31, 8, 123456)),
-    ("timestamp", "2017-11-16T22:31:08.123456", datetime(2017, 11, 16, 22, 31, 8, 123456)),  # noqa: DTZ001
+    ("timestamp", "2017-11-16T22:31:08.123456", datetime(2017, 11, 16, 22, 31, 8, 123456)),
     (
         "timestamptz",
         "2017-11-16T22:31:08.123456+00:00",
@@ -118,14 +120,23 @@ def test_nanoseconds_keep_every_digit(tmp_path: Path) -> None:
 
     (batch,) = FileReader(files.storage).batches(file, Request((*schema.stored(), *more.stored())))
 
-    assert [column.cast(pa.int64()).to_pylist() for column in batch.columns] == [[1, -7], [1 << 60, None], [1, 1]]
+    assert [column.cast(pa.int64()).to_pylist() for column in batch.columns] == [
+        [1, -7],
+        [1 << 60, None],
+        [1, 1],
+    ]
 
 
 FOREIGN = [
     ("large text", pa.array(["a", None], pa.large_string()), "string", ["a", None]),
     ("large list", pa.array([[1], None], pa.large_list(pa.int32())), _list(2, "int"), [[1], None]),
     ("dictionary", pa.array(["a", None]).dictionary_encode(), "string", ["a", None]),
-    ("milliseconds", pa.array([5, None], pa.timestamp("ms")), "timestamp", [datetime(1970, 1, 1, 0, 0, 0, 5000), None]),  # noqa: DTZ001
+    (
+        "milliseconds",
+        pa.array([5, None], pa.timestamp("ms")),
+        "timestamp",
+        [datetime(1970, 1, 1, 0, 0, 0, 5000), None],
+    ),
     ("binary text", pa.array([b"a", None]), "string", ["a", None]),
 ]
 
@@ -181,7 +192,9 @@ def test_columns_of_unknown_type_are_in_no_file(tmp_path: Path) -> None:
     assert _read(files, files.data({"c": [1]}), schema) == [{"c": 1}]
 
 
-@pytest.mark.parametrize("kind", ["variant", "geometry", "geography", "fixed[12]", _struct((2, "u", "unknown"))])
+@pytest.mark.parametrize(
+    "kind", ["variant", "geometry", "geography", "fixed[12]", _struct((2, "u", "unknown"))]
+)
 def test_types_that_cannot_be_read_are_refused(kind: Any) -> None:
     with pytest.raises(UnsupportedTable):
         schema_of(("c", kind))
@@ -295,7 +308,9 @@ def test_nested_columns_are_read_after_any_evolution(tmp_path: Path, data: st.Da
     file = files.data({"c": rows})
     new = data.draw(st.composite(lambda draw: _changed(draw, kind))())
 
-    assert [row["c"] for row in _read(files, file, schema_of(("c", new)))] == [_expected(each, new) for each in rows]
+    assert [row["c"] for row in _read(files, file, schema_of(("c", new)))] == [
+        _expected(each, new) for each in rows
+    ]
 
 
 def test_unknown_file_columns_are_ignored(tmp_path: Path) -> None:
@@ -308,7 +323,9 @@ def test_unknown_file_columns_are_ignored(tmp_path: Path) -> None:
 def test_uuids_are_labelled_in_footers(tmp_path: Path) -> None:
     from support.iceberg_files import run, task_of
 
-    schema = schema_of(("c", "int"), ("s", _struct((3, "u", "uuid"), (4, "f", "fixed[16]"))), ("u", "uuid", {}))
+    schema = schema_of(
+        ("c", "int"), ("s", _struct((3, "u", "uuid"), (4, "f", "fixed[16]"))), ("u", "uuid", {})
+    )
     files = Files(tmp_path, Schema(0, (*schema.columns[:2], Field("u", parse_type("uuid"), 9))))
     file = files.data({"c": [1], "s": [{"u": bytes(16), "f": b"x" * 16}], "u": [bytes(range(16))]})
 

@@ -49,7 +49,9 @@ KEYS = st.tuples(
     st.none() | st.sampled_from(["", "x", "y\0"]),
     st.none() | st.sampled_from([0.0, -0.0, math.nan, 1.5]),
 )
-DELETES = st.tuples(st.sampled_from([(1,), (2,), (3,), (1, 2), (1, 2, 3)]), st.integers(1, 4), st.lists(KEYS, max_size=4))
+DELETES = st.tuples(
+    st.sampled_from([(1,), (2,), (3,), (1, 2), (1, 2, 3)]), st.integers(1, 4), st.lists(KEYS, max_size=4)
+)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -62,7 +64,9 @@ def _same(one: Any, other: Any) -> bool:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    rows=st.lists(st.tuples(st.integers(1, 4), st.lists(KEYS, min_size=1, max_size=6)), min_size=1, max_size=3),
+    rows=st.lists(
+        st.tuples(st.integers(1, 4), st.lists(KEYS, min_size=1, max_size=6)), min_size=1, max_size=3
+    ),
     deletes=st.lists(DELETES, max_size=4),
     spills=st.booleans(),
 )
@@ -109,7 +113,9 @@ def _delete(files: Files, ids: tuple[int, ...], sequence: int, keys: Sequence[tu
 @pytest.mark.parametrize("spills", [False, True])
 def test_deletes_of_another_partition_do_not_apply(files: Files, *, spills: bool) -> None:
     one, other = Partition(0, (1,)), Partition(0, (2,))
-    first, second = (files.data({"a": [1, 2], "b": ["x", "y"], "c": [0.0, 0.0]}, partition=p) for p in (one, other))
+    first, second = (
+        files.data({"a": [1, 2], "b": ["x", "y"], "c": [0.0, 0.0]}, partition=p) for p in (one, other)
+    )
     delete = files.equality({"a": [1]}, [1], partition=one)
     another = files.equality({"a": [2]}, [1], partition=other)
     inputs = [with_deletes(first, delete), with_deletes(second, another)]
@@ -123,7 +129,7 @@ VALUES = [
     ("float", [0.5, 2.0]),
     ("date", [date(2024, 1, 1), date(1960, 1, 1)]),
     ("time", [time(1, 2, 3, 4), time(0)]),
-    ("timestamp", [datetime(2024, 1, 1, 0, 0, 0, 5), datetime(1960, 1, 1)]),  # noqa: DTZ001
+    ("timestamp", [datetime(2024, 1, 1, 0, 0, 0, 5), datetime(1960, 1, 1)]),
     ("decimal(38, 3)", [Decimal("-1.125"), Decimal("123456789012345678901234567890.001")]),
     ("binary", [b"", b"\xff\x00"]),
     ("fixed[3]", [b"abc", b"abd"]),
@@ -219,7 +225,13 @@ def test_dropped_column_is_compared(tmp_path: Path) -> None:
 def test_many_deletes_of_many_rows(files: Files, budget: Budget) -> None:
     rows = 300_000
     data = [
-        files.data({"a": range(first, rows, 3), "b": [f"t{n}" for n in range(first, rows, 3)], "c": [0.5] * (rows // 3)})
+        files.data(
+            {
+                "a": range(first, rows, 3),
+                "b": [f"t{n}" for n in range(first, rows, 3)],
+                "c": [0.5] * (rows // 3),
+            }
+        )
         for first in range(3)
     ]
     gone = range(0, rows, 7)

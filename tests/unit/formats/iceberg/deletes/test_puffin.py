@@ -32,7 +32,8 @@ def test_decoded_blobs_have_the_encoded_positions(positions: set[int]) -> None:
 
 
 def test_blob_of_the_specification_is_decoded() -> None:
-    """Written by hand: two 32-bit bitmaps of array containers, as the format specification of roaring says."""
+    """Written by hand: two 32-bit bitmaps of array containers, as the format specification of roaring
+    says."""
     one = struct.pack("<IIHHIHHH", 12346, 1, 0, 2, 16, 1, 5, 9)
     other = struct.pack("<IIHHIH", 12346, 1, 0, 0, 16, 7)
     bitmap = struct.pack("<Q", 2) + struct.pack("<I", 0) + one + struct.pack("<I", 3) + other

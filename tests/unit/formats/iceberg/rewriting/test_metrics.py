@@ -42,7 +42,7 @@ BOUNDS = [
     ("float", [-0.5, 2.0], struct.pack("<f", -0.5), struct.pack("<f", 2.0)),
     ("date", [date(1969, 12, 31)], INT(-1), INT(-1)),
     ("time", [time(0, 0, 1)], LONG(1_000_000), LONG(1_000_000)),
-    ("timestamp", [datetime(1970, 1, 1, 0, 0, 1)], LONG(1_000_000), LONG(1_000_000)),  # noqa: DTZ001
+    ("timestamp", [datetime(1970, 1, 1, 0, 0, 1)], LONG(1_000_000), LONG(1_000_000)),
     ("timestamp_ns", [-5, 7], LONG(-5), LONG(7)),
     ("decimal(9, 2)", [Decimal("-1.28"), Decimal("1.27")], b"\x80", b"\x7f"),
     ("decimal(18, 2)", [Decimal("1.28")], b"\x00\x80", b"\x00\x80"),
