@@ -1,4 +1,4 @@
-"""A task reads what Spark wrote, whatever deletes, schemas and specs there are, and Spark reads what the task writes."""
+"""A task reads what Spark wrote, whatever deletes, schemas and specs there are, and Spark reads it after."""
 
 from __future__ import annotations
 
@@ -133,8 +133,8 @@ def test_rows_are_those_that_spark_reads(sql_table: SparkTable, name: str) -> No
 def test_files_of_spark_are_copied(sql_table: SparkTable) -> None:
     table = sql_table.create(2)
     table.run(
-        f"INSERT INTO {table.name} SELECT id, DATE '2024-01-01', uuid(), CAST(rand() * 1000000 AS DECIMAL(10, 2)) "
-        "FROM range(0, 700000, 1, 1)"
+        f"INSERT INTO {table.name} SELECT id, DATE '2024-01-01', uuid(), "
+        "CAST(rand() * 1000000 AS DECIMAL(10, 2)) FROM range(0, 700000, 1, 1)"
     )
     (task,) = table.spark.scan(table.name)
     assert task.file.size > 10 << 20

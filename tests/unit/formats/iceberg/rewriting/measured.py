@@ -1,7 +1,7 @@
 """A task in a process of its own, which prints by how many bytes its memory has grown: `python measured.py`.
 
-The task comes pickled on standard input. The first task of the process rewrites one small file, so that libraries are
-loaded and their pools are warm before memory is measured.
+The task comes pickled on standard input. The first task of the process rewrites one small file, so that
+libraries are loaded and their pools are warm before memory is measured.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ def main() -> None:
     """Runs a small task, then the measured one."""
     pa.set_cpu_count(1)
     pa.set_memory_pool(pa.system_memory_pool())
-    small, task = pickle.load(sys.stdin.buffer)  # noqa: S301  # by the test
+    small, task = pickle.load(sys.stdin.buffer)  # by the test
     small.run(SystemClock())
     before = _peak()
     result = task.run(SystemClock())
     if result.failure is not None:
         raise result.failure.as_error()
     rows = sum(file.rows for file in result.outputs.data)
-    print(json.dumps({"grown_by": _peak() - before, "rows": rows}))  # noqa: T201
+    print(json.dumps({"grown_by": _peak() - before, "rows": rows}))
 
 
 def _peak() -> int:

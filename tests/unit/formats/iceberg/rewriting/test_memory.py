@@ -89,7 +89,7 @@ def _measured(tasks: bytes) -> dict[str, int]:
     program = Path(__file__).with_name("measured.py")
     paths = os.pathsep.join(sys.path)
     environment = {**os.environ, "PYTHONPATH": paths, "POLARS_MAX_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
-    done = subprocess.run(  # noqa: S603  # our own program
+    done = subprocess.run(  # our own program
         [sys.executable, str(program)], input=tasks, capture_output=True, env=environment, check=True
     )
     found: dict[str, int] = json.loads(done.stdout)
