@@ -63,6 +63,9 @@ class ParquetOptions:
         by_column: the same option for single columns (`parquet.enable.dictionary#<column>`).
         filters: which columns have bloom filters.
         variants: how VARIANT columns are shredded.
+        packs_integers: whether integers that follow each other closely are stored as differences
+            (DELTA_BINARY_PACKED); several readers cannot decode these in vectors.
+        numbers_level: level of zstd for columns that are neither texts nor binaries, None for that of all.
     """
 
     page: int | None = None
@@ -71,6 +74,8 @@ class ParquetOptions:
     by_column: Mapping[str, bool] = field(default_factory=dict)
     filters: BloomFilterOptions = field(default_factory=BloomFilterOptions)
     variants: VariantOptions = NOT_SHREDDED
+    packs_integers: bool = False
+    numbers_level: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
