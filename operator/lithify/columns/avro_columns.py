@@ -1,8 +1,9 @@
 """Decodes Avro rows to columns, without an object for each row or a loop over rows.
 
-Called by adapters for manifests. The start of an Avro row is only known once the previous row was read, so
-starts are guessed: decoding begins at every offset that looks like a start to the adapter, all in parallel
-(`row_lanes`), and those reachable from the first row, each row ending where the next starts, are the rows.
+Called by adapters for manifests, and by `anchored_rows`. The start of an Avro row is only known once the
+previous row was read, so starts are guessed: decoding begins at every offset that looks like a start to the
+adapter, all in parallel (`row_lanes`), and those reachable from the first row, each row ending where the next
+starts, are the rows.
 These are exactly the rows that sequential reading finds; otherwise `Unsure` is raised: they are not as
 expected, or damaged, and have to be read one by one.
 """
@@ -20,6 +21,11 @@ from lithify.columns.row_lanes import ByteBlock, Lanes, Numbers
 _MOST_ITEMS = 256
 """Maximum length of lists whose items are read one after the other, for all rows in parallel."""
 _SIZES = {"boolean": 1, "float": 4, "double": 8}
+_INTEGERS = ("int", "long")
+_KEY_AND_VALUE = 2
+
+ENCODED = pa.large_binary()
+"""The type that requests a field of any type as the bytes of its values in Avro."""
 
 
 Starts = Callable[[ByteBlock, bytes], Numbers]
@@ -38,7 +44,9 @@ def rows_as_columns(
     Args:
         schema: a plain record, or a union of null and one.
         blocks: number of rows and bytes of each block.
-        wanted: the fields to return; fields that rows do not have are null.
+        wanted: the fields to return; fields that rows do not have are null. Of a map that is stored as an
+            array of keys and values, a struct requests single keys: its fields are named by them.
+            `ENCODED` requests the bytes of a field.
         starts_of: finds the offsets where a row may start, ascending, without missing any.
 
     Raises:
@@ -54,18 +62,18 @@ def rows_as_columns(
     if not len(starts) or starts[0]:
         raise Unsure
     if len(starts) != counts.sum():
-        starts = _rows_among(starts, _read(schema, Lanes(block, starts), None), block.size)
-    _check_blocks(starts, bounds, counts)
+        starts = rows_among(starts, _read(schema, Lanes(block, starts), None), block.size)
+    check_blocks(starts, bounds, counts)
     lanes = Lanes(block, starts)
     if is_union and not lanes.branches().all():
         raise Unsure
-    rows: pa.StructArray = _record(record, lanes, wanted)
+    rows: pa.StructArray = read_record(record, lanes, wanted)
     if not np.array_equal(lanes.at, np.append(starts[1:], block.size)):
         raise Unsure
     return rows
 
 
-def _rows_among(starts: Numbers, ends: Numbers, size: int) -> Numbers:
+def rows_among(starts: Numbers, ends: Numbers, size: int) -> Numbers:
     """The starts that are reached by going from the end of a row to the next, from the first one on."""
     last, nowhere = len(starts), len(starts) + 1
     step = np.searchsorted(starts, ends)
@@ -82,7 +90,7 @@ def _rows_among(starts: Numbers, ends: Numbers, size: int) -> Numbers:
     return starts[met[:last]]
 
 
-def _check_blocks(starts: Numbers, bounds: Numbers, counts: Numbers) -> None:
+def check_blocks(starts: Numbers, bounds: Numbers, counts: Numbers) -> None:
     """Checks that each block starts with a row and has its declared number of rows."""
     firsts = np.searchsorted(starts, bounds)
     begun = firsts[:-1][counts > 0]
@@ -92,26 +100,43 @@ def _check_blocks(starts: Numbers, bounds: Numbers, counts: Numbers) -> None:
 
 def _read(schema: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
     """Reads a field of all rows: a column of the requested type; if None, only the end offsets."""
+    if wanted == ENCODED:
+        starts = lanes.at
+        return _texts(lanes.block, starts, _read(schema, lanes, None)).cast(ENCODED)
     if isinstance(schema, list):
         return _nullable(schema[1], lanes, wanted)
     kind = schema if isinstance(schema, str) else schema["type"]
     if kind == "record":
-        return _record(schema, lanes, wanted)
+        return read_record(schema, lanes, wanted)
     if kind == "array":
-        return _array(schema["items"], lanes, wanted)
-    if kind in ("int", "long"):
+        is_keyed = wanted is not None and pa.types.is_struct(wanted)
+        return (_keyed if is_keyed else _array)(schema["items"], lanes, wanted)
+    if kind in _INTEGERS:
         values = lanes.longs()
         return lanes.at if wanted is None else pa.array(values).cast(wanted)
     if kind in ("bytes", "string"):
         starts, ends = lanes.bytes()
         return lanes.at if wanted is None else _texts(lanes.block, starts, ends).cast(wanted)
-    if wanted is not None:
+    return _fixed(schema["size"] if kind == "fixed" else _SIZES[kind], kind, lanes, wanted)
+
+
+def _fixed(size: int, kind: str, lanes: Lanes, wanted: pa.DataType | None) -> Any:
+    """Reads values of a fixed width."""
+    starts = lanes.at
+    lanes.move(starts + size)
+    if wanted is None:
+        return lanes.at
+    if (lanes.at == lanes.nowhere).any():
         raise Unsure
-    lanes.move(lanes.at + _SIZES[kind])
-    return lanes.at
+    if kind == "fixed":
+        return _texts(lanes.block, starts, lanes.at).cast(wanted)
+    octets = lanes.block.octets[starts[:, None] + np.arange(size)]
+    if kind == "boolean":
+        return pa.array(octets.ravel().astype(np.bool_)).cast(wanted)
+    return pa.array(octets.view("<f4" if kind == "float" else "<f8").ravel()).cast(wanted)
 
 
-def _record(schema: Mapping[str, Any], lanes: Lanes, wanted: pa.DataType | None) -> Any:
+def read_record(schema: Mapping[str, Any], lanes: Lanes, wanted: pa.DataType | None) -> Any:
     """Reads a record: a struct of the requested fields; missing ones are null."""
     types = {} if wanted is None else {field.name: field.type for field in wanted}
     found = {}
@@ -143,16 +168,13 @@ def _nullable(schema: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
 
 def _array(items: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
     """Reads an array with a single block of items, as all libraries write it."""
-    counts = lanes.longs()
-    lanes.move(lanes.at, where=(counts >= 0) & (counts <= lanes.block.size - lanes.at))
-    counts = np.where(lanes.at == lanes.nowhere, 0, counts)
+    counts = _counts(lanes)
     rows = np.flatnonzero(counts)
     values: Any = None
     if len(rows):
         some = lanes.some(rows)
         values = _items(items, some, counts[rows], None if wanted is None else wanted.value_type)
-        is_end = some.longs() == 0
-        some.move(some.at, where=is_end)
+        _end(some)
         lanes.rejoin(rows, some)
     if wanted is None:
         return lanes.at
@@ -161,10 +183,65 @@ def _array(items: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
     return pa.ListArray.from_arrays(pa.array(offsets), values, type=wanted)
 
 
+def _counts(lanes: Lanes) -> Numbers:
+    """Reads the number of items of an array's block."""
+    counts = lanes.longs()
+    lanes.move(lanes.at, where=(counts >= 0) & (counts <= lanes.block.size - lanes.at))
+    return np.where(lanes.at == lanes.nowhere, 0, counts)
+
+
+def _end(lanes: Lanes) -> None:
+    """Reads the zero after the only block of an array."""
+    is_end = lanes.longs() == 0
+    lanes.move(lanes.at, where=is_end)
+
+
+def _keyed(items: Any, lanes: Lanes, wanted: pa.StructType) -> pa.StructArray:
+    """Reads the values of single keys of a map that is stored as an array of keys and values."""
+    key, value = _key_and_value(items)
+    counts = _counts(lanes)
+    places = {field.name: np.full(len(counts), -1) for field in wanted}
+    rows = np.flatnonzero(counts)
+    if len(rows):
+        some = lanes.some(rows)
+        some.move(some.at, where=counts[rows] <= _MOST_ITEMS)
+        for number in range(int(counts[counts <= _MOST_ITEMS].max(initial=0))):
+            still = np.flatnonzero((counts[rows] > number) & (some.at != some.nowhere))
+            part = some.some(still)
+            keys = _read(key, part, pa.int64()).to_numpy()
+            for name, place in places.items():
+                hits = keys == int(name)
+                place[rows[still[hits]]] = part.at[hits]
+            _read(value, part, None)
+            some.rejoin(still, part)
+        _end(some)
+        lanes.rejoin(rows, some)
+    columns = [_at(value, lanes.block, places[field.name], field.type) for field in wanted]
+    return pa.StructArray.from_arrays(columns, fields=list(wanted))
+
+
+def _key_and_value(items: Any) -> tuple[Any, Any]:
+    fields = items["fields"] if isinstance(items, Mapping) and items["type"] == "record" else []
+    if len(fields) != _KEY_AND_VALUE or fields[0]["type"] not in _INTEGERS:
+        raise Unsure
+    return fields[0]["type"], fields[1]["type"]
+
+
+def _at(schema: Any, block: ByteBlock, places: Numbers, wanted: pa.DataType) -> pa.Array:
+    """Reads a value at each offset; null where it is -1."""
+    is_there = places >= 0
+    values = _read(schema, Lanes(block, places[is_there]), wanted)
+    if is_there.all():
+        return values
+    return values.take(pa.array(np.cumsum(is_there) - 1, mask=~is_there))
+
+
 def _items(schema: Any, lanes: Lanes, counts: Numbers, wanted: pa.DataType | None) -> Any:
     """Reads `counts` items in each row, at least one; returns the items in row order."""
     is_union = isinstance(schema, list)
-    if (schema[1] if is_union else schema) in ("int", "long"):
+    if wanted is None and (each := _integers_in(schema)) and _past_numbers(lanes, each * counts):
+        return None
+    if (schema[1] if is_union else schema) in _INTEGERS:
         places = _places_of_numbers(lanes, counts, is_union=is_union)
         if places is not None:
             return None if wanted is None else pa.array(Lanes(lanes.block, places).longs()).cast(wanted)
@@ -182,6 +259,24 @@ def _items(schema: Any, lanes: Lanes, counts: Numbers, wanted: pa.DataType | Non
     if len(by_row) != counts.sum():
         raise Unsure
     return pa.concat_arrays(parts).take(pa.array(by_row))
+
+
+def _integers_in(schema: Any) -> int:
+    """The number of integers that an item consists of; 0 if there is anything else in it."""
+    if not isinstance(schema, Mapping) or schema["type"] != "record":
+        return 0
+    kinds = [field["type"] for field in schema["fields"]]
+    return len(kinds) if all(kind in _INTEGERS for kind in kinds) else 0
+
+
+def _past_numbers(lanes: Lanes, counts: Numbers) -> bool:
+    """Moves past `counts` numbers in each row, at least one; false if there are not as many."""
+    ends = lanes.block.ends
+    lasts = np.searchsorted(ends, lanes.at.astype(np.int32)) + counts
+    if (counts > lanes.block.size).any() or (lasts > len(ends)).any():
+        return False
+    lanes.move(ends[lasts - 1].astype(np.int64) + 1)
+    return True
 
 
 def _places_of_numbers(lanes: Lanes, counts: Numbers, *, is_union: bool) -> Numbers | None:

@@ -13,10 +13,12 @@ import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 import cramjam
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 MAGIC = b"Obj\x01"
@@ -41,12 +43,21 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A file's header: schema, codec, sync marker after every block, and offset of the first block."""
+    """A file's header: schema, codec, sync marker after every block, and offset of the first block.
+
+    Attributes:
+        schema: schema of the rows.
+        codec: codec of the blocks.
+        sync: marker after every block.
+        start: offset of the first block.
+        properties: all entries of the header.
+    """
 
     schema: Schema
     codec: str
     sync: bytes
     start: int
+    properties: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +69,19 @@ class BlockHead:
     size: int
 
 
-def new_header(schema: Schema, codec: str) -> tuple[bytes, bytes]:
-    """The bytes of a new file's header, and its sync marker."""
+def new_header(
+    schema: Schema, codec: str, properties: Mapping[str, str] | None = None
+) -> tuple[bytes, bytes]:
+    """The bytes of a new file's header, and its sync marker.
+
+    Args:
+        schema: schema of the rows.
+        codec: codec of the blocks.
+        properties: further entries of the header.
+    """
     sync = os.urandom(_SYNC_BYTES)
-    metadata = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": codec.encode()}
+    texts = {"avro.schema": json.dumps(schema), "avro.codec": codec, **(properties or {})}
+    metadata = {key.encode(): text.encode() for key, text in texts.items()}
     pairs = [as_long(len(key)) + key + as_long(len(value)) + value for key, value in metadata.items()]
     return MAGIC + as_long(len(pairs)) + b"".join(pairs) + as_long(0) + sync, sync
 
@@ -96,7 +116,8 @@ def read_header(source: pa.NativeFile) -> Header:
                 raise EOFError(f"its header has more than {_MOST_HEADER} bytes")
     sync = stream.take(_SYNC_BYTES)
     codec = metadata.get(b"avro.codec", b"null").decode()
-    return Header(_parsed(metadata[b"avro.schema"]), codec, sync, stream.position)
+    properties = {key.decode(): value for key, value in metadata.items()}
+    return Header(_parsed(metadata[b"avro.schema"]), codec, sync, stream.position, properties)
 
 
 def _parsed(schema: bytes) -> Any:
@@ -152,14 +173,42 @@ def decompressed_limit(size: int) -> int:
     return min(max(_LARGE_BLOCK, _MOST_INFLATION * size), _MOST_BLOCK)
 
 
-def compress(codec: str, data: bytes, zstd_level: int) -> bytes:
+def packed_blocks(
+    data: npt.NDArray[np.uint8],
+    lengths: npt.NDArray[np.int64],
+    block_bytes: int,
+    pack: Callable[[bytes], bytes],
+    sync: bytes,
+) -> Iterator[bytes]:
+    """Blocks of encoded rows.
+
+    Args:
+        data: the bytes of all rows.
+        lengths: the bytes of each row.
+        block_bytes: upper bound of a block's bytes before compression, unless a single row is larger.
+        pack: compresses a block.
+        sync: the file's marker.
+    """
+    ends = np.cumsum(lengths)
+    first = begin = 0
+    while first < len(ends):
+        last = max(first + 1, int(np.searchsorted(ends, begin + block_bytes)))
+        last = min(last, len(ends))
+        end = int(ends[last - 1])
+        yield block(last - first, pack(data[begin:end].tobytes()), sync)
+        first, begin = last, end
+
+
+def compress(
+    codec: str, data: bytes, zstd_level: int, deflate_level: int = zlib.Z_DEFAULT_COMPRESSION
+) -> bytes:
     """The compressed bytes of a block."""
     if codec == "zstandard":
         return bytes(cramjam.zstd.compress(data, level=zstd_level))
     if codec == "snappy":
         return bytes(cramjam.snappy.compress_raw(data)) + zlib.crc32(data).to_bytes(_CHECKSUM_BYTES, "big")
     if codec == "deflate":
-        packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        packer = zlib.compressobj(deflate_level, wbits=-zlib.MAX_WBITS)
         return packer.compress(data) + packer.flush()
     return _COMPRESS[codec](data)
 

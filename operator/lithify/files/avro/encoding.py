@@ -30,11 +30,16 @@ class Cells:
     lengths: Lengths
 
 
-def encode_rows(columns: Sequence[pa.Array], nullable: Sequence[bool]) -> tuple[Bytes, Lengths]:
+def encoded(column: pa.Array) -> Cells:
+    """Values that are Avro already: the bytes in a column without nulls, as they are."""
+    return _bytes(column)
+
+
+def encode_rows(columns: Sequence[pa.Array | Cells], nullable: Sequence[bool]) -> tuple[Bytes, Lengths]:
     """Encodes rows; returns their concatenated bytes and the length of each row.
 
     Args:
-        columns: columns of equal length.
+        columns: columns of equal length; some may be encoded already, with the branches of their unions.
         nullable: whether each column is a union with null, so that a branch precedes each value.
 
     Raises:
@@ -44,9 +49,12 @@ def encode_rows(columns: Sequence[pa.Array], nullable: Sequence[bool]) -> tuple[
     return rows.data, rows.lengths
 
 
-def _records(columns: Sequence[pa.Array], nullable: Sequence[bool]) -> Cells:
+def _records(columns: Sequence[pa.Array | Cells], nullable: Sequence[bool]) -> Cells:
     cells = []
     for column, union in zip(columns, nullable, strict=True):
+        if isinstance(column, Cells):
+            cells.append(column)
+            continue
         if column.null_count and not union:
             raise ValueError("there is a NULL in a column that is declared NOT NULL")
         if union:
@@ -97,6 +105,8 @@ def _known_cells(column: pa.Array) -> Cells:
     if pa.types.is_floating(kind):
         values = column.to_numpy()
         return _fixed(values, values.itemsize)
+    if pa.types.is_fixed_size_binary(kind):
+        return _fixed_bytes(column)
     if pa.types.is_decimal(kind):
         return _with_lengths(_decimals(column))
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
@@ -111,6 +121,13 @@ def _known_cells(column: pa.Array) -> Cells:
 def _fixed(values: npt.NDArray[np.generic], width: int) -> Cells:
     data = np.ascontiguousarray(values).view(np.uint8)
     return Cells(data, np.full(len(values), width, dtype=np.int64))
+
+
+def _fixed_bytes(column: pa.FixedSizeBinaryArray) -> Cells:
+    width, start = column.type.byte_width, column.offset
+    data = np.frombuffer(column.buffers()[1], dtype=np.uint8) if len(column) else np.empty(0, dtype=np.uint8)
+    lengths = np.full(len(column), width, dtype=np.int64)
+    return Cells(data[width * start : width * (start + len(column))], lengths)
 
 
 def _varints(values: npt.NDArray[np.int64]) -> Cells:
@@ -138,6 +155,8 @@ def _nested(column: pa.Array) -> Cells:
     """Encodes nested values: records as their fields, lists and maps as blocks of elements."""
     kind = column.type
     if pa.types.is_struct(kind):
+        if not kind.num_fields:
+            return Cells(np.empty(0, dtype=np.uint8), np.zeros(len(column), dtype=np.int64))
         return _records(column.flatten(), [field.nullable for field in kind])
     offsets = column.offsets.to_numpy()
     first, count = int(offsets[0]), int(offsets[-1] - offsets[0])

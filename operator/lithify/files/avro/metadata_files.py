@@ -8,7 +8,7 @@ bounded by the file's size. Rows are records, or a union of null and a record.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, cast
@@ -42,7 +42,17 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBERS = frozenset({"int", "long"})
 _PRIMITIVES = _NUMBERS | {"boolean", "float", "double", "bytes", "string"}
 
+_MOST_FIXED = 1 << 16
+"""Maximum bytes of a fixed type; decimals and UUIDs have 16."""
+
 Record = dict[str, Any]
+
+FieldName = Callable[[Mapping[str, Any]], str]
+"""Names a field of a schema; formats that identify fields by ids look at these."""
+
+
+def _stored_name(field: Mapping[str, Any]) -> str:
+    return cast(str, field["name"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +120,13 @@ class Unpacked:
             yield from _decoded(array, rows, data) if len(data) <= _AT_ONCE else _one_by_one(row, rows, data)
 
 
-def unpack(content: bytes, known: Mapping[str, Any]) -> Unpacked:
+def unpack(content: bytes, known: Mapping[str, Any], name_of: FieldName = _stored_name) -> Unpacked:
     """Opens a file.
 
     Args:
         content: its bytes.
         known: the newest schema of such files; a field that both have must be of the same type.
+        name_of: what a field is called in the plain schema; by default as in the file.
 
     Raises:
         EOFError: it is truncated, or not an Avro file.
@@ -123,12 +134,12 @@ def unpack(content: bytes, known: Mapping[str, Any]) -> Unpacked:
     """
     header = read_header(pa.BufferReader(content))
     try:
-        schema = _Schema().plain(header.schema, 0)
+        schema = _Schema(name_of).plain(header.schema, 0)
     except (TypeError, AttributeError) as error:
         raise ValueError(f"its schema makes no sense ({error})") from error
     if _kind(_not_null(schema)) != "record":
         raise ValueError("its rows are no records")
-    _check_types(_not_null(schema), _Schema().plain(known, 0), "")
+    _check_types(_not_null(schema), _Schema(_stored_name).plain(known, 0), "")
     return Unpacked(content, header, schema)
 
 
@@ -161,7 +172,8 @@ def _not_null(schema: Any) -> Any:
 class _Schema:
     """Makes a schema plain; counts its types, because references can multiply them without limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, name_of: FieldName) -> None:
+        self._name_of = name_of
         self._named: dict[str, Any] = {}
         self._types = 0
 
@@ -175,8 +187,23 @@ class _Schema:
             return schema if schema in _PRIMITIVES else self.plain(self._named[schema], depth + 1)
         kind = schema["type"]
         if kind == "array":
-            return {"type": "array", "items": self.plain(schema["items"], depth + 1)}
+            return self._array(schema["items"], depth)
+        if kind == "fixed":
+            return self._fixed(schema)
         return self._record(schema, depth) if kind == "record" else self.plain(kind, depth + 1)
+
+    def _array(self, items: Any, depth: int) -> dict[str, Any]:
+        plain = self.plain(items, depth + 1)
+        if not _least_bytes(plain):
+            raise ValueError("its schema has an array whose items take no bytes")
+        return {"type": "array", "items": plain}
+
+    def _fixed(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        size = schema["size"]
+        if not isinstance(size, int) or not 0 < size <= _MOST_FIXED:
+            raise ValueError("its schema has a fixed type without a size")
+        self._named[schema["name"]] = schema
+        return {"type": "fixed", "name": f"fixed{self._types}", "size": size}
 
     def _union(self, schema: list[Any], depth: int) -> list[Any]:
         if len(schema) != 2 or schema[0] != "null" or isinstance(schema[1], list):
@@ -185,9 +212,10 @@ class _Schema:
 
     def _record(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         name = f"record{self._types}"
-        fields = {field["name"]: self.plain(field["type"], depth + 1) for field in schema["fields"]}
-        if not fields or len(fields) != len(schema["fields"]) or not all(map(_NAME.fullmatch, fields)):
-            raise ValueError("its schema has a record without fields, or with fields that have no name")
+        fields = {self._name_of(field): self.plain(field["type"], depth + 1) for field in schema["fields"]}
+        is_empty = not fields and not depth
+        if is_empty or len(fields) != len(schema["fields"]) or not all(map(_NAME.fullmatch, fields)):
+            raise ValueError("its schema has rows without fields, or fields that have no name")
         self._named[schema["name"]] = schema
         return _record(name, fields)
 
@@ -199,7 +227,10 @@ def _record(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _least_bytes(schema: Any) -> int:
     """Minimum bytes of a value: a number, a length or a union branch takes one."""
-    return sum(map(_least_bytes, _types_of(schema).values())) or 1
+    kind = _kind(schema)
+    if kind == "record":
+        return sum(map(_least_bytes, _types_of(schema).values()))
+    return cast(int, schema["size"]) if kind == "fixed" else 1
 
 
 def _check_types(schema: Any, known: Any, where: str) -> None:

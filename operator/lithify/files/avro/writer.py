@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 
 from lithify.errors import CorruptTable
 from lithify.files.avro.container import (
-    block,
     blocks,
     compress,
     decompress,
     new_header,
+    packed_blocks,
     read_header,
 )
 from lithify.files.avro.decoding import Decoder
@@ -105,15 +104,11 @@ class AvroWriter:
             data, lengths = encode_rows(columns, [field.nullable for field in rows.schema])
         except ValueError as error:
             raise CorruptTable(self._path, f"it cannot be written: {error}") from error
-        ends = np.cumsum(lengths)
-        first = begin = 0
-        while first < len(ends):
-            last = max(first + 1, int(np.searchsorted(ends, begin + _BLOCK_BYTES)))
-            last = min(last, len(ends))
-            end = int(ends[last - 1])
-            packed = compress(self._codec, data[begin:end].tobytes(), self._options.zstd_level)
-            self._sink.write(block(last - first, packed, self._sync))
-            first, begin = last, end
+        for packed in packed_blocks(data, lengths, _BLOCK_BYTES, self._pack, self._sync):
+            self._sink.write(packed)
+
+    def _pack(self, data: bytes) -> bytes:
+        return compress(self._codec, data, self._options.zstd_level)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:

@@ -1,0 +1,297 @@
+"""A manifest's entries as columns, decoded field by field instead of entry by entry.
+
+Called by `view` and by `carrying`. `metadata_files` unpacks the container, with bounds on everything that a
+damaged or hostile file could inflate; `anchored_rows` decodes a few blocks at a time, finding entries by the
+name of their file's format. What it cannot decode is decoded entry by entry with fastavro; the results are the
+same. Fields are looked up by their ids, so manifests of all versions look alike: a field that a version lacks
+is null. Statistics of columns are decoded only for the columns that are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from fastavro import parse_schema, schemaless_writer
+
+from lithify.columns.anchored_rows import anchored_rows_as_columns
+from lithify.columns.avro_columns import ENCODED, Unsure
+from lithify.columns.column_groups import Numbers
+from lithify.columns.row_lanes import ByteBlock
+from lithify.files.avro.metadata_files import Record, Unpacked, unpack
+from lithify.formats.iceberg.manifests.partition_types import PartitionType, fields_of, physical_type
+from lithify.formats.iceberg.manifests.schemas import DATA_FILE, KNOWN_ENTRY, PARTITION, canonical_name
+
+_AT_A_TIME = 2 << 20
+"""Bytes of uncompressed entries that are decoded at a time: decoded entries take many times as much memory."""
+_FEW = 16
+"""Number of entries up to which decoding them one by one is faster."""
+_MOST_AT_ONCE = 8 << 20
+"""Maximum bytes of entries that are decoded by columns."""
+_OBJECTS = 1 << 10
+"""Maximum number of entries that exist as objects at a time."""
+_ANCHOR = (DATA_FILE, "file_format")
+_FORMATS = (b"parquet", b"puffin", b"avro", b"orc")
+_LOWER = np.uint8(0x20)
+
+_ENTRY = {
+    "status": pa.int32(),
+    "snapshot_id": pa.int64(),
+    "sequence_number": pa.int64(),
+    "file_sequence_number": pa.int64(),
+}
+_FILE = {
+    "content": pa.int32(),
+    "file_path": pa.string(),
+    "file_format": pa.string(),
+    "record_count": pa.int64(),
+    "file_size_in_bytes": pa.int64(),
+    "sort_order_id": pa.int32(),
+    "first_row_id": pa.int64(),
+}
+_DELETE = {
+    "equality_ids": pa.list_(pa.int32()),
+    "referenced_data_file": pa.string(),
+    "content_offset": pa.int64(),
+    "content_size_in_bytes": pa.int64(),
+}
+_REQUIRED = ("status", "file_path", "file_format", "record_count", "file_size_in_bytes")
+_RANGES = {
+    "status": (0, 2),
+    "content": (0, 2),
+    "record_count": (0, 1 << 48),
+    "file_size_in_bytes": (0, 1 << 48),
+    "sequence_number": (0, 1 << 62),
+    "file_sequence_number": (0, 1 << 62),
+    "first_row_id": (0, 1 << 62),
+    "content_offset": (0, 1 << 48),
+    "content_size_in_bytes": (0, 1 << 31),
+}
+_MOST_PATH = 1 << 13
+
+COUNTS = ("value_counts", "null_value_counts")
+BOUNDS = ("lower_bounds", "upper_bounds")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRequest:
+    """Which columns to decode besides the usual ones.
+
+    Attributes:
+        is_delete: whether to decode what only delete files have.
+        bounds: field ids whose bounds to return, as `lower_bounds.<id>` and `upper_bounds.<id>`.
+        counts: field ids whose counts to return, as `value_counts.<id>` and `null_value_counts.<id>`.
+        carried: groups of adjacent fields of the file to return as they are encoded, each group under its names
+            joined by commas.
+    """
+
+    is_delete: bool = False
+    bounds: frozenset[int] = frozenset()
+    counts: frozenset[int] = frozenset()
+    carried: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def statistics(self) -> dict[str, list[int]]:
+        """The field ids to return of each map of statistics."""
+        of_bounds = {name: sorted(self.bounds) for name in BOUNDS if self.bounds}
+        return {**of_bounds, **{name: sorted(self.counts) for name in COUNTS if self.counts}}
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedManifest:
+    """The entries of a manifest.
+
+    Attributes:
+        rows: a row per entry, in its order, under the names of `schemas`; `partition` is a struct of physical
+            values whose fields are named by their ids.
+        partition_type: the partition fields that it declares.
+        file_fields: the fields of files as its schema declares them, by canonical name.
+        properties: the entries of its header.
+    """
+
+    rows: pa.Table
+    partition_type: PartitionType
+    file_fields: Mapping[str, Mapping[str, Any]]
+    properties: Mapping[str, bytes] = field(default_factory=dict)
+
+
+USUAL = EntryRequest()
+
+
+def unpack_manifest(content: bytes) -> Unpacked:
+    """Opens a manifest.
+
+    Raises:
+        ValueError, LookupError, EOFError: it is no manifest, or a damaged one.
+    """
+    return unpack(content, KNOWN_ENTRY, canonical_name)
+
+
+def decode_entries(unpacked: Unpacked, request: EntryRequest = USUAL) -> DecodedManifest:
+    """Decodes the entries of a manifest.
+
+    Raises:
+        ValueError, LookupError, EOFError: it is no manifest, or a damaged one.
+    """
+    declared, plain = _file_record(unpacked.header.schema), _plain_file(unpacked.schema)
+    partition = _partition_type(declared)
+    schema = _grouped(unpacked.schema, plain, request.carried)
+    wanted = _wanted(plain, partition, request)
+    try:
+        parts = [_flat(rows, request) for rows in _decoded(unpacked, schema, wanted)]
+        table = pa.concat_tables([_flat(pa.array([], wanted), request), *parts]).combine_chunks()
+    except (pa.ArrowException, OverflowError, TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from error
+    _check(table)
+    fields = {canonical_name(each): each for each in declared["fields"]}
+    return DecodedManifest(table, partition, fields, unpacked.header.properties)
+
+
+def _file_record(schema: Any) -> Mapping[str, Any]:
+    """The record of files in the schema of the file."""
+    found = next(each for each in schema["fields"] if canonical_name(each) == DATA_FILE)
+    return found["type"]  # type: ignore[no-any-return]
+
+
+def _plain_file(schema: Any) -> dict[str, Any]:
+    found = next((each for each in schema["fields"] if each["name"] == DATA_FILE), None)
+    if found is None or not isinstance(found["type"], Mapping):
+        raise ValueError("its entries have no file")
+    return found["type"]  # type: ignore[no-any-return]
+
+
+def _partition_type(declared: Mapping[str, Any]) -> PartitionType:
+    record = next((each["type"] for each in declared["fields"] if canonical_name(each) == PARTITION), None)
+    if not isinstance(record, Mapping):
+        raise ValueError("its files have no partition")
+    return fields_of(record, _named_types(record))
+
+
+def _named_types(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The named types that a record's fields define."""
+    kinds = [each["type"] for each in record["fields"]]
+    kinds = [part for kind in kinds for part in (kind if isinstance(kind, list) else [kind])]
+    return {kind["name"]: kind for kind in kinds if isinstance(kind, Mapping) and "name" in kind}
+
+
+def _grouped(schema: Any, plain: Mapping[str, Any], groups: Sequence[tuple[str, ...]]) -> Any:
+    """A schema in which groups of adjacent fields are records of their own, which changes no byte."""
+    if not groups:
+        return schema
+    first = {names[0]: names for names in groups}
+    inner = {name for names in groups for name in names}
+    kinds = {each["name"]: each for each in plain["fields"]}
+    fields = []
+    for each in plain["fields"]:
+        if names := first.get(each["name"]):
+            record = {"type": "record", "name": f"carried_{names[0]}", "fields": [kinds[n] for n in names]}
+            fields.append({"name": ",".join(names), "type": record})
+        elif each["name"] not in inner:
+            fields.append(each)
+    file = {**plain, "fields": fields}
+    outer = [{**each, "type": file} if each["name"] == DATA_FILE else each for each in schema["fields"]]
+    return {**schema, "fields": outer}
+
+
+def _wanted(plain: Mapping[str, Any], partition: PartitionType, request: EntryRequest) -> pa.StructType:
+    """The fields to decode, as they are nested in an entry."""
+    stored = next(each["type"] for each in plain["fields"] if each["name"] == PARTITION)
+    parts = [
+        pa.field(each["name"], physical_type(kind.type))
+        for each, kind in zip(stored["fields"], partition, strict=True)
+    ]
+    file: list[Any] = [*_FILE.items(), *(_DELETE.items() if request.is_delete else ())]
+    file.append((PARTITION, pa.struct(parts)))
+    for name, ids in request.statistics.items():
+        kind = pa.binary() if name in BOUNDS else pa.int64()
+        file.append((name, pa.struct([(str(number), kind) for number in ids])))
+    file += [(",".join(names), ENCODED) for names in request.carried]
+    return pa.struct([*_ENTRY.items(), (DATA_FILE, pa.struct(file))])
+
+
+def _decoded(unpacked: Unpacked, schema: Any, wanted: pa.StructType) -> Iterator[pa.StructArray]:
+    """The decoded entries in portions, with the requested fields."""
+    for blocks in unpacked.portions(_AT_A_TIME):
+        if sum(rows for rows, _ in blocks) > _FEW and sum(len(data) for _, data in blocks) <= _MOST_AT_ONCE:
+            with suppress(Unsure, pa.ArrowInvalid):
+                yield anchored_rows_as_columns(schema, blocks, wanted, _ANCHOR, format_anchors)
+                continue
+        encode = _group_encoders(schema, wanted)
+        records = Unpacked(unpacked.content, unpacked.header, schema).records(blocks)
+        while part := list(islice(records, _OBJECTS)):
+            yield pa.array([_as_wanted(each, wanted, encode) for each in part], wanted)
+
+
+def format_anchors(block: ByteBlock) -> Numbers:
+    """All offsets where the name of a file format may be encoded, in capitals or not."""
+    octets, found = block.octets, []
+    for name in _FORMATS:
+        places = np.flatnonzero(octets[: block.size - len(name)] == 2 * len(name))
+        for number, letter in enumerate(name, 1):
+            places = places[(octets[places + number] | _LOWER) == letter]
+        found.append(places)
+    return np.sort(np.concatenate(found))
+
+
+def _group_encoders(schema: Any, wanted: pa.StructType) -> dict[str, Any]:
+    """The schemas of the groups that are returned as they are encoded."""
+    kinds = {each["name"]: each["type"] for each in _plain_file(schema)["fields"]}
+    file = wanted.field(DATA_FILE).type
+    return {each.name: parse_schema(kinds[each.name]) for each in file if each.type == ENCODED}
+
+
+def _as_wanted(record: Record, wanted: pa.StructType, encode: Mapping[str, Any]) -> Record:
+    """An entry that was decoded as an object, with single keys of maps and encoded groups."""
+    file = dict(record[DATA_FILE])
+    for name, schema in encode.items():
+        stream = BytesIO()
+        schemaless_writer(stream, schema, file[name])
+        file[name] = stream.getvalue()
+    for name in (*BOUNDS, *COUNTS):
+        if isinstance(file.get(name), list):
+            file[name] = {str(pair["key"]): pair["value"] for pair in file[name]}
+    return {**{name: record.get(name) for name in _ENTRY}, DATA_FILE: file}
+
+
+def _flat(rows: pa.StructArray, request: EntryRequest) -> pa.Table:
+    """The records of a manifest as a table without nested records but the partition."""
+    entry = _fields(rows)
+    columns = {**{name: entry[name] for name in _ENTRY}, **_fields(entry[DATA_FILE])}
+    for name in request.statistics:
+        columns.update({f"{name}.{number}": values for number, values in _fields(columns.pop(name)).items()})
+    columns["file_format"] = pc.utf8_lower(columns["file_format"])
+    columns["content"] = columns["content"].fill_null(0)
+    return pa.table(columns)
+
+
+def _fields(record: pa.StructArray) -> dict[str, pa.Array]:
+    """The fields of a record by name; null where the record is null."""
+    return dict(zip((each.name for each in record.type), record.flatten(), strict=True))
+
+
+def _check(rows: pa.Table) -> None:
+    """Checks that what is required is there, and that numbers are in the ranges of real files."""
+    for name in _REQUIRED:
+        if rows[name].null_count:
+            raise ValueError(f"{name} is missing in an entry")
+    for name, (low, high) in _RANGES.items():
+        if name not in rows.column_names:
+            continue
+        found = pc.min_max(rows[name]).as_py()
+        if found["min"] is not None and not low <= found["min"] <= found["max"] <= high:
+            raise ValueError(f"{name} of an entry is out of range")
+    lengths = pc.min_max(pc.binary_length(rows["file_path"])).as_py()
+    if lengths["max"] is not None and not 0 < lengths["min"] <= lengths["max"] <= _MOST_PATH:
+        raise ValueError("an entry has no path, or too long a one")
+
+
+def columns_of(names: Collection[str], rows: pa.Table) -> list[str]:
+    """Those of some columns that rows have."""
+    return [name for name in names if name in rows.column_names]
