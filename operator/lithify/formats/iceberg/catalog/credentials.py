@@ -67,6 +67,10 @@ class _Kept:
     renewed: datetime
 
 
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 _kept: OrderedDict[str, _Kept] = OrderedDict()
 _lock = Lock()
 
@@ -83,6 +87,7 @@ class VendedKeys:
         name: the table.
         location: its folder.
         open: asks the catalog's server; a function of a module, so that it can be pickled.
+        now: the clock.
     """
 
     options: Mapping[str, str] = field(repr=False)
@@ -90,6 +95,7 @@ class VendedKeys:
     name: TableName
     location: str
     open: Opener
+    now: Callable[[], datetime] = _utc_now
 
     def keys(self) -> S3Keys:
         """Valid credentials and when they must be asked for again.
@@ -100,7 +106,7 @@ class VendedKeys:
         owner = self._owner()
         with _lock:
             kept = _kept.get(owner)
-            if kept is None or datetime.now(UTC) >= kept.renewed:
+            if kept is None or self.now() >= kept.renewed:
                 kept = self._fetched()
                 _keep(owner, kept)
         return S3Keys(kept.keys.access_key, kept.keys.secret_key, kept.keys.token, kept.renewed)
@@ -109,7 +115,7 @@ class VendedKeys:
         """Keeps the credentials that the server sent with the table, which saves a request."""
         if has_keys(config):
             with _lock:
-                _keep(self._owner(), _kept_of(config))
+                _keep(self._owner(), _kept_of(config, self.now()))
 
     def _fetched(self) -> _Kept:
         config = self.open(self.options, self.name, self.location)
@@ -117,7 +123,7 @@ class VendedKeys:
             raise CatalogUnavailable(
                 str(self.options.get("uri")), f"it sends no credentials for the files of {self.name} any more"
             )
-        return _kept_of(config)
+        return _kept_of(config, self.now())
 
     def _owner(self) -> str:
         """A digest that is equal only for the same table of the same Catalog with the same options."""
@@ -132,8 +138,8 @@ def _keep(owner: str, kept: _Kept) -> None:
         _kept.popitem(last=False)
 
 
-def _kept_of(config: Mapping[str, str]) -> _Kept:
-    keys, now = read_keys(s3_options(config)), datetime.now(UTC)
+def _kept_of(config: Mapping[str, str], now: datetime) -> _Kept:
+    keys = read_keys(s3_options(config))
     assert keys is not None  # noqa: S101  # callers have checked
     text = config.get(_EXPIRY, "")
     if not text.isdecimal() or len(text) > 15:

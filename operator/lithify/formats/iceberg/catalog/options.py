@@ -79,7 +79,7 @@ def options_from_server(sent: object) -> dict[str, str]:
         raise TypeError(f"a {type(sent).__name__} is no mapping of options")
     taken = {}
     for name, value in sent.items():
-        if name in _FROM_SERVER and isinstance(value, str):
+        if name in _FROM_SERVER and isinstance(value, str) and value:
             label = f"{name}, which the catalog's server sets"
             if name != "namespace-separator":  # usually the unit separator, which is a control character
                 _check_value(label, value, _FROM_SERVER[name])

@@ -192,7 +192,9 @@ def _widened(column: pa.FixedSizeBinaryArray, width: int) -> pa.FixedSizeBinaryA
     wide = np.repeat(np.where(stored[:, :1] & 0x80, 0xFF, 0).astype(np.uint8), width, axis=1)
     wide[:, width - old :] = stored
     mask = column.is_valid().buffers()[1] if column.null_count else None
-    return pa.Array.from_buffers(pa.binary(width), len(column), [mask, pa.py_buffer(np.ascontiguousarray(wide))])
+    return pa.Array.from_buffers(
+        pa.binary(width), len(column), [mask, pa.py_buffer(np.ascontiguousarray(wide))]
+    )
 
 
 def wider_type(one: str, other: str) -> str:
