@@ -2,19 +2,19 @@
 
 Called by `view` and by `carrying`. `metadata_files` unpacks the container, with bounds on everything that a
 damaged or hostile file could inflate; `anchored_rows` decodes a few blocks at a time, finding entries by the
-name of their file's format. What it cannot decode is decoded entry by entry with fastavro; the results are the
-same. Fields are looked up by their ids, so manifests of all versions look alike: a field that a version lacks
-is null. Statistics of columns are decoded only for the columns that are asked for.
+name of their file's format. What it cannot decode is decoded entry by entry with fastavro; the results are
+the same. Fields are looked up by their ids, so manifests of all versions look alike: a field that a version
+lacks is null. Statistics of columns are decoded only for the columns that are asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ from lithify.formats.iceberg.manifests.partition_types import PartitionType, fie
 from lithify.formats.iceberg.manifests.schemas import DATA_FILE, KNOWN_ENTRY, PARTITION, canonical_name
 
 _AT_A_TIME = 2 << 20
-"""Bytes of uncompressed entries that are decoded at a time: decoded entries take many times as much memory."""
+"""Bytes of uncompressed entries that are decoded at a time: as columns they take many times as much."""
 _FEW = 16
 """Number of entries up to which decoding them one by one is faster."""
 _MOST_AT_ONCE = 8 << 20
@@ -88,8 +88,8 @@ class EntryRequest:
         is_delete: whether to decode what only delete files have.
         bounds: field ids whose bounds to return, as `lower_bounds.<id>` and `upper_bounds.<id>`.
         counts: field ids whose counts to return, as `value_counts.<id>` and `null_value_counts.<id>`.
-        carried: groups of adjacent fields of the file to return as they are encoded, each group under its names
-            joined by commas.
+        carried: groups of adjacent fields of the file to return as they are encoded, each group under its
+            names joined by commas.
     """
 
     is_delete: bool = False
@@ -134,6 +134,11 @@ def unpack_manifest(content: bytes) -> Unpacked:
     return unpack(content, KNOWN_ENTRY, canonical_name)
 
 
+def plain_file_fields(unpacked: Unpacked) -> list[str]:
+    """The names of the fields of files, in their order."""
+    return [each["name"] for each in _plain_file(unpacked.schema)["fields"]]
+
+
 def decode_entries(unpacked: Unpacked, request: EntryRequest = USUAL) -> DecodedManifest:
     """Decodes the entries of a manifest.
 
@@ -157,20 +162,18 @@ def decode_entries(unpacked: Unpacked, request: EntryRequest = USUAL) -> Decoded
 def _file_record(schema: Any) -> Mapping[str, Any]:
     """The record of files in the schema of the file."""
     found = next(each for each in schema["fields"] if canonical_name(each) == DATA_FILE)
-    return found["type"]  # type: ignore[no-any-return]
+    return cast(Mapping[str, Any], found["type"])
 
 
-def _plain_file(schema: Any) -> dict[str, Any]:
-    found = next((each for each in schema["fields"] if each["name"] == DATA_FILE), None)
-    if found is None or not isinstance(found["type"], Mapping):
+def _plain_file(schema: Any) -> Mapping[str, Any]:
+    kinds = [each["type"] for each in schema["fields"] if each["name"] == DATA_FILE]
+    if not kinds or not isinstance(kinds[0], Mapping):
         raise ValueError("its entries have no file")
-    return found["type"]  # type: ignore[no-any-return]
+    return kinds[0]
 
 
 def _partition_type(declared: Mapping[str, Any]) -> PartitionType:
-    record = next((each["type"] for each in declared["fields"] if canonical_name(each) == PARTITION), None)
-    if not isinstance(record, Mapping):
-        raise ValueError("its files have no partition")
+    record = next(each["type"] for each in declared["fields"] if canonical_name(each) == PARTITION)
     return fields_of(record, _named_types(record))
 
 
@@ -226,7 +229,7 @@ def _decoded(unpacked: Unpacked, schema: Any, wanted: pa.StructType) -> Iterator
         encode = _group_encoders(schema, wanted)
         records = Unpacked(unpacked.content, unpacked.header, schema).records(blocks)
         while part := list(islice(records, _OBJECTS)):
-            yield pa.array([_as_wanted(each, wanted, encode) for each in part], wanted)
+            yield pa.array([_as_wanted(each, encode) for each in part], wanted)
 
 
 def format_anchors(block: ByteBlock) -> Numbers:
@@ -247,7 +250,7 @@ def _group_encoders(schema: Any, wanted: pa.StructType) -> dict[str, Any]:
     return {each.name: parse_schema(kinds[each.name]) for each in file if each.type == ENCODED}
 
 
-def _as_wanted(record: Record, wanted: pa.StructType, encode: Mapping[str, Any]) -> Record:
+def _as_wanted(record: Record, encode: Mapping[str, Any]) -> Record:
     """An entry that was decoded as an object, with single keys of maps and encoded groups."""
     file = dict(record[DATA_FILE])
     for name, schema in encode.items():
@@ -266,7 +269,8 @@ def _flat(rows: pa.StructArray, request: EntryRequest) -> pa.Table:
     columns = {**{name: entry[name] for name in _ENTRY}, **_fields(entry[DATA_FILE])}
     for name in request.statistics:
         columns.update({f"{name}.{number}": values for number, values in _fields(columns.pop(name)).items()})
-    columns["file_format"] = pc.utf8_lower(columns["file_format"])
+    if not request.carried:
+        columns["file_format"] = pc.utf8_lower(columns["file_format"])
     columns["content"] = columns["content"].fill_null(0)
     return pa.table(columns)
 
@@ -290,8 +294,3 @@ def _check(rows: pa.Table) -> None:
     lengths = pc.min_max(pc.binary_length(rows["file_path"])).as_py()
     if lengths["max"] is not None and not 0 < lengths["min"] <= lengths["max"] <= _MOST_PATH:
         raise ValueError("an entry has no path, or too long a one")
-
-
-def columns_of(names: Collection[str], rows: pa.Table) -> list[str]:
-    """Those of some columns that rows have."""
-    return [name for name in names if name in rows.column_names]

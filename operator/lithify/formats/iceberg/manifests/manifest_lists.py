@@ -71,8 +71,8 @@ class ManifestFile:
         deleted_rows: rows of deleted files.
         partitions: summary of each partition field; None if its writer made none.
         key_metadata: how it is encrypted; None if it is not.
-        first_row_id: the `_row_id` from which rows of its files without one are numbered; None in tables before
-            version 3, for deletes, and for a manifest to which the list being written gives one.
+        first_row_id: the `_row_id` from which rows of its files without one are numbered; None in tables
+            before version 3, for deletes, and for a manifest to which the list being written gives one.
     """
 
     path: str
@@ -212,8 +212,8 @@ class WrittenList:
 def write_list(manifests: Sequence[ManifestFile], owner: ListOwner) -> WrittenList:
     """Encodes a manifest list.
 
-    Manifests without sequence numbers get those of the commit. In version 3, manifests of data files without a
-    first row id get one, and room for the rows of all their files, as Java gives them.
+    Manifests without sequence numbers get those of the commit. In version 3, manifests of data files without
+    a first row id get one, and room for the rows of all their files, as Java gives them.
 
     Raises:
         ValueError: a manifest cannot be in a list of that version.

@@ -1,8 +1,8 @@
 """Types of partition fields, between Iceberg, Avro, Arrow and Python.
 
-Used by the modules beside this one. Partition values stay *physical* while they are grouped and carried on, as
-Avro stores them: a date is an int, a decimal or a UUID is fixed bytes. Values for people and for writers of data
-files are made for the few distinct partitions only. Pure.
+Used by the modules beside this one. Partition values stay *physical* while they are grouped and carried on,
+as Avro stores them: a date is an int, a decimal or a UUID is fixed bytes. Values for people and for writers
+of data files are made for the few distinct partitions only. Pure.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _iceberg_type(kind: Any, named: Mapping[str, Any]) -> str:
         return _OF_LOGICAL[logical]
     if stored == "fixed":
         return f"fixed[{kind['size']}]"
-    return {"bytes": "binary"}.get(stored, stored)
+    return "binary" if stored == "bytes" else str(stored)
 
 
 def promoted(column: pa.Array, kind: str) -> pa.Array:
@@ -191,7 +191,8 @@ def _widened(column: pa.FixedSizeBinaryArray, width: int) -> pa.FixedSizeBinaryA
     stored = stored[old * filled.offset : old * (filled.offset + len(filled))].reshape(-1, old)
     wide = np.repeat(np.where(stored[:, :1] & 0x80, 0xFF, 0).astype(np.uint8), width, axis=1)
     wide[:, width - old :] = stored
-    mask = column.is_valid().buffers()[1] if column.null_count else None
+    valid = pa.array(column.is_valid().to_numpy(zero_copy_only=False))
+    mask = valid.buffers()[1] if column.null_count else None
     return pa.Array.from_buffers(
         pa.binary(width), len(column), [mask, pa.py_buffer(np.ascontiguousarray(wide))]
     )

@@ -74,16 +74,13 @@ _AFTER_PARTITION = {
 VERSIONS = tuple(_AFTER_PARTITION)
 """The versions of the format that can be read and written."""
 
-_SUMMARY = {
-    "type": "record",
-    "name": "r508",
-    "fields": [
-        _required(509, "contains_null", "boolean"),
-        _optional(518, "contains_nan", "boolean"),
-        _optional(510, "lower_bound", "bytes"),
-        _optional(511, "upper_bound", "bytes"),
-    ],
-}
+_SUMMARY_FIELDS = [
+    _required(509, "contains_null", "boolean"),
+    _optional(518, "contains_nan", "boolean"),
+    _optional(510, "lower_bound", "bytes"),
+    _optional(511, "upper_bound", "bytes"),
+]
+_SUMMARY = {"type": "record", "name": "r508", "fields": _SUMMARY_FIELDS}
 _SUMMARIES = _optional(507, "partitions", _list(508, _SUMMARY))
 _MANIFEST = [
     _required(500, "manifest_path", "string"),
@@ -166,28 +163,21 @@ def _ids(fields: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     return {field["field-id"]: field["name"] for field in fields}
 
 
-_NEWEST = entry_schema(3, ())
+_KNOWN_FILE = [*file_fields(3, ()), _required(105, BLOCK_SIZE, "long")]
+_KNOWN_RECORD = {"type": "record", "name": "r2", "fields": _KNOWN_FILE}
 KNOWN_ENTRY = {
-    **_NEWEST,
-    "fields": [
-        *_NEWEST["fields"][:-1],
-        {
-            "name": DATA_FILE,
-            "type": {
-                **_NEWEST["fields"][-1]["type"],
-                "fields": [*file_fields(3, ()), _required(105, BLOCK_SIZE, "long")],
-            },
-        },
-    ],
+    "type": "record",
+    "name": "manifest_entry",
+    "fields": [*entry_fields(3), _required(2, DATA_FILE, _KNOWN_RECORD)],
 }
 """The entry of the newest version, with what older ones have, to check the types of what is read."""
 KNOWN_LIST = list_schema(3)
 _NAMES = {
-    **_ids(KNOWN_ENTRY["fields"][:-1]),
+    **_ids(entry_fields(3)),
     2: DATA_FILE,
-    **_ids(KNOWN_ENTRY["fields"][-1]["type"]["fields"]),
-    **_ids(KNOWN_LIST["fields"]),
-    **_ids(_SUMMARY["fields"]),
+    **_ids(_KNOWN_FILE),
+    **_ids(_LISTS[3]),
+    **_ids(_SUMMARY_FIELDS),
 }
 _FIRST_PARTITION_FIELD = 1000
 

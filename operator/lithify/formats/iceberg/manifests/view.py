@@ -1,0 +1,326 @@
+"""The live files of a snapshot as columns, read from its manifests.
+
+Called by planning, the commit and observers. Manifests never change, so a view of a newer snapshot takes over
+what an earlier one has decoded and reads only the manifests that are new. Objects are made for single files
+only (`file_objects`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columns.column_groups import Flags, flagged, flags, integers, is_null, whole, with_columns
+from lithify.errors import CorruptTable, MissingFile
+from lithify.formats.iceberg.manifests.entry_columns import (
+    DecodedManifest,
+    EntryRequest,
+    decode_entries,
+    unpack_manifest,
+)
+from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile, read_list
+from lithify.formats.iceberg.manifests.partition_types import PartitionType
+from lithify.formats.iceberg.manifests.partitions import Partitions, number_partitions
+from lithify.formats.iceberg.manifests.schemas import PARTITION, PATH_FIELD
+
+_AHEAD = 4
+"""Manifests that are prefetched at a time, to hide latency; each has about 8 MiB."""
+MOST_MANIFEST = 512 << 20
+"""Bytes of a manifest or list; writers target 8 MiB."""
+
+ADDED, DELETED = 1, 2
+"""Status of entries."""
+
+
+class Files(Protocol):
+    """Where manifests are read; `io.storage.Storage` is one."""
+
+    def read_bytes(self, path: str, most: int) -> bytes:
+        """Reads a file of at most `most` bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveEntries:
+    """The live entries of one manifest, with what they inherit from its list.
+
+    Attributes:
+        rows: a row per file: `file_path`, `file_format`, `content`, `record_count`, `file_size_in_bytes`,
+            `sequence_number`, `file_sequence_number`, `snapshot_id`, `sort_order_id`, `first_row_id`,
+            `status`, `position` in the manifest, and `partition`; what else deletes have; requested
+            statistics.
+        partition_type: the partition fields that the manifest declares.
+        request: what was decoded.
+    """
+
+    rows: pa.Table
+    partition_type: PartitionType
+    request: EntryRequest
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The live files of a snapshot.
+
+    Attributes:
+        manifests: the snapshot's manifests, in the order of its list.
+        data: a row per data file: the columns of `LiveEntries`, with `partition` as a number, `spec_id`, and
+            `manifest`, the index of its manifest.
+        deletes: a row per delete file or vector, likewise; with `referenced`, the one data file from which
+            it deletes, null if it may delete from several.
+        partitions: the partitions by their numbers.
+        entries: the entries by the path of their manifest, for the next view.
+    """
+
+    manifests: tuple[ManifestFile, ...]
+    data: pa.Table
+    deletes: pa.Table
+    partitions: Partitions
+    entries: Mapping[str, LiveEntries] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Field ids of the columns whose statistics a view has.
+
+    Attributes:
+        bounds: columns with bounds.
+        counts: columns with numbers of values and nulls.
+    """
+
+    bounds: frozenset[int] = frozenset()
+    counts: frozenset[int] = frozenset()
+
+
+NO_STATISTICS = Statistics()
+
+
+class ManifestReader:
+    """Reads the manifests of one table.
+
+    Args:
+        files: where they are.
+    """
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def manifests(self, path: str) -> tuple[ManifestFile, ...]:
+        """Reads a manifest list.
+
+        Raises:
+            MissingFile: it is gone; the snapshot may have expired concurrently.
+            CorruptTable: it cannot be read.
+        """
+        with reading(path, "manifest list"):
+            return read_list(self._files.read_bytes(path, MOST_MANIFEST))
+
+    def content(self, manifest: ManifestFile) -> bytes:
+        """The bytes of a manifest.
+
+        Raises:
+            MissingFile: it is gone; the snapshot may have expired concurrently.
+        """
+        with reading(manifest.path, "manifest"):
+            return self._files.read_bytes(manifest.path, MOST_MANIFEST)
+
+    def view(
+        self,
+        manifests: Sequence[ManifestFile],
+        statistics: Statistics = NO_STATISTICS,
+        previous: View | None = None,
+    ) -> View:
+        """The live files of some manifests.
+
+        Args:
+            manifests: the manifests of a snapshot.
+            statistics: the columns whose statistics are needed.
+            previous: a view whose decoded entries are taken over where they suffice.
+
+        Raises:
+            MissingFile: a manifest is gone; the snapshot may have expired concurrently.
+            CorruptTable: a manifest cannot be read, or manifests do not fit together.
+        """
+        known = {} if previous is None else _reusable(previous, manifests, statistics)
+        missing = [each for each in manifests if each.path not in known and each.may_have_live]
+        for manifest, content in self._contents(missing):
+            known[manifest.path] = live_entries(manifest, content, statistics)
+        return make_view(manifests, known)
+
+    def _contents(self, manifests: Sequence[ManifestFile]) -> Iterator[tuple[ManifestFile, bytes]]:
+        """The bytes of some manifests in their order; prefetches a few."""
+        with ThreadPoolExecutor(_AHEAD) as readers:
+            for start in range(0, len(manifests), _AHEAD):
+                part = manifests[start : start + _AHEAD]
+                yield from zip(part, readers.map(self.content, part), strict=True)
+
+
+@contextmanager
+def reading(path: str, what: str) -> Iterator[None]:
+    """Adds the file's name to errors when it is missing or damaged."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise MissingFile(path) from error
+    except (ValueError, EOFError, IndexError, KeyError, StopIteration) as error:
+        raise CorruptTable(path, f"the {what} cannot be read ({error})") from error
+
+
+def _reusable(
+    view: View, manifests: Sequence[ManifestFile], statistics: Statistics
+) -> dict[str, LiveEntries]:
+    """The decoded entries of manifests that are still named as they were, with all requested statistics."""
+    wanted = {request(content, statistics) for content in ManifestContent}
+    unchanged = frozenset(view.manifests)
+    return {
+        each.path: view.entries[each.path]
+        for each in manifests
+        if each in unchanged and each.path in view.entries and view.entries[each.path].request in wanted
+    }
+
+
+def request(content: ManifestContent, statistics: Statistics) -> EntryRequest:
+    """What to decode of a manifest: of deletes always the bounds of the paths from which they delete."""
+    if content is ManifestContent.DATA:
+        return EntryRequest(bounds=statistics.bounds, counts=statistics.counts)
+    return EntryRequest(is_delete=True, bounds=statistics.bounds | {PATH_FIELD}, counts=statistics.counts)
+
+
+def live_entries(manifest: ManifestFile, content: bytes, statistics: Statistics) -> LiveEntries:
+    """Decodes the live entries of a manifest.
+
+    Raises:
+        CorruptTable: it cannot be read.
+    """
+    wanted = request(manifest.content, statistics)
+    with reading(manifest.path, "manifest"):
+        decoded = decode_entries(unpack_manifest(content), wanted)
+        rows = with_columns(inherited(decoded, manifest), position=np.arange(len(decoded.rows)))
+        if manifest.content is ManifestContent.DELETES:
+            rows = with_referenced(rows)
+        live = flagged(rows, integers(rows["status"]) != DELETED)
+    return LiveEntries(live, decoded.partition_type, wanted)
+
+
+def inherited(decoded: DecodedManifest, manifest: ManifestFile) -> pa.Table:
+    """The entries of a manifest with the ids and sequence numbers that they take from its list.
+
+    Raises:
+        ValueError: an entry that is not new has no sequence number of its own.
+    """
+    rows = decoded.rows
+    snapshot = whole(rows["snapshot_id"]).fill_null(manifest.snapshot_id)
+    sequence = manifest.sequence or 0
+    may_inherit = (integers(rows["status"]) == ADDED) | (sequence == 0)
+    numbers = {}
+    for name in ("sequence_number", "file_sequence_number"):
+        lacks = is_null(rows[name])
+        if (lacks & ~may_inherit & (integers(rows["status"]) != DELETED)).any():
+            raise ValueError(f"an entry that is not new has no {name}")
+        numbers[name] = np.where(lacks, sequence, integers(rows[name]))
+    first = _first_row_ids(rows, manifest)
+    return with_columns(rows, snapshot_id=snapshot, first_row_id=first, **numbers)
+
+
+def _first_row_ids(rows: pa.Table, manifest: ManifestFile) -> pa.Array:
+    """Row ids: of files without one, in their order from the manifest's first one on; else all null."""
+    if manifest.first_row_id is None or manifest.content is ManifestContent.DELETES:
+        return pa.nulls(len(rows), pa.int64())
+    own = rows["first_row_id"]
+    takes = is_null(own) & (integers(rows["status"]) != DELETED)
+    counted = np.where(takes, integers(rows["record_count"]), 0)
+    given = manifest.first_row_id + np.cumsum(counted) - counted
+    values = np.where(takes, given, integers(own))
+    return pa.array(values, pa.int64(), mask=is_null(own) & ~takes)
+
+
+def with_referenced(rows: pa.Table) -> pa.Table:
+    """Adds the one data file from which a delete file deletes, by its own word or by its equal bounds."""
+    lower, upper = (rows[f"{side}_bounds.{PATH_FIELD}"] for side in ("lower", "upper"))
+    is_position = integers(rows["content"]) == 1
+    from_bounds = _texts(lower, is_position & flags(pc.equal(lower, upper)))
+    stated = whole(rows["referenced_data_file"])
+    referenced = pc.if_else(
+        pa.array(is_position), pc.coalesce(stated, from_bounds), pa.scalar(None, pa.string())
+    )
+    names = [f"{side}_bounds.{PATH_FIELD}" for side in ("lower", "upper")]
+    return with_columns(rows.drop_columns(names), referenced=referenced)
+
+
+def _texts(column: pa.ChunkedArray, where: Flags) -> pa.Array:
+    """Bytes as texts where the mask is true."""
+    kept = pc.if_else(pa.array(where), whole(column), pa.scalar(None, pa.binary()))
+    return whole(kept).cast(pa.string())
+
+
+def make_view(manifests: Sequence[ManifestFile], entries: Mapping[str, LiveEntries]) -> View:
+    """Joins the entries of manifests and numbers their partitions.
+
+    Raises:
+        CorruptTable: manifests of one spec have different partition fields.
+    """
+    present = [(place, each) for place, each in enumerate(manifests) if each.path in entries]
+    stored = [
+        (each.spec_id, entries[each.path].partition_type, whole(entries[each.path].rows[PARTITION]))
+        for _, each in present
+    ]
+    try:
+        numbers, partitions = number_partitions(stored)
+    except ValueError as error:
+        raise CorruptTable(manifests[0].path, f"its partitions do not fit together ({error})") from error
+    parts: dict[ManifestContent, list[pa.Table]] = {content: [] for content in ManifestContent}
+    for (place, manifest), codes in zip(present, numbers, strict=True):
+        rows = entries[manifest.path].rows
+        parts[manifest.content].append(
+            with_columns(
+                rows,
+                partition=codes,
+                spec_id=np.full(len(rows), manifest.spec_id, dtype=np.int32),
+                manifest=np.full(len(rows), place, dtype=np.int32),
+            )
+        )
+    data, deletes = (_table(parts[content], content) for content in ManifestContent)
+    return View(tuple(manifests), data, deletes, partitions, dict(entries))
+
+
+def _table(parts: Sequence[pa.Table], content: ManifestContent) -> pa.Table:
+    """The rows of all manifests; an empty table has the usual columns."""
+    return pa.concat_tables(parts) if parts else empty_rows(content)
+
+
+_COLUMNS = {
+    "status": pa.int32(),
+    "snapshot_id": pa.int64(),
+    "sequence_number": pa.int64(),
+    "file_sequence_number": pa.int64(),
+    "content": pa.int32(),
+    "file_path": pa.string(),
+    "file_format": pa.string(),
+    "record_count": pa.int64(),
+    "file_size_in_bytes": pa.int64(),
+    "sort_order_id": pa.int32(),
+    "first_row_id": pa.int64(),
+    "position": pa.int64(),
+    PARTITION: pa.int64(),
+    "spec_id": pa.int32(),
+    "manifest": pa.int32(),
+}
+_OF_DELETES = {
+    "equality_ids": pa.list_(pa.int32()),
+    "referenced_data_file": pa.string(),
+    "content_offset": pa.int64(),
+    "content_size_in_bytes": pa.int64(),
+    "referenced": pa.string(),
+}
+
+
+def empty_rows(content: ManifestContent) -> pa.Table:
+    """The columns of a view without rows."""
+    columns = _COLUMNS if content is ManifestContent.DATA else {**_COLUMNS, **_OF_DELETES}
+    return pa.schema([*columns.items()]).empty_table()
