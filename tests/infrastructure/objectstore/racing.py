@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
+from random import Random
 from typing import Any
 
 from pypaimon.snapshot.snapshot import Snapshot
+from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
+from lithify.clock import SystemClock
+from lithify.engine.commit.patience import Backoff, Patience
+from lithify.engine.commit.publishing import Place, publish
 from lithify.errors import CommitUnknown, StorageError
+from lithify.formats.paimon.commit.snapshot_publisher import SnapshotPublisher
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.snapshots.snapshots import Snapshots, Written
+from lithify.formats.paimon.snapshots.snapshots import Snapshots
+from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import TableAddress
 
 CONTEXT = get_context("spawn")
 DEADLINE = 240.0
+IMPATIENT = Backoff(Patience(max_retries=0, min_wait=0.0, max_wait=0.0), SystemClock(), Random(0))
+
+
+@dataclass(frozen=True)
+class _Draft:
+    snapshot: Snapshot
+    base: Snapshot
+    statistics: list[PartitionStatistics] = field(default_factory=list)
+
 
 Outcomes = dict[int, str]
-"""By number of a snapshot what its committer believes: a name of `Written`, or UNKNOWN or FAILED."""
+"""By number of a snapshot what its committer believes: a name of `Place`, or UNKNOWN or FAILED."""
 
 
 def mark(who: str, number: int) -> str:
@@ -41,27 +57,27 @@ def started(
 
 def race(address: TableAddress, who: str, told: Queue[Outcomes], barrier: Barrier, rounds: int) -> None:
     """Writes the next snapshot at the same moment as the others, and goes on from whichever won."""
-    snapshots = open_table(address).snapshots
-    base = snapshots.latest()
+    table = open_table(address)
+    base = table.snapshots.latest()
     outcomes: Outcomes = {}
     for _ in range(rounds):
         assert base is not None
         mine = _next(base, who)
         barrier.wait(DEADLINE)
-        outcomes[mine.id] = snapshots.write(mine, base, []).name
-        base = mine if outcomes[mine.id] == Written.OURS.name else snapshots.get(mine.id)
+        outcomes[mine.id] = _published(table, mine, base)
+        base = mine if outcomes[mine.id] == Place.OURS.name else table.snapshots.get(mine.id)
     told.put(outcomes)
 
 
 def commit_on(address: TableAddress, who: str, told: Queue[Outcomes], stop: Any) -> None:
     """Writes snapshots until told to stop, whatever the store does meanwhile."""
-    snapshots = open_table(address).snapshots
+    table = open_table(address)
     outcomes: Outcomes = {}
     while not stop.is_set():
-        base = _newest(snapshots)
+        base = _newest(table.snapshots)
         if base is not None:
             mine = _next(base, who)
-            outcomes[mine.id] = _written(snapshots, mine, base)
+            outcomes[mine.id] = _published(table, mine, base)
     told.put(outcomes)
 
 
@@ -72,9 +88,10 @@ def _newest(snapshots: Snapshots) -> Snapshot | None:
         return None
 
 
-def _written(snapshots: Snapshots, mine: Snapshot, base: Snapshot) -> str:
+def _published(table: PaimonTable, mine: Snapshot, base: Snapshot) -> str:
+    publisher = SnapshotPublisher(table.snapshots, table.lineage, lambda: None)
     try:
-        return snapshots.write(mine, base, []).name
+        return publish(publisher, _Draft(mine, base), IMPATIENT).place.name
     except CommitUnknown:
         return "UNKNOWN"
     except StorageError:

@@ -2,52 +2,25 @@
 
 Called by the steps of adapters. Every try is rebuilt on the newest snapshot: groups that other commits have
 changed are left out and reported, so that they can be planned again, and the others commit. The format gives
-the hooks (`CommitHooks`); this loop alone decides when to try again and which changes are in conflict. It
-deletes nothing itself.
+the hooks (`CommitHooks`, `publishing.Publisher`); this loop alone decides when to try again, and `publishing`
+what became of an unanswered write. Neither deletes anything itself, and a draft is discarded only if it
+certainly is in no snapshot.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Any, Generic, Protocol, TypeVar
 
-from lithify.clock import Clock
-from lithify.engine.commit.patience import Patience
-from lithify.errors import CommitOutrun, MissingFile
+from lithify.engine.commit.patience import Backoff
+from lithify.engine.commit.publishing import Place, Published, Publisher, publish
+from lithify.errors import CommitOutrun, CommitUnknown, MissingFile
 from lithify.faults import failpoint
 
 Base = TypeVar("Base")
 Change = TypeVar("Change")
 Draft = TypeVar("Draft")
-
-
-class Place(Enum):
-    """What is in the place of a published draft.
-
-    `OUTRUN`: another snapshot, and the draft never was there, so the same outputs can be tried again. `LOST`:
-    the draft was there and is no longer, so others may have built on it: its outputs must not be used again.
-    """
-
-    OURS = auto()
-    OUTRUN = auto()
-    LOST = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """The result of publishing a draft.
-
-    Attributes:
-        place: what is in its place.
-        snapshot: the format's name of the snapshot; None unless it is ours.
-        reason: why a lost one is lost, for people.
-    """
-
-    place: Place
-    snapshot: Any = None
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +63,11 @@ class CommitHooks(Protocol[Base, Change, Draft]):
         """The table's name for people."""
         ...
 
+    @property
+    def publisher(self) -> Publisher[Draft]:
+        """Puts drafts in their places."""
+        ...
+
     def newest(self) -> Base | None:
         """The newest snapshot; None if the table has none."""
         ...
@@ -111,35 +89,13 @@ class CommitHooks(Protocol[Base, Change, Draft]):
         """
         ...
 
-    def publish(self, draft: Draft) -> Published:
-        """Puts a draft in its place if its base still is the newest snapshot, and finds out what is there.
-
-        At most one writer can. A base that was rolled back meanwhile counts as outrun, whatever its number.
-
-        Raises:
-            CommitUnknown: that cannot be found out; nothing may be deleted.
-            LithifyError: it certainly is not there.
-        """
-        ...
-
-    def verify(self, draft: Draft, published: Published) -> Published:
-        """Reads a snapshot of ours back.
-
-        Raises:
-            CommitUnknown: it cannot be read.
-        """
-        ...
-
     def discard(self, draft: Draft) -> None:
-        """Deletes what only an outrun draft references."""
+        """Deletes what only this draft references; called if it certainly is not in its place."""
         ...
 
 
 def commit(
-    hooks: CommitHooks[Base, Change, Draft],
-    changes: Mapping[Any, Change],
-    patience: Patience,
-    clock: Clock,
+    hooks: CommitHooks[Base, Change, Draft], changes: Mapping[Any, Change], backoff: Backoff
 ) -> CommitOutcome:
     """Commits as many of the changes, given by group, as the newest snapshot admits.
 
@@ -147,22 +103,22 @@ def commit(
 
     Raises:
         CommitOutrun: other commits were faster until the patience ended; no input was lost.
-        AttemptFenced, CommitUnknown, StorageError: see `CommitHooks`.
+        AttemptFenced, CommitUnknown, StorageError: see `CommitHooks` and `publish`.
     """
-    started, number = clock.now(), 0
+    started, number = backoff.now(), 0
     while True:
-        outcome = _try(hooks, changes, number)
+        outcome = _try(hooks, changes, number, backoff)
         if outcome is not None:
             return outcome
-        waited = (clock.now() - started).total_seconds()
-        if number >= patience.max_retries and waited >= patience.timeout:
+        waited = (backoff.now() - started).total_seconds()
+        if number >= backoff.patience.max_retries and waited >= backoff.patience.timeout:
             raise CommitOutrun(hooks.table, number + 1, waited)
-        patience.wait(number, clock)
+        backoff.wait(number)
         number += 1
 
 
 def _try(
-    hooks: CommitHooks[Base, Change, Draft], changes: Mapping[Any, Change], number: int
+    hooks: CommitHooks[Base, Change, Draft], changes: Mapping[Any, Change], number: int, backoff: Backoff
 ) -> CommitOutcome | None:
     """Commits what the newest snapshot admits; None if another commit was there first."""
     base = hooks.newest()
@@ -176,10 +132,10 @@ def _try(
             raise
         return None  # it expired while being read
     failpoint("prepared")
-    published = hooks.publish(draft)
+    published = _publish(hooks, draft, backoff)
     failpoint("snapshot-written")
     if published.place is Place.OURS:
-        published = hooks.verify(draft, published)
+        published = hooks.publisher.verify(draft)
     if published.place is Place.OURS:
         return CommitOutcome(published.snapshot, tuple(valid.ready), valid.conflicts, number + 1)
     if published.place is Place.LOST:
@@ -187,3 +143,14 @@ def _try(
         return CommitOutcome(None, (), lost, number + 1, overwritten=True)
     hooks.discard(draft)
     return None
+
+
+def _publish(hooks: CommitHooks[Base, Change, Draft], draft: Draft, backoff: Backoff) -> Published:
+    """Publishes a draft; discards it if it certainly is not in its place, and never while that is unknown."""
+    try:
+        return publish(hooks.publisher, draft, backoff)
+    except CommitUnknown:
+        raise
+    except Exception:
+        hooks.discard(draft)
+        raise

@@ -83,7 +83,7 @@ class OpenedTable:
 
     def check_again(self, units: Sequence[MemoryUnit]) -> Mapping[Group, str]:
         """Groups of which a file is gone."""
-        return planning.replaced(units, self._table.latest())
+        return planning.validate_inputs_live(units, self._table.latest())
 
     def begin(
         self,

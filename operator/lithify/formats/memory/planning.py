@@ -135,8 +135,8 @@ def work_in(
     return None
 
 
-def replaced(units: Iterable[MemoryUnit], newest: Snapshot | None) -> dict[Group, str]:
-    """The groups of units of which a file is gone, with the reason."""
+def validate_inputs_live(units: Iterable[MemoryUnit], newest: Snapshot | None) -> dict[Group, str]:
+    """The format's only rule of conflict: the groups of units of which a file is gone, with the reason."""
     return {
         unit.group: "others have replaced a file of it"
         for unit in units

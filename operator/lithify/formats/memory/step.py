@@ -12,12 +12,13 @@ from uuid import uuid4
 
 from lithify.clock import Clock, epoch_millis
 from lithify.engine.commit import loop
-from lithify.engine.commit.loop import Place, Published, Validation
-from lithify.engine.commit.patience import Patience
+from lithify.engine.commit.loop import Validation
+from lithify.engine.commit.patience import Patience, backoff_of
 from lithify.engine.tasks.failed_groups import FailedGroups
 from lithify.engine.tasks.step import AttemptStep
-from lithify.errors import CommitUnknown, LithifyError, MissingFile, StorageError
-from lithify.formats.memory.planning import MemoryPlan, MemoryUnit, replaced
+from lithify.errors import MissingFile
+from lithify.formats.memory.planning import MemoryPlan, MemoryUnit, validate_inputs_live
+from lithify.formats.memory.publisher import Draft, SnapshotPublisher
 from lithify.formats.memory.remains import MemoryRemains
 from lithify.formats.memory.rewriting import MemoryTask
 from lithify.formats.memory.scope import MemoryAttempt, Scope
@@ -40,14 +41,6 @@ class _Change:
 
     unit: MemoryUnit
     outputs: tuple[DataFile, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """The next snapshot, and the one before it."""
-
-    base: Snapshot
-    snapshot: Snapshot
 
 
 def begin(
@@ -103,7 +96,7 @@ class MemoryStep(AttemptStep[MemoryUnit, MemoryTask, Scope]):
         """Commits the changes whose inputs are still there; see `engine.commit.loop`."""
         self._to_come = to_come
         changes = {change.unit.group: change for change in self._changes}
-        outcome = loop.commit(self, changes, _PATIENCE, self._clock)
+        outcome = loop.commit(self, changes, backoff_of(self._attempt.prefix, _PATIENCE, self._clock))
         self._committed = outcome.committed
         reports = tuple(_report(changes[group]) for group in outcome.committed)
         conflicts = {**self._lost, **outcome.conflicts}
@@ -114,60 +107,32 @@ class MemoryStep(AttemptStep[MemoryUnit, MemoryTask, Scope]):
         """The table's name."""
         return self._table.name
 
+    @property
+    def publisher(self) -> SnapshotPublisher:
+        """Creates snapshots."""
+        return SnapshotPublisher(self._table, self._heartbeat.check)
+
     def newest(self) -> Snapshot | None:
         """The newest snapshot."""
         return self._table.latest()
 
     def exists(self, base: Snapshot) -> bool:
         """Whether a snapshot is still there."""
-        found = self._table.snapshot(base.number)
-        return found is not None and found.id == base.id
+        return self._table.has(base)
 
     def validate(self, changes: Mapping[Group, _Change], base: Snapshot | None) -> Validation[_Change]:
         """The changes whose inputs are still there."""
-        conflicts = replaced((change.unit for change in changes.values()), base)
+        conflicts = validate_inputs_live((change.unit for change in changes.values()), base)
         ready = {group: change for group, change in changes.items() if group not in conflicts}
         return Validation(ready, conflicts)
 
-    def prepare(self, changes: Mapping[Group, _Change], base: Snapshot, number: int) -> _Draft:
+    def prepare(self, changes: Mapping[Group, _Change], base: Snapshot, number: int) -> Draft:
         """Makes the next snapshot; nothing is written before it is published."""
         del number
-        return _Draft(base, self._next([*changes.values()], base))
+        return Draft(base, self._next([*changes.values()], base))
 
-    def publish(self, draft: _Draft) -> Published:
-        """Creates the snapshot, which one writer can.
-
-        The base is looked up last: its number is used again after a rollback. A rollback between that and the
-        creation would not be noticed, so tables of this format may only be rolled back while nobody commits.
-
-        Raises:
-            AttemptFenced: another run has condemned this attempt.
-            CommitUnknown: the store has not answered, and does not answer now.
-        """
-        new, ours = draft.snapshot, Published(Place.OURS, draft.snapshot.id)
-        try:
-            is_there = self._table.publish(new, lambda: self._may_commit(draft.base))
-            return ours if is_there else Published(Place.OUTRUN)
-        except StorageError as error:
-            try:
-                found = self._table.snapshot(new.number)
-            except LithifyError:
-                raise CommitUnknown(self._table.name, f"it cannot be read ({error.problem})") from error
-            if found is None:
-                raise
-            return ours if found.id == new.id else Published(Place.OUTRUN)
-
-    def verify(self, draft: _Draft, published: Published) -> Published:
-        """Nothing to read back: nobody replaces a snapshot."""
-        del draft
-        return published
-
-    def discard(self, draft: _Draft) -> None:
+    def discard(self, draft: Draft) -> None:
         """Nothing to delete: a draft has no files of its own."""
-
-    def _may_commit(self, base: Snapshot) -> bool:
-        self._heartbeat.check()
-        return self.exists(base)
 
     def _next(self, changes: Sequence[_Change], base: Snapshot) -> Snapshot:
         files = {**base.files}

@@ -96,13 +96,22 @@ class MemoryTable:
         Raises:
             CorruptTable: it cannot be read.
         """
-        path = self._snapshot_path(number)
+        path = self.snapshot_path(number)
         text = self.storage.read_text(path)
         return None if text is None else parse_snapshot(text, path)
 
+    def has(self, snapshot: Snapshot) -> bool:
+        """Whether a snapshot is still there."""
+        found = self.snapshot(snapshot.number)
+        return found is not None and found.id == snapshot.id
+
     def publish(self, snapshot: Snapshot, is_wanted: Callable[[], bool]) -> bool:
         """Writes a snapshot unless its number is taken; returns whether it did. `is_wanted` is asked last."""
-        return self.storage.create_text(self._snapshot_path(snapshot.number), to_json(snapshot), is_wanted)
+        return self.storage.create_text(self.snapshot_path(snapshot.number), to_json(snapshot), is_wanted)
+
+    def snapshot_path(self, number: int) -> str:
+        """The file of a snapshot."""
+        return f"{self._folder}/snapshots/{number}.json"
 
     def path(self, group: Group, name: str) -> str:
         """The path of a data file."""
@@ -115,9 +124,6 @@ class MemoryTable:
     def small(self, files: Collection[DataFile]) -> int:
         """The number of small files among some."""
         return sum(file.bytes < self.small_file_size for file in files)
-
-    def _snapshot_path(self, number: int) -> str:
-        return f"{self._folder}/snapshots/{number}.json"
 
     def _size(self) -> int:
         text = str(self._options.get(SMALL_FILE_SIZE, _DEFAULT_SMALL))

@@ -5,36 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.engine.commit import loop
-from lithify.engine.commit.loop import CommitOutcome, Place, Published, Validation
-from lithify.engine.commit.patience import Patience
-from lithify.errors import CommitOutrun, CommitUnknown, MissingFile, StorageError
+from lithify.engine.commit.loop import CommitOutcome, Validation
+from lithify.engine.commit.patience import Backoff, Patience
+from lithify.engine.commit.publishing import Found, Place, Published
+from lithify.errors import CommitOutrun, CommitUnknown, MissingFile, NotAllowed
 from support.cases import case
+from unit.engine.commit.clocks import SleepingClock
 
 PATIENCE = Patience(max_retries=3, min_wait=1.0, max_wait=4.0, timeout=10.0)
 GONE = "gone"
-
-
-class Clock:
-    """A clock that only sleeping moves."""
-
-    def __init__(self) -> None:
-        self._now = datetime(2026, 1, 1, tzinfo=UTC)
-        self.slept: list[float] = []
-
-    def now(self) -> datetime:
-        return self._now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self._now += timedelta(seconds=seconds)
 
 
 Snapshot = frozenset[str]
@@ -77,31 +63,57 @@ class Table:
             self.snapshots.append(base - self.others.pop(0))
         return place, (base - changes.keys()) | {*changes.values()}
 
-    def publish(self, draft: tuple[int, Snapshot]) -> Published:
+    @property
+    def publisher(self) -> Table:
+        return self
+
+    can_arrive_late = True
+
+    def location(self, draft: tuple[int, Snapshot]) -> str:
+        return str(draft[0])
+
+    def publish(self, draft: tuple[int, Snapshot]) -> bool:
         place, snapshot = draft
         answer = self.answers.pop(0) if self.answers else "written"
         if answer == "refused":
-            raise StorageError("t", "no space left")
+            raise NotAllowed("t", "no space left")
         if place != len(self.snapshots):
-            return Published(Place.OUTRUN)
+            return False
         self.snapshots.append(snapshot)
-        if answer == "unknown":
-            raise CommitUnknown("t", "no answer")
-        return Published(Place.OURS, place)
+        if answer == "interrupted":
+            raise KeyboardInterrupt
+        return True
 
-    def verify(self, draft: tuple[int, Snapshot], published: Published) -> Published:
+    def is_refusal(self, error: Exception) -> bool:
+        return isinstance(error, NotAllowed)
+
+    def find_published(self, draft: tuple[int, Snapshot]) -> Found:
+        place, snapshot = draft
+        if place >= len(self.snapshots):
+            return Found.NOTHING
+        return Found.OURS if self.snapshots[place] == snapshot else Found.OTHER
+
+    def may_send_again(self, draft: tuple[int, Snapshot]) -> bool:
+        return draft[0] == len(self.snapshots)
+
+    def confirm(self, draft: tuple[int, Snapshot]) -> str | None:
+        del draft
+        return None
+
+    def verify(self, draft: tuple[int, Snapshot]) -> Published:
         if self.answers and self.answers[0] == "replaced":
             self.snapshots[draft[0]] = frozenset({"x"})
             return Published(Place.LOST, reason="replaced")
-        return published
+        return Published(Place.OURS, draft[0])
 
     def discard(self, draft: tuple[int, Snapshot]) -> None:
         del draft
         self.discarded += 1
 
 
-def commit(table: Table, *groups: str, clock: Clock | None = None) -> CommitOutcome:
-    return loop.commit(table, {group: f"{group}-new" for group in groups}, PATIENCE, clock or Clock())
+def commit(table: Table, *groups: str, clock: SleepingClock | None = None) -> CommitOutcome:
+    backoff = Backoff(PATIENCE, clock or SleepingClock(), Random(0))
+    return loop.commit(table, {group: f"{group}-new" for group in groups}, backoff)
 
 
 def test_all_groups_are_committed_where_nobody_else_writes() -> None:
@@ -147,26 +159,34 @@ def test_a_missing_file_of_a_snapshot_that_is_there_is_an_error() -> None:
         commit(Damaged([frozenset("a")]), "a")
 
 
-@pytest.mark.parametrize("hook", ["publish", "verify"])
-def test_a_missing_file_after_the_snapshot_was_sent_starts_no_second_try(
-    hook: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = Table([frozenset("a")])
-    done = getattr(table, hook)
+def test_a_missing_file_after_the_snapshot_was_sent_starts_no_second_try() -> None:
+    class Expiring(Table):
+        def verify(self, draft: tuple[int, Snapshot]) -> Published:
+            del draft, self.snapshots[0]
+            raise MissingFile("manifest")
 
-    def expiring(*given: Any) -> Any:
-        done(*given)
-        del table.snapshots[0]
-        raise MissingFile("manifest")
-
-    monkeypatch.setattr(table, hook, expiring)
+    table = Expiring([frozenset("a")])
     with pytest.raises(MissingFile):
         commit(table, "a")
     assert (table.prepared, table.snapshots) == (1, [{"a-new"}])
 
 
+def test_a_refused_draft_is_discarded_and_the_refusal_raised() -> None:
+    table = Table([frozenset("a")], answers=["refused"])
+    with pytest.raises(NotAllowed):
+        commit(table, "a")
+    assert (table.prepared, table.discarded) == (1, 1)
+
+
+def test_a_draft_of_unknown_outcome_is_not_discarded() -> None:
+    table = Table([frozenset("a")], answers=["interrupted"])
+    with pytest.raises(CommitUnknown):
+        commit(table, "a")
+    assert (table.prepared, table.discarded) == (1, 0)
+
+
 def test_patience_ends_after_its_tries_and_its_time() -> None:
-    table, clock = Table([frozenset("a")], others=[frozenset()] * 100), Clock()
+    table, clock = Table([frozenset("a")], others=[frozenset()] * 100), SleepingClock()
     with pytest.raises(CommitOutrun) as outrun:
         commit(table, "a", clock=clock)
     assert outrun.value.tries == len(clock.slept) + 1 > PATIENCE.max_retries
@@ -183,7 +203,7 @@ def test_a_snapshot_that_was_replaced_is_not_tried_again() -> None:
 
 @given(
     others=st.lists(st.frozensets(st.sampled_from("abc")), max_size=5),
-    answers=st.lists(st.sampled_from(["written", "refused", "unknown"]), max_size=4),
+    answers=st.lists(st.sampled_from(["written", "refused", "interrupted"]), max_size=4),
 )
 def test_no_change_is_lost_or_applied_twice(others: list[frozenset[str]], answers: list[str]) -> None:
     table = Table([frozenset("abc")], others, answers)
@@ -195,10 +215,9 @@ def test_no_change_is_lost_or_applied_twice(others: list[frozenset[str]], answer
         assert {*committed, *outcome.conflicts} == set("abc")
     except CommitUnknown:
         with_doubt = True
-    except (StorageError, CommitOutrun):
+    except (NotAllowed, CommitOutrun):
         pass
     news = Counter(name for snapshot in table.snapshots for name in snapshot if name.endswith("-new"))
     assert all(count == 1 for count in news.values()), "a try after the commit would repeat it"
     assert with_doubt or {*news} == {f"{group}-new" for group in committed}
-    ended_by_the_store = 0 if committed or not table.prepared else 1
-    assert table.prepared - table.discarded <= bool(committed) + ended_by_the_store
+    assert table.prepared - table.discarded == (bool(committed) or with_doubt)

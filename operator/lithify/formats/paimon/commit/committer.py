@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import BATCH_COMMIT_IDENTIFIER, Snapshot
+from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
 from lithify import __version__
 from lithify.clock import Clock
@@ -23,13 +24,14 @@ from lithify.columns.json_texts import parse_object
 from lithify.engine.attempts.heartbeat import Heartbeat
 from lithify.engine.attempts.names import writer_id
 from lithify.engine.commit import loop
-from lithify.engine.commit.loop import CommitOutcome, Place, Published, Validation
-from lithify.errors import AttemptFenced, CommitUnknown, LithifyError
+from lithify.engine.commit.loop import CommitOutcome, Validation
+from lithify.engine.commit.patience import backoff_of
+from lithify.errors import AttemptFenced
 from lithify.faults import failpoint
 from lithify.formats.paimon.commit.changes import BucketChange
 from lithify.formats.paimon.commit.conflict_check import Change, admitted
 from lithify.formats.paimon.commit.inherited_properties import inherited_properties
-from lithify.formats.paimon.commit.snapshot_sender import SnapshotSender
+from lithify.formats.paimon.commit.snapshot_publisher import SnapshotPublisher
 from lithify.formats.paimon.manifests.entries import ADD, ManifestEntry
 from lithify.formats.paimon.manifests.manifest_merging import ManifestMerger, MergedManifests
 from lithify.formats.paimon.model import BucketId
@@ -42,14 +44,11 @@ from lithify.formats.paimon.snapshots.snapshot_properties import (
     RUN_PROPERTY,
     TO_COME_PROPERTY,
     base_mark,
-    is_same,
 )
-from lithify.formats.paimon.snapshots.snapshots import Written
 from lithify.formats.paimon.support.evolution import schema_conflict
 from lithify.formats.paimon.table import PaimonTable
 
 NO_SNAPSHOT = "the table has no snapshot any more"
-TAKEN_BACK = "the table was rolled back, or its snapshots expired, while ours was written"
 _SNAPSHOT_VERSION = 3
 _LOOKED_AT_EVERY = timedelta(minutes=5)
 """Time for which a check of the new data files stays valid; an outrun try is over in seconds."""
@@ -61,7 +60,7 @@ class Draft:
 
     snapshot: Snapshot
     base: Snapshot
-    entries: list[ManifestEntry]
+    statistics: list[PartitionStatistics]
     files: list[str]
     merged: MergedManifests
 
@@ -83,9 +82,9 @@ class Committer:
         self._table = table
         self._attempt = attempt
         self._clock = clock
-        commits = table.options.commit
         self._heartbeat = Heartbeat(table.journal, attempt, clock)
-        self._sender = SnapshotSender(table.snapshots, table.lineage, commits, clock, self._heartbeat.check)
+        self._publisher = SnapshotPublisher(table.snapshots, table.lineage, self._heartbeat.check)
+        self._backoff = backoff_of(attempt.prefix, table.options.commit, clock)
         self._merger = ManifestMerger(table.manifests, table.schema.partition_types, table.options.manifests)
         self._merged: MergedManifests | None = None
         self._to_come = 0
@@ -113,7 +112,7 @@ class Committer:
         self._live = self._table.follow([change.bucket for change in changes], self._names(changes))
         try:
             by_bucket = {change.bucket: change for change in changes}
-            return loop.commit(self, by_bucket, self._table.options.commit, self._clock)
+            return loop.commit(self, by_bucket, self._backoff)
         finally:
             self._forget_merge()
 
@@ -121,6 +120,11 @@ class Committer:
     def table(self) -> str:
         """The table's name."""
         return self._table.name
+
+    @property
+    def publisher(self) -> SnapshotPublisher:
+        """Writes snapshots to their places."""
+        return self._publisher
 
     def newest(self) -> Snapshot | None:
         """The newest snapshot."""
@@ -179,43 +183,13 @@ class Committer:
             self._forget_merge()
             manifests.delete(manifests.names_with(writer))
             raise
+        self._merged = None  # from here on a snapshot may reference it
         return draft
 
-    def publish(self, draft: Draft) -> Published:
-        """Writes the snapshot to its place; deletes its manifests if it certainly is not there."""
-        self._merged = None  # from here on a snapshot may reference it
-        statistics = self._table.statistics_of(draft.entries)
-        try:
-            written = self._sender.send(draft.snapshot, draft.base, statistics)
-        except CommitUnknown:
-            raise
-        except LithifyError:
-            self._table.manifests.delete((*draft.files, *draft.merged.written))
-            raise
-        return _published(written, draft)
-
-    def verify(self, draft: Draft, published: Published) -> Published:
-        """Reads the snapshot back.
-
-        A Java writer on a local file system, or on S3 without a lock, checks and then renames. One that had
-        checked just before us may still have replaced our snapshot. Another commit may have been built on
-        ours in between, so its files may only be deleted after a check of all snapshots (`file_deletion`).
-        """
-        path = self._table.snapshots.path(draft.snapshot.id)
-        try:
-            self._table.snapshots.advance_hint(draft.snapshot.id)
-            failpoint("hint-written")
-            found = self._table.snapshots.get(draft.snapshot.id)
-        except LithifyError as error:
-            raise CommitUnknown(path, f"it was written but cannot be read again ({error})") from error
-        is_ours = found is None or is_same(found, draft.snapshot)
-        return published if is_ours else _published(Written.REPLACED, draft)
-
     def discard(self, draft: Draft) -> None:
-        """Deletes the manifests of an outrun try, except merged ones, which the next try reuses."""
+        """Deletes the manifests of a try, except merged ones, which the next try reuses if there is one."""
         self._merged = draft.merged if draft.merged.written else None
-        for name in draft.files:
-            self._table.storage.delete(self._table.manifests.path(name))
+        self._table.manifests.delete(draft.files)
 
     def _check_files(self, changes: Sequence[Change], draft: Draft) -> None:
         """Checks that the new files, which no snapshot references yet, still exist.
@@ -274,7 +248,7 @@ class Committer:
         files = [base_list, delta_list, *(meta.file_name for meta in delta)]
         files += changelog.files if changelog else ()
         files += [index_manifest] if index_manifest not in (None, base.index_manifest) else []
-        return Draft(snapshot, base, entries, files, merged)
+        return Draft(snapshot, base, self._table.statistics_of(entries), files, merged)
 
     def _changelog(self, changes: Sequence[Change], writer: str, first: int) -> _Changelog | None:
         """Writes the manifests of the changelog, counted from `first`; None if there is no changelog."""
@@ -356,17 +330,3 @@ def _schema_id(statistics: str) -> object:
         return parse_object(statistics).get("schemaId")
     except ValueError:
         return None
-
-
-def _published(written: Written, draft: Draft) -> Published:
-    """What the result of a write means for the changes.
-
-    Others may have built on a replaced snapshot and dropped its files again: no second try may use these.
-    """
-    if written is Written.OURS:
-        return Published(Place.OURS, draft.snapshot.id)
-    if written is Written.TAKEN_BACK:
-        return Published(Place.LOST, reason=TAKEN_BACK)
-    if written is Written.REPLACED:
-        return Published(Place.LOST, reason="another snapshot was put over ours")
-    return Published(Place.OUTRUN)

@@ -22,8 +22,8 @@ from lithify.formats.paimon.commit.file_deletion import (
 )
 from lithify.formats.paimon.commit.references import is_held_elsewhere
 from lithify.formats.paimon.snapshots.attempt_scope import PaimonAttempt, PaimonJournal
+from lithify.formats.paimon.snapshots.lineage import Standing
 from lithify.formats.paimon.snapshots.snapshot_properties import ATTEMPT_PROPERTY, own_properties
-from lithify.formats.paimon.snapshots.snapshots import Written
 from lithify.formats.paimon.table import PaimonTable
 from lithify.io.storage import Storage
 
@@ -58,7 +58,7 @@ class PaimonRemains:
         lineage = self._table.lineage
         for stray in lineage.strays():
             prefix = own_properties(stray).get(ATTEMPT_PROPERTY)
-            if not is_held_elsewhere(self._table, stray) and lineage.take_back(stray) is Written.TAKEN_BACK:
+            if not is_held_elsewhere(self._table, stray) and lineage.take_back(stray) is Standing.TAKEN_BACK:
                 taken_back.add(str(prefix))
 
     def fate_of(self, attempt: PaimonAttempt) -> Fate:

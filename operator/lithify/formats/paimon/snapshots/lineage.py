@@ -1,6 +1,6 @@
 """Whether a snapshot of ours is part of the table's history, and how it is taken back if it is not.
 
-Called by `snapshot_sender` right after a write, before the LATEST hint moves, and by clean-up before a run
+Called by `snapshot_publisher` right after a write, before the LATEST hint moves, and by clean-up before a run
 plans. A snapshot is written if its base was in place a moment before. In that moment the table may be rolled
 back, or the base and later snapshots may expire, and on S3 a request may arrive hours late. Then our snapshot
 is based on one that the table has left: a commit built on it would restore what was rolled back and lose
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from pypaimon.snapshot.snapshot import Snapshot
 
@@ -25,7 +26,18 @@ from lithify.errors import MissingFile
 from lithify.formats.paimon.manifests.entries import ADD
 from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.snapshots.snapshot_properties import BASE_PROPERTY, base_mark, own_properties
-from lithify.formats.paimon.snapshots.snapshots import Snapshots, Written
+from lithify.formats.paimon.snapshots.snapshots import Snapshots
+
+
+class Standing(Enum):
+    """What has become of a snapshot of ours in its place.
+
+    TAKEN_BACK: it was not part of the table's history and was removed. REPLACED: another one was put over it.
+    """
+
+    OURS = auto()
+    TAKEN_BACK = auto()
+    REPLACED = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +78,9 @@ class Lineage:
         self._snapshots = snapshots
         self._manifests = manifests
 
-    def confirm(self, snapshot: Snapshot) -> Written:
+    def confirm(self, snapshot: Snapshot) -> Standing:
         """The state of a snapshot in its place: OURS, TAKEN_BACK, or REPLACED concurrently."""
-        return self.take_back(snapshot) if self.is_stray(snapshot) else Written.OURS
+        return self.take_back(snapshot) if self.is_stray(snapshot) else Standing.OURS
 
     def is_stray(self, snapshot: Snapshot) -> bool:
         """Whether a snapshot of ours in its place certainly is not part of the table's history.
@@ -96,16 +108,16 @@ class Lineage:
             return following is not None and self._inherits(following, snapshot)
         return True  # it is expiring, so it was the oldest of the history
 
-    def take_back(self, snapshot: Snapshot) -> Written:
+    def take_back(self, snapshot: Snapshot) -> Standing:
         """Removes a stray unless another commit builds on it concurrently: TAKEN_BACK, OURS or REPLACED.
 
         Others may have read it, so its files must stay for a while.
         """
         if not self._snapshots.remove(snapshot):
-            return Written.REPLACED
+            return Standing.REPLACED
         if self.is_built_on(snapshot) and self._snapshots.restore(snapshot):
-            return Written.OURS
-        return Written.TAKEN_BACK
+            return Standing.OURS
+        return Standing.TAKEN_BACK
 
     def _has_base(self, snapshot: Snapshot, mark: str) -> bool:
         found = self._snapshots.get(snapshot.id - 1)

@@ -5,8 +5,9 @@ is written beside its place and linked into it, which is atomic (pypaimon checks
 processes can do at the same time). On S3 it is written by a conditional put (`conditional_put`). A REST
 catalog commits on its server. `support` refuses anything else: no write there is known to be atomic yet.
 
-Whatever a write returns or raises, the snapshot is then read back, and only what is found counts. A server is
-asked for the newest snapshot; older ones are read from files, as by all of Paimon's clients.
+Whatever a write returns or raises, its place is then read (`engine.commit.publishing`), and only what is
+found counts. A server is asked for the newest snapshot; older ones are read from files, as by all of Paimon's
+clients.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Protocol
 
 from pypaimon.common.json_util import JSON
@@ -26,10 +26,8 @@ from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import (
     CatalogUnavailable,
-    CommitUnknown,
     CorruptTable,
     LithifyError,
-    StorageError,
     StorageUnavailable,
 )
 from lithify.formats.paimon.snapshots.committing_server import CatalogServer, has_server
@@ -45,20 +43,6 @@ _MOST_ASKED_FOR = 1000
 _STEM = "snapshot-"
 _SNAPSHOT = re.compile(rf"{_STEM}[0-9]{{1,19}}")
 _NUMBER = re.compile(r"[0-9]{1,19}")
-
-
-class Written(Enum):
-    """What is in the place of a snapshot: this one, another one, or none.
-
-    LOST: the snapshot never was in its place. REPLACED: it may have been, visible to others. TAKEN_BACK: it
-    was, but not as part of the table's history, so it was removed (`lineage`).
-    """
-
-    OURS = auto()
-    LOST = auto()
-    REPLACED = auto()
-    TAKEN_BACK = auto()
-    MISSING = auto()
 
 
 class SnapshotWriter(Protocol):
@@ -93,17 +77,9 @@ class Snapshots:
         return self._server is not None
 
     @property
-    def may_arrive_late(self) -> bool:
-        """Whether a delayed write can still take effect (REST servers reject stale commits)."""
-        return self._server is None and self._writer.can_be_late
-
-    def can_write_again(self, unknown: CommitUnknown) -> bool:
-        """Whether a snapshot of unknown outcome may be written again.
-
-        Servers accept it on its base only. On S3 it can only get into its own place, once; if it was there
-        and is gone, it was deleted on purpose.
-        """
-        return self._server is not None or (self._writer.can_be_late and unknown.__cause__ is not None)
+    def can_arrive_late(self) -> bool:
+        """Whether a snapshot may arrive in its place after its write seems to have failed."""
+        return self._writer.can_be_late
 
     def latest(self) -> Snapshot | None:
         """The newest snapshot, None if the table has none.
@@ -206,66 +182,31 @@ class Snapshots:
         steps = [snapshot for snapshot in between if snapshot is not None]
         return [*steps, newest] if len(steps) == len(between) else None
 
-    def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> Written:
-        """Writes the snapshot that follows `base` and returns what is then in its place.
+    def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
+        """Sends the snapshot that follows `base` once; False if another one was first or the base is gone.
 
-        `MISSING` means that the write was refused. A number is reused after a rollback and free again after
-        an expiry, so on a file system the base must still be in its place; servers check that themselves. The
-        base may leave its place after that check: `lineage` checks again.
-
-        Raises:
-            LithifyError: it certainly was not written.
-            CommitUnknown: it is unknown now whether it was written.
+        A number is reused after a rollback and free again after an expiry, so on a file system the base must
+        still be in its place; servers check that themselves. The base may leave its place after that check:
+        `lineage` checks again.
         """
-        path = self.path(snapshot.id)
         if self._server is None and not self.has(base):
-            return Written.LOST
-        failure: Exception | None = None
-        accepted = True
-        try:
-            accepted = self._writer.write(snapshot, base, statistics)
-        except (CatalogUnavailable, StorageUnavailable) as error:
-            failure = error
-        except LithifyError as error:
-            if self._writer.can_be_late:
-                raise
-            failure = error
-        except Exception as error:  # noqa: BLE001  # whatever it was, what is in place now decides
-            failure = error
-        written = self.read_back(snapshot)
-        if written is Written.LOST and (accepted or failure is not None):
-            return Written.REPLACED
-        if written is not Written.MISSING or not accepted:
-            return written
-        if failure is not None and not self._writer.can_be_late:
-            raise StorageError(path, f"the snapshot cannot be written ({failure})") from failure
-        problem = f"writing the snapshot failed ({failure})" if failure else "it was written and is gone"
-        raise CommitUnknown(path, problem) from failure
+            return False
+        return self._writer.write(snapshot, base, statistics)
 
-    def read_back(self, snapshot: Snapshot) -> Written:
-        """What is in the place of a snapshot that was sent, perhaps more than once.
+    def is_refusal(self, error: Exception) -> bool:
+        """Whether an error of `write` says that the snapshot was not written and will not be.
+
+        A local file system may fail after it has linked the file; whatever its error, the place is read.
+        """
+        is_answer = not isinstance(error, (CatalogUnavailable, StorageUnavailable))
+        return self._writer.can_be_late and isinstance(error, LithifyError) and is_answer
+
+    def in_place(self, snapshot_id: int) -> Snapshot | None:
+        """What is in the place of a snapshot that was sent.
 
         Raises:
-            CommitUnknown: it cannot be read back.
+            LithifyError: it cannot be read.
         """
-        path = self.path(snapshot.id)
-        try:
-            found = self._in_place(snapshot.id)
-        except Exception as error:
-            raise CommitUnknown(path, f"the snapshot was sent but cannot be read back ({error})") from error
-        if found is None:
-            return Written.MISSING
-        return Written.OURS if is_same(found, snapshot) else Written.LOST
-
-    def for_good(self, written: Written) -> Written:
-        """The final outcome for a snapshot that was sent several times and is not in its place.
-
-        A server will no longer accept it. But an object may still arrive if its name becomes free again, so
-        nothing that it references may be deleted yet.
-        """
-        return Written.REPLACED if written is Written.LOST and self.may_arrive_late else written
-
-    def _in_place(self, snapshot_id: int) -> Snapshot | None:
         newest = self._server.latest() if self._server is not None else None
         if self._server is None or (newest is not None and newest.id > snapshot_id):
             found = self.get(snapshot_id)
