@@ -1,4 +1,4 @@
-"""What a commit changes: the files of groups, and the snapshot on which they were planned. Imports no library."""
+"""What a commit changes: files of groups, and the snapshot that they were planned on. Without libraries."""
 
 from __future__ import annotations
 

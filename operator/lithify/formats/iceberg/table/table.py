@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
+from typing import cast
 
 from lithify.errors import NotFound, UnsupportedTable
 from lithify.formats.iceberg.catalog.connecting import AnyCatalog
-from lithify.formats.iceberg.catalog.model import Pointer
+from lithify.formats.iceberg.catalog.model import Pointer, PointerCatalog, ServerCatalog
 from lithify.formats.iceberg.catalog.names import TableName
 from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata
 from lithify.formats.iceberg.table.snapshots import Snapshot
@@ -78,6 +79,16 @@ class IcebergTable:
             return known
         text = f"{known or self._metadata.location}${self.branch}"
         return sha256(text.encode()).hexdigest()[:_LENGTH]
+
+    @property
+    def server(self) -> ServerCatalog | None:
+        """The catalog, if its server applies changes itself."""
+        return cast(ServerCatalog, self.catalog) if hasattr(self.catalog, "update") else None
+
+    @property
+    def pointers(self) -> PointerCatalog:
+        """The catalog, if it holds pointers; only asked if it is no server."""
+        return cast(PointerCatalog, self.catalog)
 
     @property
     def metadata(self) -> TableMetadata:
