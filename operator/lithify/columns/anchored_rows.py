@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lithify.columns.avro_columns import Unsure, check_blocks, read_record, rows_among
+from lithify.columns.avro_columns import Unsure, check_blocks, read_record, rows_among, struct_of
 from lithify.columns.row_lanes import ByteBlock, Lanes, Numbers
 
 Anchors = Callable[[ByteBlock], Numbers]
@@ -103,7 +103,7 @@ def _joined(before: pa.Array, after: pa.Array, head: Any, wanted: pa.StructType)
             columns.append(_joined(*parts, begun[field.name], field.type))
         else:
             columns.append(parts[0] if field.name in begun else parts[1])
-    return pa.StructArray.from_arrays(columns, fields=list(wanted))
+    return struct_of(columns, wanted, len(before))
 
 
 def _is_record(schema: Any) -> bool:

@@ -146,7 +146,12 @@ def read_record(schema: Mapping[str, Any], lanes: Lanes, wanted: pa.DataType | N
         return lanes.at
     rows = len(lanes.at)
     columns = [found[name] if name in found else pa.nulls(rows, kind) for name, kind in types.items()]
-    return pa.StructArray.from_arrays(columns, fields=list(wanted))
+    return struct_of(columns, wanted, rows)
+
+
+def struct_of(columns: Sequence[pa.Array], kind: pa.StructType, rows: int) -> pa.StructArray:
+    """Columns as a struct, which may have no fields."""
+    return pa.Array.from_buffers(kind, rows, [None], children=list(columns))
 
 
 def _nullable(schema: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
@@ -217,7 +222,7 @@ def _keyed(items: Any, lanes: Lanes, wanted: pa.StructType) -> pa.StructArray:
         _end(some)
         lanes.rejoin(rows, some)
     columns = [_at(value, lanes.block, places[field.name], field.type) for field in wanted]
-    return pa.StructArray.from_arrays(columns, fields=list(wanted))
+    return struct_of(columns, wanted, len(counts))
 
 
 def _key_and_value(items: Any) -> tuple[Any, Any]:

@@ -1,7 +1,7 @@
 """Encodes columns as the rows of an Avro block, without a loop over rows.
 
 Called by the writer beside this module. Every column is encoded separately, as one array of bytes with the
-length of each value; then the values of all columns are scattered to their offsets in the rows.
+length of each value; then the values of each row are joined.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ Lengths = npt.NDArray[np.int64]
 
 _MOST_VARINT = 10
 _SEVEN = np.uint64(7)
+_NOTHING = pa.scalar(b"", pa.large_binary())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +71,15 @@ def _joined(cells: Sequence[Cells]) -> Cells:
     if len(lengths) and all((cell.lengths == cell.lengths[0]).all() for cell in cells):
         # Values of equal length form a matrix; no offsets need to be computed.
         return Cells(np.hstack([cell.data.reshape(len(lengths), -1) for cell in cells]).ravel(), lengths)
-    data = np.empty(int(lengths.sum()), dtype=np.uint8)
-    places = np.cumsum(lengths) - lengths
-    for cell in cells:
-        data[_spread(places, cell.lengths)] = cell.data
-        places = places + cell.lengths
-    return Cells(data, lengths)
+    joined = pc.binary_join_element_wise(*map(_as_binary, cells), _NOTHING)
+    return _bytes(joined)
 
 
-def _spread(starts: Lengths, lengths: Lengths) -> Lengths:
-    """The target offset of each byte."""
-    places: Lengths = np.arange(int(lengths.sum()), dtype=np.int64)
-    places += np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    return places
+def _as_binary(cells: Cells) -> pa.LargeBinaryArray:
+    """The values as Arrow's binary column, without copying."""
+    offsets = np.concatenate(([0], np.cumsum(cells.lengths)))
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(cells.data))]
+    return pa.Array.from_buffers(pa.large_binary(), len(cells.lengths), buffers)
 
 
 def _cells(column: pa.Array) -> Cells:

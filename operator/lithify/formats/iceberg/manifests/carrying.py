@@ -28,6 +28,7 @@ from lithify.formats.iceberg.manifests.entries import (
 from lithify.formats.iceberg.manifests.entry_columns import (
     EntryRequest,
     decode_entries,
+    group_name,
     plain_file_fields,
     unpack_manifest,
 )
@@ -94,7 +95,7 @@ def _decoded(
     groups = (*_groups(stored, declared), *((name,) for name in unknown_names if name not in FILE_COLUMNS))
     decoded = decode_entries(unpacked, EntryRequest(carried=groups))
     rows = inherited(decoded, manifest) if is_committed else decoded.rows
-    cells = {names: encoded(whole(rows[",".join(names)])) for names in groups}
+    cells = {names: encoded(whole(rows[group_name(names)])) for names in groups}
     chosen = rows.select([*ENTRY_COLUMNS, *FILE_COLUMNS])
     unknown = [decoded.file_fields[name] for name in unknown_names]
     partitions = whole(rows[PARTITION])

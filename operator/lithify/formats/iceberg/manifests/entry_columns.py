@@ -88,8 +88,7 @@ class EntryRequest:
         is_delete: whether to decode what only delete files have.
         bounds: field ids whose bounds to return, as `lower_bounds.<id>` and `upper_bounds.<id>`.
         counts: field ids whose counts to return, as `value_counts.<id>` and `null_value_counts.<id>`.
-        carried: groups of adjacent fields of the file to return as they are encoded, each group under its
-            names joined by commas.
+        carried: groups of adjacent fields of the file to return as they are encoded; see `group_name`.
     """
 
     is_delete: bool = False
@@ -123,6 +122,11 @@ class DecodedManifest:
 
 
 USUAL = EntryRequest()
+
+
+def group_name(names: Sequence[str]) -> str:
+    """The column of a group of fields that is returned as it is encoded."""
+    return f"encoded_{names[0]}"
 
 
 def unpack_manifest(content: bytes) -> Unpacked:
@@ -194,8 +198,9 @@ def _grouped(schema: Any, plain: Mapping[str, Any], groups: Sequence[tuple[str, 
     fields = []
     for each in plain["fields"]:
         if names := first.get(each["name"]):
-            record = {"type": "record", "name": f"carried_{names[0]}", "fields": [kinds[n] for n in names]}
-            fields.append({"name": ",".join(names), "type": record})
+            name = group_name(names)
+            record = {"type": "record", "name": name, "fields": [kinds[each] for each in names]}
+            fields.append({"name": name, "type": record})
         elif each["name"] not in inner:
             fields.append(each)
     file = {**plain, "fields": fields}
@@ -215,7 +220,7 @@ def _wanted(plain: Mapping[str, Any], partition: PartitionType, request: EntryRe
     for name, ids in request.statistics.items():
         kind = pa.binary() if name in BOUNDS else pa.int64()
         file.append((name, pa.struct([(str(number), kind) for number in ids])))
-    file += [(",".join(names), ENCODED) for names in request.carried]
+    file += [(group_name(names), ENCODED) for names in request.carried]
     return pa.struct([*_ENTRY.items(), (DATA_FILE, pa.struct(file))])
 
 

@@ -31,7 +31,8 @@ class Partitions:
     Attributes:
         types: the partition fields of each spec.
         spec_ids: the spec of each partition.
-        values: the physical values of the partitions of each spec, in the order of their numbers.
+        values: the physical values of the partitions of each spec, in the order of their numbers, a column
+            per field and a last one without meaning.
         starts: the number of each spec's first partition.
     """
 
@@ -47,7 +48,7 @@ class Partitions:
         """A partition with its values."""
         spec_id = int(self.spec_ids[number])
         row = number - self.starts[spec_id]
-        columns = self.values[spec_id].columns
+        columns = self.values[spec_id].columns[:-1]
         fields = self.types[spec_id]
         return Partition(
             spec_id,
@@ -128,4 +129,4 @@ def _distinct(tables: Sequence[pa.Table], codes: Sequence[Numbers]) -> pa.Table:
     """The values of each number."""
     all_codes = np.concatenate(codes)
     _, firsts = np.unique(all_codes, return_index=True)
-    return pa.concat_tables(tables).drop_columns([_NOTHING]).take(pa.array(firsts)).combine_chunks()
+    return pa.concat_tables(tables).take(pa.array(firsts)).combine_chunks()
