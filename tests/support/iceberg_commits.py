@@ -78,9 +78,7 @@ def plan(address: TableAddress) -> Planned:
     view = view_of(table)
     objects = FileObjects(view, delete_index(view.data, view.deletes, _unpartitioned(table)))
     files = tuple(objects.data_files(np.arange(len(view.data))))
-    start = Start(
-        head.id, head.sequence, metadata.schema_id, metadata.spec_id, metadata.format_version
-    )
+    start = Start(head.id, head.sequence, metadata.schema_id, metadata.spec_id, metadata.format_version)
     return Planned(table, start, files)
 
 
@@ -113,23 +111,24 @@ def write_data(table: IcebergTable, rows: pa.Table, partition: Partition) -> New
 
 def live_rows(file: DataFile) -> pa.Table:
     """The rows of a file that none of its position deletes deletes."""
-    rows = pq.read_table(file.path.removeprefix("file://"))
+    rows = _read(file.path)
     gone = {
-        position
-        for delete in file.deletes
-        for path, position in _positions(delete.path)
-        if path == file.path
+        position for delete in file.deletes for path, position in _positions(delete.path) if path == file.path
     }
-    return rows.take([place for place in range(len(rows)) if place not in gone])
+    return rows.take(pa.array([place for place in range(len(rows)) if place not in gone], pa.int64()))
+
+
+def _read(path: str) -> pa.Table:
+    return pq.read_table(path.removeprefix("file://"), partitioning=None)
 
 
 def _positions(path: str) -> Iterable[tuple[str, int]]:
-    found = pq.read_table(path.removeprefix("file://")).to_pydict()
+    found = _read(path).to_pydict()
     return zip(found["file_path"], found["pos"], strict=True)
 
 
 def _ids(path: str) -> list[int]:
-    ids: list[int] = pq.read_table(path.removeprefix("file://"))["id"].to_pylist()
+    ids: list[int] = _read(path)["id"].to_pylist()
     return ids
 
 
@@ -188,8 +187,12 @@ def delete_positions(
 def delete_equal(address: TableAddress, rows: pa.Table, partition: Partition = _NO_PARTITION) -> None:
     """Others delete rows by equality with the columns of some rows, which have field ids from 1 on."""
     table = open_iceberg_table(address)
-    fields = {field["name"]: field["id"] for field in table.metadata.schemas[table.metadata.schema_id]["fields"]}
-    _commit_deletes(table, view_of(table), rows, partition, None, [fields[name] for name in rows.column_names])
+    fields = {
+        field["name"]: field["id"] for field in table.metadata.schemas[table.metadata.schema_id]["fields"]
+    }
+    _commit_deletes(
+        table, view_of(table), rows, partition, None, [fields[name] for name in rows.column_names]
+    )
 
 
 def _commit_deletes(

@@ -102,4 +102,3 @@ class IcebergRemains:
         metadata = self._table.metadata
         for folder in dict.fromkeys((metadata.data_folder, metadata.metadata_folder)):
             yield from self._table.storage.files_below(folder)
-

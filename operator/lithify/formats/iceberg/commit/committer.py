@@ -7,7 +7,7 @@ deleted only when it is certain that no snapshot references them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -134,7 +134,7 @@ class Committer:
             failpoint("manifests-written")
             summary = self._summary(ready, replacement, view, base.head)
             snapshot = self._snapshot(base, snapshot_id, sequence, written, summary)
-            draft = self._draft(base, snapshot, written, writer)
+            draft = self._draft(base, snapshot, files, writer)
             self._table.storage.persist(draft.paths)
             self._check_outputs(ready)
             self._check_fence()  # last: a run that condemns this attempt from here on finds its snapshot
@@ -199,19 +199,16 @@ class Committer:
             snapshot["added-rows"] = written.next_row_id - metadata.next_row_id
         return snapshot
 
-    def _draft(self, base: Base, snapshot: Mapping[str, Any], written: WrittenFiles, writer: str) -> Draft:
+    def _draft(self, base: Base, snapshot: Mapping[str, Any], files: SnapshotFiles, writer: str) -> Draft:
         """The draft; writes the metadata file where creating it is not the commit itself."""
         if self._table.server is not None:
-            return Draft(base.metadata, base.pointer, snapshot, written.paths)
+            return Draft(base.metadata, base.pointer, snapshot, tuple(files.paths))
         pointers, folder = self._table.pointers, base.metadata.metadata_folder
         version = with_snapshot(base.metadata, snapshot, self._table.branch)
         location = pointers.next_location(base.pointer, folder, writer)
-        paths = written.paths
         if not pointers.owns_files:
-            with closing(self._table.storage.create(location).sink) as sink:
-                sink.write(version.text.encode())
-            paths = (*paths, location)
-        return Draft(base.metadata, base.pointer, snapshot, paths, location, version)
+            files.store(location, version.text.encode())
+        return Draft(base.metadata, base.pointer, snapshot, tuple(files.paths), location, version)
 
     def _check_outputs(self, changes: Sequence[GroupChange]) -> None:
         """Checks that the new files, which no snapshot references yet, still exist.

@@ -53,16 +53,14 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class WrittenFiles:
-    """The metadata files of a snapshot.
+    """What a snapshot says of its files.
 
     Attributes:
         manifest_list: its manifest list.
-        paths: all files that were written, this one included.
         next_row_id: the table's next row id after the commit; None before version 3.
     """
 
     manifest_list: str
-    paths: tuple[str, ...]
     next_row_id: int | None
 
 
@@ -118,8 +116,14 @@ class SnapshotFiles:
         first_row_id = self._metadata.next_row_id if version > 2 else None
         written = write_list(manifests, ListOwner(version, self._id, parent, sequence, first_row_id))
         path = f"{self._metadata.metadata_folder}/snap-{self._id}-1-{self._writer}.avro"
-        self._store(path, written.content)
-        return WrittenFiles(path, tuple(self.paths), written.next_row_id)
+        self.store(path, written.content)
+        return WrittenFiles(path, written.next_row_id)
+
+    def store(self, path: str, content: bytes) -> None:
+        """Writes one of the snapshot's files."""
+        self.paths.append(path)
+        with closing(self._storage.create(path).sink) as sink:
+            sink.write(content)
 
     def _new_entries(self, outputs: Sequence[NewDataFile], start: Start) -> Mapping[int, Entries]:
         """The entries of new files, by spec; their sequence number is that of the planned snapshot."""
@@ -168,7 +172,7 @@ class SnapshotFiles:
         number = len(self.paths)
         path = f"{self._metadata.metadata_folder}/{self._writer}-m{number}.avro"
         encoded: EncodedManifest = encode_manifest(parts, self._owner(group[0]), path)
-        self._store(path, encoded.content)
+        self.store(path, encoded.content)
         return encoded.file
 
     def _carried(self, manifest: ManifestFile, removed: Numbers | None) -> Entries:
@@ -202,11 +206,6 @@ class SnapshotFiles:
             ("added_files", "existing_files", "deleted_files", "added_rows", "existing_rows", "deleted_rows")
         )
         return ManifestFile(f"new-{spec_id}", 0, spec_id, content, None, None, self._id, **counts)
-
-    def _store(self, path: str, content: bytes) -> None:
-        self.paths.append(path)
-        with closing(self._storage.create(path).sink) as sink:
-            sink.write(content)
 
 
 def _positions(rows: pa.Table, removed: Flags) -> dict[int, Numbers]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -410,7 +409,6 @@ class TestConflicts:
         with pytest.raises(AttemptFenced):
             commit(planned, rewritten(planned, planned.files), meanwhile=fenced)
         added = metadata_files(lakehouse) - before
-        assert {name.split("-")[0] for name in added} <= {"snap", "00005", *{n.split("-")[0] for n in added}}
         assert len(added) == 3  # the append's manifest, list and metadata
 
 
