@@ -181,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    do_GET = do_POST = do_HEAD = _answer
+    do_GET = do_POST = do_HEAD = _answer  # noqa: N815
 
     def log_message(self, *_: object) -> None:
         """Silent."""

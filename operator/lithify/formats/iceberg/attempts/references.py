@@ -1,7 +1,7 @@
 """Finds references to files of an attempt: in the snapshots of all branches and tags, and in metadata files.
 
-Called by `remains` before it deletes. Files are compared by their names, which are unique, because a table may
-spell its folders in several ways. Thorough rather than fast: before it reports a file as unreferenced it has
+Called by `remains` before it deletes. Files are compared by their names, which are unique, because a table
+may spell its folders in several ways. Thorough rather than fast: before it reports a file as unreferenced it has
 read every manifest that may name it, each once, and it raises rather than missing one.
 """
 

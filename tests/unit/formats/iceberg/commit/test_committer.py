@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -201,7 +202,7 @@ class TestSnapshot:
         assert opened.metadata.next_row_id >= 8
         given = view_of(opened).data.select(["first_row_id", "record_count"]).to_pylist()
         spans = sorted((each["first_row_id"], each["first_row_id"] + each["record_count"]) for each in given)
-        assert all(stop <= start for (_, stop), (start, _) in zip(spans, spans[1:], strict=False))
+        assert all(stop <= start for (_, stop), (start, _) in pairwise(spans))
         assert ids(lakehouse) == [*range(8)]
 
     def test_manifests_are_merged_as_the_table_says(self, lakehouse: Lakehouse) -> None:

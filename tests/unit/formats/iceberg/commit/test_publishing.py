@@ -77,7 +77,7 @@ class TestServers:
         "step",
         [
             case(lambda commit: (commit(), FAILURE)[1], id="applied and answered with 500"),
-            case(lambda commit: FAILURE, id="not applied and answered with 500"),
+            case(lambda _: FAILURE, id="not applied and answered with 500"),
             case(lambda commit: (commit(), (504, {}))[1], id="applied, and the proxy timed out"),
         ],
     )
@@ -107,7 +107,7 @@ class TestServers:
         self, server: IcebergRestServer, planned: Planned, lakehouse: Lakehouse
     ) -> None:
         before = files_of(lakehouse)
-        server.steps += [lambda commit: FAILURE] * 50
+        server.steps += [lambda _: FAILURE] * 50
         with pytest.raises(CommitUnknown):
             commit(planned, rewritten(planned, planned.files))
         assert len(files_of(lakehouse) - before) >= 3  # data, manifest, list
@@ -116,7 +116,7 @@ class TestServers:
         self, server: IcebergRestServer, planned: Planned, lakehouse: Lakehouse
     ) -> None:
         change, before = rewritten(planned, planned.files), files_of(lakehouse)
-        server.steps.append(lambda commit: (400, {}))
+        server.steps.append(lambda _: (400, {}))
         with pytest.raises(StorageError):
             commit(planned, change)
         assert files_of(lakehouse) == before
@@ -124,7 +124,7 @@ class TestServers:
     def test_an_unanswered_commit_behind_which_others_commit_is_not_tried_again(
         self, server: IcebergRestServer, planned: Planned
     ) -> None:
-        server.steps.append(lambda commit: (another(server), FAILURE)[1])
+        server.steps.append(lambda _: (another(server), FAILURE)[1])
         outcome = commit(planned, rewritten(planned, planned.files))
         assert outcome.snapshot is None
         assert outcome.overwritten
