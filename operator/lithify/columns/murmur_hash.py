@@ -33,6 +33,34 @@ def murmur3(data: bytes) -> int:
     return int(finished(hashes ^ _scrambled(rest), np.array([len(data)], np.uint32))[0])
 
 
+def murmur3_of_each(offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> Words:
+    """The hashes of byte strings that follow each other, with seed 0.
+
+    Args:
+        offsets: where each begins, and at last where the last one ends.
+        data: their bytes.
+    """
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    hashes = np.zeros(len(starts), np.uint32)
+    words = lengths // 4
+    padded = np.concatenate([data, np.zeros(4, np.uint8)])
+    for step in range(int(words.max(initial=0))):
+        rows = np.flatnonzero(words > step)
+        hashes[rows] = mixed(hashes[rows], _words_at(padded, starts[rows] + 4 * step))
+    rest = _words_at(padded, starts + 4 * words)
+    kept = np.uint32(0xFFFFFFFF) >> (np.uint32(8) * (np.uint32(4) - (lengths % 4).astype(np.uint32)) % 32)
+    rest = np.where(lengths % 4 == 0, np.uint32(0), rest & kept.astype(np.uint32))
+    return finished(hashes ^ _scrambled(rest), lengths.astype(np.uint32))
+
+
+def _words_at(data: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> Words:
+    """The little-endian words at some places."""
+    words = np.zeros(len(places), np.uint32)
+    for byte in range(4):
+        words |= data[places + byte].astype(np.uint32) << np.uint32(8 * byte)
+    return words
+
+
 def _scrambled(words: Words) -> Words:
     return _rotated(words * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
 

@@ -66,3 +66,8 @@ def with_id(field: pa.Field, number: int) -> pa.Field:
 def id_of(field: pa.Field) -> int:
     """The id of a field of a file."""
     return int(field.metadata[_ID])
+
+
+def id_of_any(field: pa.Field, missing: int) -> int:
+    """The id of a field of any file; `missing` if it has none."""
+    return int((field.metadata or {}).get(_ID, missing))

@@ -63,6 +63,8 @@ class ParquetOptions:
         by_column: the same option for single columns (`parquet.enable.dictionary#<column>`).
         filters: which columns have bloom filters.
         variants: how VARIANT columns are shredded.
+        packs_integers: whether integers that follow each other closely are stored as differences
+            (DELTA_BINARY_PACKED); several readers cannot decode these in vectors.
     """
 
     page: int | None = None
@@ -71,6 +73,7 @@ class ParquetOptions:
     by_column: Mapping[str, bool] = field(default_factory=dict)
     filters: BloomFilterOptions = field(default_factory=BloomFilterOptions)
     variants: VariantOptions = NOT_SHREDDED
+    packs_integers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ are now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 import pyarrow as pa
 
@@ -38,10 +38,14 @@ class Readers:
         storage: access to the files.
         share: bytes that may be prefetched for one run, for stores where every read is a request.
         columns: number of columns of the rows.
+        formats: formats of files by path, where the table's metadata have them; of others the extension counts.
     """
 
-    def __init__(self, storage: Storage, share: int = 0, columns: int = 1) -> None:
+    def __init__(
+        self, storage: Storage, share: int = 0, columns: int = 1, formats: Mapping[str, str] | None = None
+    ) -> None:
         self._storage = storage
+        self._formats = formats or {}
         self._fetched = share // max(1, columns)
         self._made: dict[str, FormatReader] = {}
 
@@ -51,7 +55,7 @@ class Readers:
         Raises:
             CorruptTable: the format is unknown; adapters refuse such files before any work.
         """
-        name = format_of(path)
+        name = self._formats.get(path) or format_of(path)
         if name not in READERS:
             raise CorruptTable(path, "nobody can tell its format")
         if name not in self._made:

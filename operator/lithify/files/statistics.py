@@ -109,7 +109,7 @@ def reduced(stats: ColumnStats, column: ColumnType, mode: str) -> ColumnStats:
         return stats
     length = int(match[1])
     try:
-        upper = _truncated_up(stats.maximum.decode(), length)
+        upper = truncated_up(stats.maximum.decode(), length)
         lower = stats.minimum.decode()[:length] if isinstance(stats.minimum, bytes) else ""
     except UnicodeDecodeError:  # some writers do not validate text as UTF-8
         upper, lower = None, ""
@@ -118,7 +118,7 @@ def reduced(stats: ColumnStats, column: ColumnType, mode: str) -> ColumnStats:
     return ColumnStats(lower.encode(), upper.encode(), stats.nulls)
 
 
-def _truncated_up(text: str, length: int) -> str | None:
+def truncated_up(text: str, length: int) -> str | None:
     """The shortest text of at most `length` code points that is not below `text`, if there is one."""
     if len(text) <= length:
         return text

@@ -6,6 +6,9 @@ value is a column's value as plain Python without loss: an int for booleans, int
 nanoseconds); bytes for strings (UTF-8) and binaries; a float for FLOAT and DOUBLE. Nested types have no raw
 values: they are neither keys nor do they have statistics.
 
+Some types belong to Iceberg alone and have no raw values here: `TIME_MICROS`, `TIMESTAMP_NANOS` and
+`TIMESTAMP_LTZ_NANOS` (Arrow's nanoseconds), `UUID`, `FIXED` (of `precision` bytes).
+
 Timestamps of nanoseconds are 12 bytes in Arrow, as in Parquet's INT96 (see `columns.order`): Arrow's own
 nanoseconds end in the year 2262.
 """
@@ -15,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -42,6 +45,10 @@ _OTHERS = {
     "DOUBLE": pa.float64(),
     "DATE": pa.date32(),
     "TIME": pa.time32("ms"),
+    "TIME_MICROS": pa.time64("us"),
+    "TIMESTAMP_NANOS": pa.timestamp("ns"),
+    "TIMESTAMP_LTZ_NANOS": pa.timestamp("ns", "UTC"),
+    "UUID": pa.binary(16),
     "CHAR": pa.string(),
     "VARCHAR": pa.string(),
     "BINARY": pa.binary(),
@@ -64,7 +71,9 @@ class Field:
     name: str
     type: ColumnType
     id: int = -1
-    """Identifies fields of a ROW across renames; -1 for other parts."""
+    """Identifies fields of a ROW across renames; -1 for other parts, unless the format gives them ids, too."""
+    default: Any = None
+    """Value in files without the field, where a format has such; None for null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +140,10 @@ VARIANT = ColumnType(
 """A VARIANT with the parts of its unshredded form."""
 
 
+AS_STORED = ColumnType("AS_STORED")
+"""A column of any type, which is read as a Parquet file has it."""
+
+
 def arrow_type(column: ColumnType) -> pa.DataType:
     """The Arrow type of a column of this type.
 
@@ -143,6 +156,8 @@ def arrow_type(column: ColumnType) -> pa.DataType:
         return pa.decimal128(column.precision, column.scale)
     if column.is_nanos:
         return INSTANT
+    if column.root == "FIXED":
+        return pa.binary(column.precision)
     if column.is_timestamp:
         unit = "ms" if column.precision <= _MILLIS else "us"
         return pa.timestamp(unit, tz="UTC" if column.root == "TIMESTAMP_LTZ" else None)

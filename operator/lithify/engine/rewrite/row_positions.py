@@ -16,7 +16,7 @@ from lithify.columns.order import IntPart
 from lithify.engine.rewrite.records import Mask
 
 if TYPE_CHECKING:
-    from pyroaring import BitMap
+    from pyroaring import BitMap, BitMap64
 
 ROW_PLACE = "_ROW_PLACE"
 """Column of a merge's rows: number of the file and position of the row in it; -1 where nobody asks."""
@@ -64,13 +64,13 @@ class Positions:
         return np.concatenate(parts)
 
 
-def positions_between(bitmap: BitMap, first: int, last: int) -> IntPart:
+def positions_between(bitmap: BitMap | BitMap64, first: int, last: int) -> IntPart:
     """The positions of a bitmap from `first` to `last`, ascending."""
     between = type(bitmap)(range(first, last + 1))
     return np.asarray((bitmap & between).to_array(), dtype=np.int64)
 
 
-def is_deleted(positions: IntPart, deleted: BitMap) -> Mask:
+def is_deleted(positions: IntPart, deleted: BitMap | BitMap64) -> Mask:
     """Mask of the positions (ascending) that a bitmap of deleted rows contains."""
     if not len(positions):
         return np.zeros(0, dtype=bool)

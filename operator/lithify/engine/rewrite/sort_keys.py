@@ -14,7 +14,7 @@ says where table formats do not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -46,9 +46,17 @@ _NANOS_PER_MICRO = 1000
 _DAY_MICROS = DAY_NANOS // _NANOS_PER_MICRO
 
 
+class RowKey(Protocol):
+    """What rows are sorted by; picklable."""
+
+    def parts(self, rows: pa.RecordBatch) -> list[Part]:
+        """The comparable parts of the rows' keys; their number and types are the same for all rows."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SortKey:
-    """How rows are sorted: by which columns, and in which order.
+    """How rows are sorted: by which columns, and in which order; a `RowKey`.
 
     Attributes:
         columns: names of the columns.

@@ -1,4 +1,4 @@
-"""Sorts rows by a `SortKey` in bounded memory: every row stays, equal keys keep the order in which they came.
+"""Sorts rows by a `RowKey` in bounded memory: every row stays, equal keys keep the order in which they came.
 
 Called by tasks that cluster rows. The key is added to the rows as hidden columns, with the number of the row
 last, so that no two keys are equal. Thus the machinery that merges sorted runs (`sorting`, `passes`) sorts
@@ -20,7 +20,7 @@ from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.functions import LoneRecords, Merged
 from lithify.engine.rewrite.groups import Groups
 from lithify.engine.rewrite.records import RecordLayout
-from lithify.engine.rewrite.sort_keys import SortKey
+from lithify.engine.rewrite.sort_keys import RowKey
 from lithify.engine.rewrite.sorting import UnsortedRows
 from lithify.engine.rewrite.spec import MergeSpec
 
@@ -57,7 +57,7 @@ class SortedRows:
         folder: an existing local folder for chunks on disk.
     """
 
-    def __init__(self, key: SortKey, budget: Budget, folder: Path) -> None:
+    def __init__(self, key: RowKey, budget: Budget, folder: Path) -> None:
         self._key = key
         self._budget = budget
         self._folder = folder

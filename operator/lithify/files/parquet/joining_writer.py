@@ -71,6 +71,32 @@ class JoiningWriter:
         """
         self._copier.append(source, [row_group])
 
+    def copy_beside(self, source: RowGroupSource, row_group: int, others: pa.Table) -> None:
+        """Adds a row group of a file, with some columns encoded instead.
+
+        Args:
+            source: the file; it may lack columns among `others`, and has all others as this file has them.
+            row_group: its number.
+            others: the columns that are encoded, in the order of the file.
+
+        Raises:
+            CorruptTable: the file contradicts its footer.
+        """
+        group = source.footer.row_groups[row_group]
+        schema = source.footer.metadata.schema
+        paths = [schema.column(number).path for number in range(len(schema))]
+        found: dict[str, tuple[ChunkSource, ColumnChunk]] = {
+            path: (source, chunk) for path, chunk in zip(paths, group.chunks, strict=True)
+        }
+        types = {name: kind for name, kind in self._types.items() if name in others.column_names}
+        new = encoded(others, self._options, types)
+        (encoded_group,) = new.footer.row_groups
+        found |= {
+            name: (new, chunk) for name, chunk in zip(others.column_names, encoded_group.chunks, strict=True)
+        }
+        chunks = [found[column.path] for column in self._columns]
+        self._copier.append_columns(group.rows, chunks, [source.footer, new.footer])
+
     def join(self, group: JoinedGroup, others: pa.Table) -> None:
         """Adds a row group of which some columns are joined page by page.
 
@@ -99,6 +125,11 @@ class JoiningWriter:
             self._copier.finish()
             self._footer = self._copier.metadata
         return self.size
+
+    @property
+    def footer(self) -> pq.FileMetaData:
+        """The footer of the finished file."""
+        return self._copier.metadata
 
     def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
         """The statistics in the footer; none for nested columns, floats and nanoseconds."""

@@ -20,7 +20,7 @@ from lithify.columns.order import (
 )
 from lithify.files.model import FileColumn
 from lithify.files.nesting import rebuilt
-from lithify.files.types import arrow_type
+from lithify.files.types import AS_STORED, arrow_type
 from lithify.files.variants.columns import in_form, is_shredded
 
 _PER_SECOND = {"ms": 10**3, "us": 10**6}
@@ -102,7 +102,7 @@ class Declared:
 
 
 def _differs(stored: pa.DataType, column: FileColumn) -> bool:
-    if column.as_dictionary:
+    if column.as_dictionary or column.type is AS_STORED:
         return False
     return column.variants is not None or stored != arrow_type(column.type)
 

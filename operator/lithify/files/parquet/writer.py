@@ -8,9 +8,10 @@ INT96.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -23,6 +24,7 @@ from lithify.files.parquet.physical import Leaf, leaves_of_rows
 from lithify.files.parquet.sound_statistics import flat_columns
 from lithify.files.parquet.statistics import footer_stats
 from lithify.files.parquet.thrift import with_footer
+from lithify.files.parquet.uuids import uuid_columns, with_uuids
 from lithify.files.statistics import ColumnStats
 from lithify.files.types import ColumnType
 from lithify.files.variants.columns import VariantColumns
@@ -40,6 +42,9 @@ _SAMPLE_ROWS = 16_384
 _TELLING_SHARE = 0.625
 """Share of the first rows that tells of most columns that too few of their values are repeated."""
 
+_MINIBLOCK = 32
+"""Differences that are stored with the same number of bits."""
+_INT_BITS = 32
 _REPETITIONS = 4
 """A column gets a dictionary if each value occurs this often on average in the first rows."""
 
@@ -56,6 +61,7 @@ class ParquetWriter:
     def __init__(self, sink: pa.NativeFile, options: FileOptions, types: Mapping[str, ColumnType]) -> None:
         self._sink = self._out = sink
         self._options = options
+        self._uuids = uuid_columns(types)
         self._variants = VariantColumns(types, options.parquet.variants)
         self._footers: list[pq.FileMetaData] = []
         self._writer: pq.ParquetWriter | None = None
@@ -91,6 +97,12 @@ class ParquetWriter:
             self._end.release(self._changed)
         return self.size
 
+    @property
+    def footer(self) -> pq.FileMetaData:
+        """The footer of the finished file, without labels that PyArrow cannot write."""
+        (footer,) = self._footers
+        return footer
+
     def column_stats(self, name: str, column: ColumnType) -> ColumnStats:
         """The statistics that Java takes from the footer (not for floats); none for nested columns."""
         if column.is_nested:
@@ -123,7 +135,7 @@ class ParquetWriter:
 
     def _begun(self, rows: pa.Table, leaves: Sequence[Leaf]) -> pq.ParquetWriter:
         has_int96 = any(leaf.values.type.equals(INSTANT) for leaf in leaves)
-        if has_int96 or self._options.parquet.filters.is_wanted:
+        if has_int96 or self._uuids or self._options.parquet.filters.is_wanted:
             self._end = HeldEnd(self._sink)
             self._out = pa.PythonFile(self._end, "w")
         return _opened(self._out, rows, leaves, self._options, self._footers)
@@ -136,7 +148,8 @@ class ParquetWriter:
             yield number, place
 
     def _changed(self, footer: bytes) -> bytes:
-        return with_int96(with_places(footer, self._filters))
+        footer = with_int96(with_places(footer, self._filters))
+        return with_uuids(footer, self._uuids) if self._uuids else footer
 
 
 class HeldEnd:
@@ -206,6 +219,7 @@ def _opened(
     codec = _CODECS.get(options.compression, options.compression)
     allowed = [leaf for leaf in leaves if _may_have_dictionary(leaf.path, options.parquet)]
     dictionary = [leaf.path for leaf in allowed if _gets_dictionary(leaf.values)]
+    packed = _packed(leaves, dictionary) if options.parquet.packs_integers else {}
     with_statistics = [leaf.path for leaf in leaves if _gets_statistics(leaf.values.type)]
     page = options.parquet.page or _PAGE_BYTES
     return pq.ParquetWriter(
@@ -214,6 +228,7 @@ def _opened(
         compression=codec,
         compression_level=options.zstd_level if codec == "zstd" else None,
         use_dictionary=dictionary,
+        column_encoding=packed or None,
         data_page_size=page,
         write_batch_size=_values_per_check(leaves, page),
         dictionary_pagesize_limit=options.parquet.dictionary or _DICTIONARY_BYTES,
@@ -235,6 +250,29 @@ def _gets_dictionary(values: pa.ChunkedArray) -> bool:
     most = len(sample) // _REPETITIONS
     enough = int(len(sample) * _TELLING_SHARE)  # counting takes long with very many columns
     return _count_distinct(sample.slice(0, enough)) <= most and _count_distinct(sample) <= most
+
+
+def _packed(leaves: Sequence[Leaf], dictionary: Collection[str]) -> dict[str, str]:
+    """The columns whose values are stored as differences, with the name of that encoding."""
+    plain = (leaf for leaf in leaves if leaf.path not in dictionary)
+    return {leaf.path: "DELTA_BINARY_PACKED" for leaf in plain if _is_close(leaf.values)}
+
+
+def _is_close(values: pa.ChunkedArray) -> bool:
+    """Whether the differences of neighbours take at most half of the bits of an integer, by the first rows."""
+    kind = values.type
+    if not (pa.types.is_integer(kind) or pa.types.is_temporal(kind)) or kind.bit_width < _INT_BITS:
+        return False
+    sample = values.slice(0, _SAMPLE_ROWS).drop_null().combine_chunks()
+    numbers = sample.view(pa.int64() if kind.bit_width > _INT_BITS else pa.int32()).to_numpy()
+    if len(numbers) < _MINIBLOCK:
+        return False
+    steps = np.diff(numbers.astype(np.float64))
+    blocks = steps[: len(steps) // _MINIBLOCK * _MINIBLOCK].reshape(-1, _MINIBLOCK)
+    if not len(blocks):
+        return False
+    bits = np.log2(blocks.max(axis=1) - blocks.min(axis=1) + 1)
+    return bool(bits.mean() <= kind.bit_width / 2)
 
 
 def _count_distinct(values: pa.ChunkedArray) -> int:

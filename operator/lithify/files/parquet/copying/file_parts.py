@@ -95,9 +95,9 @@ class RowGroups:
         self._reading = reading
         self._like = target.like
         self._columns = self._like.footer.metadata.num_columns
-        self._smallest = max(SMALLEST_COPIED, self._columns * SMALLEST_CHUNK)
+        self._smallest = max(target.smallest, self._columns * SMALLEST_CHUNK)
         self._indexed = target.indexed
-        floats = {name for name, kind in target.types.items() if kind.is_float}
+        floats = {name for name, kind in target.types.items() if kind.is_float and target.reads_floats}
         self._read_columns = floats | self._indexed
         self._sources: dict[str, RowGroupSource] = {}
         self._held = _MOST_CHUNKS // self._columns

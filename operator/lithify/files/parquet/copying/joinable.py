@@ -39,7 +39,8 @@ _ABOUT_SCHEMA = re.compile(rb"schema|metadata|pandas|geo|model|proto|spark|calen
 
 Spark tells by its version, and by keys for old dates, in which calendar it wrote them.
 """
-_NOT_ABOUT_SCHEMA = {b"writer.model.name"}
+_NOT_ABOUT_SCHEMA = {b"writer.model.name", b"iceberg.schema"}
+"""Iceberg repeats the schema with its id there; readers go by the field ids of the columns."""
 
 _WRITER = re.compile(r"(?P<name>\S.*?) version v?(?P<number>\d+(?:\.\d+)*)")
 _DEFECTIVE_BEFORE = {"parquet-mr": (1, 10), "parquet-cpp": (2,), "parquet-cpp-arrow": (4,)}

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from lithify.engine.rewrite.row_groups import SMALLEST_COPIED
 from lithify.files.model import InputFile
 from lithify.files.options import FileOptions
 from lithify.files.parquet.copying.source import RowGroupSource
@@ -43,9 +44,14 @@ class CopyTarget:
         options: how files are written.
         indexed: names of the columns that are read for indexes of files.
         like: a file as the task's writer makes it.
+        smallest: bytes from which a row group is copied whatever its neighbours are.
+        reads_floats: whether columns of floats are read when row groups are copied, because statistics in
+            footers leave out NaN.
     """
 
     types: Mapping[str, ColumnType]
     options: FileOptions
     indexed: frozenset[str]
     like: RowGroupSource
+    smallest: int = SMALLEST_COPIED
+    reads_floats: bool = True

@@ -1,0 +1,1 @@
+"""Processor seconds of one task that rewrites Iceberg's data files."""

@@ -1,0 +1,93 @@
+"""Prints the processor seconds of one task for each kind of files: `python -m iceberg_rewriting [ROWS [FILES]]`.
+
+Each case runs several times in one process with one thread; the median counts. It is what an executor does, without
+planning and commit.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+for name in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import pyarrow as pa
+
+from iceberg_rewriting.files import (
+    SCHEMA,
+    Shape,
+    with_equality,
+    with_positions,
+    with_vectors,
+    write_files,
+)
+from lithify.clock import SystemClock
+from lithify.engine.rewrite.budget import Budget
+from lithify.formats.iceberg.model import DataFile
+from lithify.formats.iceberg.rewriting.options import parse_write_options
+from lithify.formats.iceberg.rewriting.partitioning import PartitionSpec
+from lithify.formats.iceberg.rewriting.target import WriteTarget
+from lithify.formats.iceberg.rewriting.task import RewriteTask
+from lithify.io.local_storage import local_storage
+
+_RUNS = 3
+_LARGE = 4
+"""Files of the case that is copied."""
+
+
+def main() -> None:
+    """Makes the files, runs all cases and prints a line for each."""
+    numbers = [int(each) for each in sys.argv[1:]]
+    shape = Shape(*numbers)
+    pa.set_cpu_count(1)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        files = write_files(folder / "small", shape)
+        large = write_files(folder / "large", Shape(shape.rows, _LARGE))
+        print(f"{shape.rows:,} rows in {shape.files} files, {sum(file.size for file in files) / 1e6:.1f} MB")  # noqa: T201
+        _case(folder, "plain", files)
+        _case(folder, "positions 20 %", with_positions(folder / "positions", files))
+        vectors = with_vectors(folder / "vectors", files)
+        _case(folder, "vectors 20 %, lineage", vectors, has_lineage=True)
+        _case(folder, "plain, lineage", files, has_lineage=True)
+        _case(folder, "equality 20 %", with_equality(folder / "equality", files))
+        _case(folder, "copied", large)
+        _case(folder, "copied, lineage", large, has_lineage=True)
+
+
+def _case(folder: Path, title: str, files: tuple[DataFile, ...], *, has_lineage: bool = False) -> None:
+    seconds, written = [], []
+    for run in range(_RUNS):
+        place = folder / "new"
+        target = WriteTarget(
+            str(place),
+            SCHEMA,
+            PartitionSpec(0),
+            parse_write_options({}, packs_integers=has_lineage),
+            has_lineage=has_lineage,
+        )
+        storage = local_storage([str(folder)])
+        task = RewriteTask(prefix=f"run{run}", files=files, target=target, storage=storage, budget=Budget())
+        started = time.process_time()
+        result = task.run(SystemClock())
+        seconds.append(time.process_time() - started)
+        if result.failure is not None:
+            raise result.failure.as_error()
+        written = result.outputs.data
+        copied = result.outputs.copied_bytes
+        shutil.rmtree(place)
+    rows, size = sum(file.rows for file in written), sum(file.size for file in written) / 1e6
+    print(  # noqa: T201
+        f"{title:24} {median(seconds):6.2f} cpu s  {size:7.1f} MB in {len(written)} files"
+        f"  {rows:,} rows  {copied / 1e6:.1f} MB copied"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Reads data files, and delete files with rows, in the columns of a schema, whatever schema they have.
+
+Called by `deletes` for key columns and by tasks for whole rows. Parquet is decoded piece by piece, so memory is
+bounded by the size of a piece, the pages that a reader holds, and dictionaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pyarrow as pa
+
+from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.engine.rewrite.row_positions import Positions
+from lithify.errors import CorruptTable, UnsupportedTable
+from lithify.files.model import FileColumn, InputFile, Wanted
+from lithify.files.parquet.reader import ParquetReader
+from lithify.files.registry import Readers
+from lithify.files.types import AS_STORED, Field, arrow_type
+from lithify.formats.iceberg.data_files.projection import filled, projected, repeated
+from lithify.formats.iceberg.data_files.stored import NameMapping, Stored, stored_columns
+from lithify.formats.iceberg.model import DataFile, DeleteFile, PartitionValue
+from lithify.io.storage import Storage
+
+_KEPT = 512
+"""Files whose columns are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to read of a file.
+
+    Attributes:
+        columns: the columns of the rows, in their order.
+        piece_bytes: upper bound of a batch's size.
+        row_groups: numbers of the row groups to read, None for all.
+        dictionaries: names of text columns to read with dictionaries.
+        key: a column by whose bounds row groups are left out that have none of `keys`.
+        keys: its values that are asked for.
+    """
+
+    columns: Sequence[Field]
+    piece_bytes: int = 1 << 20
+    row_groups: Collection[int] | None = None
+    dictionaries: Collection[str] = ()
+    key: Field | None = None
+    keys: KeyRange = EVERYTHING
+
+
+class FileReader:
+    """Reads files of one table.
+
+    Args:
+        storage: access to the files.
+        mapping: the table's name mapping, for files without field ids.
+        constants: values of identity partition fields that files may lack, by partition spec: for each spec the
+            places of its fields by field id.
+        share: bytes to prefetch where every read is a request.
+        columns: number of columns of the table.
+        formats: formats of the files, by path.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        mapping: NameMapping | None = None,
+        constants: Mapping[int, Mapping[int, int]] | None = None,
+        share: int = 0,
+        columns: int = 1,
+        formats: Mapping[str, str] | None = None,
+    ) -> None:
+        self.storage = storage
+        self.readers = Readers(storage, share, columns, formats)
+        self._mapping = mapping
+        self._constants = constants or {}
+        self._columns_of = lru_cache(_KEPT)(self._read_columns)
+
+    def stored(self, path: str) -> tuple[Stored, ...]:
+        """The columns of a file.
+
+        Raises:
+            MissingFile: the file does not exist.
+            CorruptTable: it cannot be read.
+            UnsupportedTable: this release cannot read its format.
+        """
+        return self._columns_of(path)
+
+    def parquet(self, path: str) -> ParquetReader:
+        """The reader of a file that is Parquet.
+
+        Raises:
+            UnsupportedTable: it is not.
+        """
+        reader = self.readers.of(path)
+        if not isinstance(reader, ParquetReader):
+            raise UnsupportedTable(path, ("data and delete files in ORC or Avro",))
+        return reader
+
+    def overhead(self, file: DataFile) -> int:
+        """Bytes that an open file takes in addition to the batches."""
+        return self.readers.of(file.path).overhead(_input(file))
+
+    def batches(self, file: DataFile | DeleteFile, request: Request) -> Iterator[pa.RecordBatch]:
+        """The rows of a file in the asked columns, with the names and types of the table.
+
+        Raises:
+            MissingFile: the file does not exist.
+            CorruptTable: it cannot be read, or its columns are not those of the table.
+        """
+        reader, stored = self.parquet(file.path), self.stored(file.path)
+        by_id = {column.id: (column, place) for place, column in enumerate(stored)}
+        found = [by_id.get(column.id, (None, 0))[0] for column in request.columns]
+        wanted = self._wanted(request, found, stored)
+        schema = None
+        for batch in reader.batches(_input(file), wanted):
+            arrays = [self._column(batch, file, *each) for each in zip(found, request.columns, strict=True)]
+            if schema is None:
+                schema = _schema(request.columns, arrays)
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def positions(self, file: DataFile | DeleteFile, request: Request) -> Positions:
+        """The positions of the rows that `batches` returns."""
+        found = {column.id: column for column in self.stored(file.path)}
+        columns = [found.get(column.id) for column in request.columns]
+        wanted = self._wanted(request, columns, self.stored(file.path))
+        return Positions(self.parquet(file.path).spans(_input(file), wanted))
+
+    def with_dictionary(self, files: Sequence[DataFile], columns: Sequence[Field]) -> frozenset[str]:
+        """Text columns that all files have with small dictionaries."""
+        names = {column.name for column in columns if column.type.is_string}
+        for file in files:
+            if not names:
+                break
+            by_id = {column.id: column.name for column in self.stored(file.path)}
+            having = self.readers.of(file.path).columns_with_dictionary([file.path])
+            names &= {column.name for column in columns if by_id.get(column.id) in having}
+        return frozenset(names)
+
+    def _wanted(self, request: Request, found: Sequence[Stored | None], stored: Sequence[Stored]) -> Wanted:
+        columns = [
+            FileColumn(column.name, AS_STORED, as_dictionary=field.name in request.dictionaries)
+            for column, field in zip(found, request.columns, strict=True)
+            if column is not None
+        ]
+        if not columns:  # the number of rows still counts
+            columns = [FileColumn(stored[0].name, AS_STORED)]
+        key = next((each for each in stored if request.key and each.id == request.key.id), None)
+        return Wanted(
+            columns=columns,
+            first_key=FileColumn(key.name, request.key.type) if key and request.key else None,
+            keys=request.keys if key else EVERYTHING,
+            piece_bytes=request.piece_bytes,
+            row_groups=request.row_groups,
+        )
+
+    def _column(
+        self, batch: pa.RecordBatch, file: DataFile | DeleteFile, stored: Stored | None, column: Field
+    ) -> pa.Array:
+        if stored is None:
+            return self._missing(batch.num_rows, file, column)
+        values = batch.column(stored.name)
+        if pa.types.is_dictionary(values.type) and pa.types.is_string(values.type.value_type):
+            return values
+        try:
+            return projected(values, stored, column)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            problem = (
+                f"column {column.name} has values that are none of type {arrow_type(column.type)} ({error})"
+            )
+            raise CorruptTable(file.path, problem) from error
+
+    def _missing(self, rows: int, file: DataFile | DeleteFile, column: Field) -> pa.Array:
+        places = self._constants.get(file.partition.spec_id, {})
+        if column.id in places:
+            value = file.partition.values[places[column.id]]
+            return repeated(_plain(value), arrow_type(column.type), rows)
+        return filled(rows, column)
+
+    def _read_columns(self, path: str) -> tuple[Stored, ...]:
+        footer = self.parquet(path).footers.of(path)
+        return stored_columns(footer.schema.to_arrow_schema(), self._mapping)
+
+
+def _plain(value: PartitionValue) -> object:
+    return getattr(value, "bytes", value)
+
+
+def _schema(columns: Sequence[Field], arrays: Sequence[pa.Array]) -> pa.Schema:
+    pairs = zip(columns, arrays, strict=True)
+    return pa.schema([pa.field(column.name, array.type, column.type.nullable) for column, array in pairs])
+
+
+def _input(file: DataFile | DeleteFile) -> InputFile:
+    """A file as readers of formats know it; whatever its keys are, they may be left out by their bounds."""
+    return InputFile(file.path, file.size, file.rows, schema_id=0, run=0, is_inside=False)

@@ -1,0 +1,108 @@
+"""Columns as a file has them, with their field ids: from the file itself, a name mapping, or their positions.
+
+Called by the reader. Ids come from the file if it has any; else from the table's name mapping; else its columns
+are numbered from 1, as the writers of such files assume. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from lithify.files.field_ids import id_of_any
+
+NO_ID = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A column of a file, or a part of one.
+
+    Attributes:
+        name: its name in the file.
+        id: its field id, -1 without one.
+        parts: fields of a struct, the element of a list, key and value of a map.
+    """
+
+    name: str
+    id: int
+    parts: tuple[Stored, ...] = ()
+
+    def part(self, number: int) -> tuple[int, Stored] | None:
+        """Place and description of the part with an id, None if there is none."""
+        found = ((place, part) for place, part in enumerate(self.parts) if part.id == number)
+        return next(found, None)
+
+
+@dataclass(frozen=True, slots=True)
+class MappedName:
+    """Ids of columns by their names: an entry of a name mapping.
+
+    Attributes:
+        id: the field id.
+        fields: entries of the parts, by name.
+    """
+
+    id: int
+    fields: Mapping[str, MappedName]
+
+
+NameMapping = Mapping[str, MappedName]
+
+
+def parse_name_mapping(text: str | None) -> NameMapping | None:
+    """Reads the table property `schema.name-mapping.default`."""
+    return None if text is None else _mapped(json.loads(text))
+
+
+def _mapped(entries: Sequence[Mapping[str, Any]]) -> dict[str, MappedName]:
+    return {
+        name: MappedName(entry.get("field-id", NO_ID), _mapped(entry.get("fields", ())))
+        for entry in entries
+        for name in entry["names"]
+    }
+
+
+def stored_columns(schema: pa.Schema, mapping: NameMapping | None = None) -> tuple[Stored, ...]:
+    """The columns of a file with this Arrow schema."""
+    found = tuple(map(_stored, schema))
+    if any(part.id != NO_ID for column in found for part in _all_parts(column)):
+        return found
+    if mapping is not None:
+        return tuple(_named(column, mapping) for column in found)
+    return tuple(Stored(column.name, place, column.parts) for place, column in enumerate(found, 1))
+
+
+def _stored(field: pa.Field) -> Stored:
+    return Stored(field.name, id_of_any(field, NO_ID), tuple(map(_stored, _parts_of(field.type))))
+
+
+def _parts_of(kind: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(kind):
+        return list(kind)
+    if pa.types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return [kind.value_field]
+    return []
+
+
+_PART_NAMES = {"key": "key", "value": "value", "item": "element", "element": "element", "array": "element"}
+
+
+def _named(column: Stored, names: NameMapping) -> Stored:
+    entry = names.get(column.name) or names.get(_PART_NAMES.get(column.name, column.name))
+    if entry is None:
+        return Stored(column.name, NO_ID)
+    parts = tuple(_named(part, entry.fields) for part in column.parts)
+    return Stored(column.name, entry.id, parts)
+
+
+def _all_parts(column: Stored) -> Iterator[Stored]:
+    yield column
+    for part in column.parts:
+        yield from _all_parts(part)

@@ -1,0 +1,87 @@
+"""Position delete files: which rows of which data files they delete.
+
+Called by `positions`. Rows are pairs of a path and a position, usually sorted; a file may be about data files
+that nobody asks for. Memory is a batch of rows plus the bitmaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columns.key_range import KeyRange
+from lithify.columns.order import IntPart
+from lithify.errors import CorruptTable
+from lithify.files.types import UNBOUNDED, ColumnType, Field
+from lithify.formats.iceberg.data_files.reader import FileReader, Request
+from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
+from lithify.formats.iceberg.model import DeleteFile
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
+
+PATH = Field("file_path", ColumnType("VARCHAR", UNBOUNDED, nullable=False), 2147483546)
+POSITION = Field("pos", ColumnType("BIGINT", nullable=False), 2147483545)
+_PIECE = 4 << 20
+
+
+def read_positions(reader: FileReader, file: DeleteFile, wanted: Mapping[str, int]) -> dict[str, BitMap64]:
+    """The positions that a file deletes from each of the wanted data files.
+
+    Args:
+        reader: reads files of the table.
+        file: the delete file.
+        wanted: data files by path, with their numbers of rows.
+
+    Raises:
+        MissingFile: the file does not exist.
+        CorruptTable: it cannot be read, or deletes rows that no data file has.
+    """
+    found: dict[str, BitMap64] = {}
+    for batch in reader.batches(file, _request(wanted)):
+        if batch.column(1).null_count:
+            raise CorruptTable(file.path, "it deletes a row without a position")
+        for path, positions in _by_path(batch, wanted):
+            least, most = int(positions.min()), int(positions.max())
+            if least < 0 or most >= wanted[path]:
+                at = least if least < 0 else most
+                raise CorruptTable(file.path, f"it deletes row {at} of {path}, which has {wanted[path]} rows")
+            if path in found:
+                found[path] |= bitmap_of(positions)
+            else:
+                found[path] = bitmap_of(positions)
+    return found
+
+
+def _request(wanted: Mapping[str, int]) -> Request:
+    """All rows about wanted files; other row groups are skipped by the bounds of their paths."""
+    least = min(wanted).encode()
+    before = (least[:-1],) if least else None
+    keys = KeyRange(before, (max(wanted).encode(),))
+    return Request((PATH, POSITION), _PIECE, dictionaries=(PATH.name,), key=PATH, keys=keys)
+
+
+def _by_path(batch: pa.RecordBatch, wanted: Mapping[str, int]) -> Iterator[tuple[str, IntPart]]:
+    """The positions of each wanted data file in a batch."""
+    paths, positions = batch.column(0), batch.column(1).to_numpy()
+    if not pa.types.is_dictionary(paths.type):
+        paths = paths.dictionary_encode()
+    codes = paths.indices.to_numpy()
+    known = pc.index_in(paths.dictionary, value_set=pa.array(list(wanted), pa.string()))
+    numbers = known.fill_null(-1).to_numpy()[codes]
+    is_wanted = numbers >= 0
+    if not is_wanted.all():
+        numbers, positions = numbers[is_wanted], positions[is_wanted]
+    if not len(numbers):
+        return
+    if (np.diff(numbers) < 0).any():
+        order = np.argsort(numbers, kind="stable")
+        numbers, positions = numbers[order], positions[order]
+    names = list(wanted)
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    for start, part in zip(starts, np.split(positions, starts[1:]), strict=True):
+        yield names[numbers[start]], part

@@ -1,0 +1,1 @@
+"""Tasks of Iceberg tables: they read data files without their deleted rows, and write larger ones."""

@@ -1,0 +1,76 @@
+"""The live rows of data files, in the columns of the target.
+
+Called by `packing` and by tasks that sort. Holds one batch of one file, besides the bitmaps of deleted rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import pyarrow as pa
+
+from lithify.engine.rewrite.budget import Budget
+from lithify.engine.rewrite.row_positions import is_deleted
+from lithify.formats.iceberg.data_files.reader import FileReader, Request
+from lithify.formats.iceberg.deletes.positions import DeletedPositions
+from lithify.formats.iceberg.model import DataFile
+from lithify.formats.iceberg.rewriting.lineage import inherited
+from lithify.formats.iceberg.rewriting.target import WriteTarget
+
+
+class LiveRows:
+    """Reads rows that are not deleted.
+
+    Args:
+        reader: reads files of the table.
+        target: the columns of the rows.
+        deleted: positions of deleted rows.
+        budget: memory of the task.
+        dictionaries: names of text columns to read with dictionaries.
+    """
+
+    def __init__(
+        self,
+        reader: FileReader,
+        target: WriteTarget,
+        deleted: DeletedPositions,
+        budget: Budget,
+        dictionaries: Collection[str] = (),
+    ) -> None:
+        self._reader = reader
+        self._target = target
+        self._deleted = deleted
+        self._budget = budget
+        self._dictionaries = dictionaries
+        self._columns = target.columns
+
+    def of(
+        self, file: DataFile, row_groups: Collection[int] | None = None, *, most: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The live rows of a file, or of some row groups of it.
+
+        Args:
+            file: the file.
+            row_groups: their numbers, None for all.
+            most: upper bound of a batch's bytes; None for what the budget allows.
+
+        Raises:
+            MissingFile: the file does not exist.
+            CorruptTable: it cannot be read.
+        """
+        piece = most or self._budget.piece_bytes([self._reader.overhead(file)])
+        request = Request(self._columns, piece, row_groups, self._dictionaries)
+        deleted = self._deleted.get(file.path)
+        has_lineage = self._target.has_lineage
+        if deleted is None and not has_lineage:
+            yield from self._reader.batches(file, request)
+            return
+        positions = self._reader.positions(file, request)
+        for batch in self._reader.batches(file, request):
+            at = positions.take(batch.num_rows)
+            if deleted is not None:
+                stays = ~is_deleted(at, deleted)
+                if not stays.all():
+                    batch, at = batch.filter(pa.array(stays)), at[stays]
+            if batch.num_rows:
+                yield inherited(batch, file, at) if has_lineage else batch

@@ -1,0 +1,244 @@
+"""Metrics of new files, as manifests have them: from the footer, and of floats from the rows.
+
+Called by `writer`. Bounds are in Iceberg's single-value serialization. Lists and maps have neither counts nor bounds.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lithify.files.parquet.physical import leaves_of_rows
+from lithify.files.statistics import truncated_up
+from lithify.files.types import ColumnType, Field
+from lithify.formats.iceberg.model import FileMetrics
+from lithify.formats.iceberg.rewriting.options import MetricsModes
+
+_TRUNCATE = re.compile(r"truncate\((\d+)\)")
+_FORMATS = {"BOOLEAN": "<?", "INT": "<i", "DATE": "<i", "FLOAT": "<f", "DOUBLE": "<d"}
+_LONG = "<q"
+_BYTES = ("VARBINARY", "FIXED")
+_LARGEST_BYTE = 0xFF
+
+
+@dataclass(frozen=True, slots=True)
+class LeafField:
+    """A physical column of Parquet files of a schema.
+
+    Attributes:
+        field: the field.
+        name: its name, with dots for fields of structs.
+        is_single: whether each row has one value: it is not in a list or map.
+    """
+
+    field: Field
+    name: str
+    is_single: bool
+
+
+def leaf_fields(columns: Sequence[Field]) -> tuple[LeafField, ...]:
+    """The physical columns of files with these columns, in their order."""
+    return tuple(leaf for column in columns for leaf in _leaves(column, "", is_single=True))
+
+
+def _leaves(field: Field, above: str, *, is_single: bool) -> Iterator[LeafField]:
+    name = f"{above}{field.name}"
+    if not field.type.fields:
+        yield LeafField(field, name, is_single)
+    for part in field.type.fields:
+        yield from _leaves(part, f"{name}.", is_single=is_single and field.type.root == "ROW")
+
+
+@dataclass(slots=True)
+class FloatMetrics:
+    """Bounds and NaNs of a column of floats.
+
+    Attributes:
+        least: the smallest number, NaN left out; None for none.
+        most: the greatest number.
+        nans: number of NaNs, None if unknown.
+        is_bounded: whether the bounds are those of all rows.
+    """
+
+    least: float | None = None
+    most: float | None = None
+    nans: int | None = 0
+    is_bounded: bool = True
+
+    def add(self, values: pa.ChunkedArray) -> None:
+        """Adds rows."""
+        numbers = values.drop_null().to_numpy()
+        nans = np.isnan(numbers)
+        count = int(np.count_nonzero(nans))
+        if self.nans is not None:
+            self.nans += count
+        if count < len(numbers):
+            rest = numbers[~nans] if count else numbers
+            self._widen(float(rest.min()), float(rest.max()))
+
+    def add_chunk(self, chunk: pq.ColumnChunkMetaData) -> None:
+        """Adds a column chunk that is copied, by its statistics, which leave out NaNs."""
+        self.nans = None
+        statistics = chunk.statistics
+        if statistics is not None and statistics.has_min_max:
+            self._widen(float(statistics.min), float(statistics.max))
+        elif statistics is None or statistics.null_count != chunk.num_values:
+            self.is_bounded = False
+
+    def _widen(self, least: float, most: float) -> None:
+        self.least = least if self.least is None else min(self.least, least)
+        self.most = most if self.most is None else max(self.most, most)
+
+
+@dataclass(slots=True)
+class MetricsBuilder:
+    """Gathers the metrics of one file.
+
+    Attributes:
+        leaves: its physical columns.
+        modes: which metrics are kept.
+        floats: metrics of columns of floats, by their places among the leaves.
+    """
+
+    leaves: tuple[LeafField, ...]
+    modes: MetricsModes
+    floats: dict[int, FloatMetrics] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.floats = {
+            place: FloatMetrics()
+            for place, leaf in enumerate(self.leaves)
+            if leaf.field.type.is_float and leaf.is_single
+        }
+
+    def add(self, rows: pa.Table) -> None:
+        """Adds encoded rows."""
+        if not self.floats:
+            return
+        for place, leaf in enumerate(leaves_of_rows(rows)):
+            if place in self.floats:
+                self.floats[place].add(leaf.values)
+
+    def add_copied(self, footer: pq.FileMetaData, row_group: int) -> None:
+        """Adds a row group that is copied; its columns are the first of the leaves."""
+        group = footer.row_group(row_group)
+        for place, found in self.floats.items():
+            found.add_chunk(group.column(place))
+
+    def add_joined(self) -> None:
+        """Adds rows of which nothing is known."""
+        for found in self.floats.values():
+            found.nans, found.is_bounded = None, False
+
+    def finish(self, footer: pq.FileMetaData) -> FileMetrics:
+        """The metrics of the finished file."""
+        made = FileMetrics({}, {}, {}, {}, {}, {})
+        for place, leaf in enumerate(self.leaves):
+            mode = self.modes.of(leaf.name, place)
+            chunks = [footer.row_group(at).column(place) for at in range(footer.num_row_groups)]
+            _put(made.column_sizes, leaf, sum(int(chunk.total_compressed_size) for chunk in chunks))
+            if mode != "none" and leaf.is_single:
+                self._add_leaf(made, place, leaf, chunks, mode)
+        return made
+
+    def _add_leaf(
+        self,
+        made: FileMetrics,
+        place: int,
+        leaf: LeafField,
+        chunks: Sequence[pq.ColumnChunkMetaData],
+        mode: str,
+    ) -> None:
+        found = [chunk.statistics for chunk in chunks]
+        _put(made.value_counts, leaf, sum(int(chunk.num_values) for chunk in chunks))
+        nulls = [None if each is None or not each.has_null_count else each.null_count for each in found]
+        known = [each for each in nulls if each is not None]
+        if len(known) == len(nulls):
+            _put(made.null_counts, leaf, sum(known))
+        floats = self.floats.get(place)
+        if floats is not None and floats.nans is not None:
+            _put(made.nan_counts, leaf, floats.nans)
+        if mode == "counts":
+            return
+        bounds = _float_bounds(floats) if floats is not None else _bounds(chunks)
+        if bounds is not None:
+            low, high = serialized_bounds(bounds, leaf.field.type, mode)
+            _put(made.lower_bounds, leaf, low)
+            if high is not None:
+                _put(made.upper_bounds, leaf, high)
+
+
+def serialized_bounds(bounds: tuple[Any, Any], kind: ColumnType, mode: str) -> tuple[bytes, bytes | None]:
+    """Bounds as manifests have them, cut as the mode says; there may be no short upper bound.
+
+    Args:
+        bounds: the smallest and the greatest value, as PyArrow's statistics have them in raw form.
+        kind: the type of the column.
+        mode: `full` or `truncate(n)`.
+    """
+    low, high = bounds
+    match = _TRUNCATE.fullmatch(mode)
+    length = int(match[1]) if match else 0
+    if kind.is_string and length:
+        text = low.decode(errors="replace")[:length].encode()
+        upper = truncated_up(high.decode(errors="replace"), length)
+        return text, None if upper is None else upper.encode()
+    if kind.root in _BYTES and length:
+        return bytes(low[:length]), _bytes_up(bytes(high), length)
+    return serialized(low, kind), serialized(high, kind)
+
+
+def serialized(value: Any, kind: ColumnType) -> bytes:
+    """A value in Iceberg's single-value serialization."""
+    if kind.root == "DECIMAL":
+        number = value if isinstance(value, int) else int.from_bytes(value, "big", signed=True)
+        return number.to_bytes(((number + (number < 0)).bit_length() // 8) + 1, "big", signed=True)
+    if isinstance(value, bytes):
+        return value
+    return struct.pack(_FORMATS.get(kind.root, _LONG), value)
+
+
+def _bytes_up(value: bytes, length: int) -> bytes | None:
+    """The least value of at most `length` bytes that is not below, if there is one."""
+    if len(value) <= length:
+        return value
+    for at in range(length - 1, -1, -1):
+        if value[at] < _LARGEST_BYTE:
+            return value[:at] + bytes([value[at] + 1])
+    return None
+
+
+def _bounds(chunks: Sequence[pq.ColumnChunkMetaData]) -> tuple[Any, Any] | None:
+    """The least and greatest raw value of column chunks, None if any does not tell, or there is no value."""
+    lows, highs = [], []
+    for chunk in chunks:
+        statistics = chunk.statistics
+        if statistics is not None and statistics.has_min_max:
+            lows.append(_raw(statistics.min_raw, chunk))
+            highs.append(_raw(statistics.max_raw, chunk))
+        elif statistics is None or statistics.null_count != chunk.num_values:
+            return None
+    return (min(lows), max(highs)) if lows else None
+
+
+def _raw(value: Any, chunk: pq.ColumnChunkMetaData) -> Any:
+    is_signed_bytes = chunk.statistics.logical_type.type == "DECIMAL" and isinstance(value, bytes)
+    return int.from_bytes(value, "big", signed=True) if is_signed_bytes else value
+
+
+def _float_bounds(found: FloatMetrics) -> tuple[float, float] | None:
+    """The bounds; a zero gets the sign with which both zeros are inside."""
+    if not found.is_bounded or found.least is None or found.most is None:
+        return None
+    return found.least or -0.0, found.most or 0.0
+
+
+def _put(values: Mapping[int, Any], leaf: LeafField, value: Any) -> None:
+    values[leaf.field.id] = value  # type: ignore[index]  # a dict while it is made

@@ -1,0 +1,151 @@
+"""How data files are written: table properties of Iceberg as options of the rooms that write files.
+
+Called by what makes tasks. Properties that this release does not know change nothing; values that it cannot
+honour are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lithify.errors import InvalidOption, UnsupportedTable
+from lithify.files.options import (
+    CODECS,
+    FALSE_POSITIVES,
+    BloomFilterOptions,
+    FileOptions,
+    ParquetOptions,
+)
+from lithify.files.statistics import StatsModes
+
+_TARGET_SIZE = 512 << 20
+_ROW_GROUP = 128 << 20
+_MODE = re.compile(r"none|counts|full|truncate\((\d+)\)")
+_MOST_INFERRED = 100
+"""Columns that get metrics unless the table says more."""
+_LEVEL = 3
+"""Level of zstd where the table sets none, as in Java's library."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsModes:
+    """Which metrics of each column manifests have: none, counts, truncate(n) or full.
+
+    Attributes:
+        default: of columns without a mode of their own.
+        by_column: by the names of columns, with dots for fields of structs.
+        first_columns: number of leaf columns that get the default; others get none.
+    """
+
+    default: str = "truncate(16)"
+    by_column: Mapping[str, str] = field(default_factory=dict)
+    first_columns: int = _MOST_INFERRED
+
+    def of(self, column: str, place: int) -> str:
+        """The mode of a leaf column, the `place`-th of the schema."""
+        inferred = self.default if place < self.first_columns else "none"
+        return self.by_column.get(column, inferred)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How data files are written.
+
+    Attributes:
+        files: options of the writers.
+        metrics: which metrics manifests have.
+    """
+
+    files: FileOptions
+    metrics: MetricsModes = field(default_factory=MetricsModes)
+
+
+def parse_write_options(
+    properties: Mapping[str, str], *, target_size: int | None = None, packs_integers: bool = False
+) -> WriteOptions:
+    """Reads the properties of a table.
+
+    Args:
+        properties: table properties.
+        target_size: bytes at which files roll; None for that of the table.
+        packs_integers: whether integers may be stored as differences. Spark's vectorized reader of Iceberg
+            decodes them since 1.10, and fails before.
+
+    Raises:
+        InvalidOption: a value is none of its property.
+        UnsupportedTable: this release cannot write files in this way.
+    """
+    name = properties.get("write.format.default", "parquet").lower()
+    if name != "parquet":
+        raise UnsupportedTable("a table", (f"write.format.default = {name}",))
+    codec = properties.get("write.parquet.compression-codec", "zstd").lower()
+    if codec not in CODECS["parquet"]:
+        raise UnsupportedTable("a table", (f"write.parquet.compression-codec = {codec}",))
+    size = target_size or _number(properties, "write.target-file-size-bytes", _TARGET_SIZE)
+    files = FileOptions(
+        prefix="",
+        compression=codec,
+        zstd_level=_number(properties, "write.parquet.compression-level", _LEVEL, least=-(1 << 17)),
+        thin=False,
+        suffix_names_compression=False,
+        target_size=size,
+        stats=StatsModes(),
+        unit_size=_number(properties, "write.parquet.row-group-size-bytes", _ROW_GROUP),
+        parquet=_parquet(properties, packs_integers=packs_integers),
+    )
+    return WriteOptions(files, _metrics(properties))
+
+
+def _parquet(properties: Mapping[str, str], *, packs_integers: bool) -> ParquetOptions:
+    page, dictionary = (f"write.parquet.{name}-size-bytes" for name in ("page", "dict"))
+    return ParquetOptions(
+        page=_number(properties, page, 0) if page in properties else None,
+        dictionary=_number(properties, dictionary, 0) if dictionary in properties else None,
+        filters=_filters(properties),
+        packs_integers=packs_integers,
+    )
+
+
+def _filters(properties: Mapping[str, str]) -> BloomFilterOptions:
+    enabled = _by_column(properties, "write.parquet.bloom-filter-enabled.column.")
+    wanted = {column: value.lower() == "true" for column, value in enabled.items()}
+    rates = _by_column(properties, "write.parquet.bloom-filter-fpp.column.")
+    distinct = _by_column(properties, "write.parquet.bloom-filter-ndv.column.")
+    try:
+        return BloomFilterOptions(
+            by_column=wanted,
+            distinct={column: int(value) for column, value in distinct.items() if wanted.get(column)},
+            false_positives={column: float(rates.get(column, FALSE_POSITIVES)) for column in wanted},
+        )
+    except ValueError as error:
+        raise InvalidOption("write.parquet.bloom-filter-*", str(error)) from error
+
+
+def _metrics(properties: Mapping[str, str]) -> MetricsModes:
+    prefix = "write.metadata.metrics."
+    most = _number(properties, f"{prefix}max-inferred-column-defaults", _MOST_INFERRED, least=0)
+    default = properties.get(f"{prefix}default")
+    modes = _by_column(properties, f"{prefix}column.")
+    for name, mode in {"default": default or "full", **modes}.items():
+        if not _MODE.fullmatch(mode.lower()):
+            raise InvalidOption(f"{prefix}{name}", f"{mode} is no mode of metrics")
+    lowered = {column: mode.lower() for column, mode in modes.items()}
+    if default is None:
+        return MetricsModes(by_column=lowered, first_columns=most)
+    return MetricsModes(default.lower(), lowered, first_columns=1 << 31)
+
+
+def _by_column(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {key.removeprefix(prefix): value for key, value in properties.items() if key.startswith(prefix)}
+
+
+def _number(properties: Mapping[str, str], name: str, default: int, least: int = 1) -> int:
+    try:
+        number = int(properties.get(name, default))
+    except ValueError as error:
+        raise InvalidOption(name, f"{properties[name]} is no number") from error
+    if number < least and name in properties:
+        raise InvalidOption(name, f"{number} is less than {least}")
+    return number

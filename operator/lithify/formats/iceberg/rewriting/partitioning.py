@@ -1,0 +1,150 @@
+"""Partitions of rows by the table's current spec, and the folders of partitions.
+
+Called by tasks whose files are of other specs. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from urllib.parse import quote_plus
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columns.order import Part, parts_of_column
+from lithify.errors import UnsupportedTable
+from lithify.formats.iceberg.data_files.schema import Schema
+from lithify.formats.iceberg.model import Partition, PartitionValue
+from lithify.formats.iceberg.rewriting.transforms import transformed
+
+_EPOCH = datetime(1970, 1, 1)  # hours of a partition have no zone
+_MONTHS = 12
+_FIRST_YEAR = 1970
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """A field of a partition spec.
+
+    Attributes:
+        source: id of the field that it is made of.
+        name: its name.
+        transform: its transform, as table metadata have it.
+    """
+
+    source: int
+    name: str
+    transform: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpec:
+    """A partition spec.
+
+    Attributes:
+        id: its id.
+        fields: its fields, in order.
+    """
+
+    id: int
+    fields: tuple[PartitionField, ...] = ()
+
+    @property
+    def constants(self) -> Mapping[int, int]:
+        """Places of the fields whose values are those of a column, by the id of that."""
+        identities = (pair for pair in enumerate(self.fields) if pair[1].transform == "identity")
+        return {each.source: place for place, each in identities}
+
+    def folder(self, partition: Partition) -> str:
+        """The folder of a partition of this spec, relative to that of the data; empty without fields."""
+        pairs = zip(self.fields, partition.values, strict=True)
+        return "/".join(f"{quote_plus(each.name)}={quote_plus(_text(each, value))}" for each, value in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioner:
+    """Finds the partitions of rows; a `SortKey` that puts rows of a partition together.
+
+    Attributes:
+        spec: the spec.
+        schema: the schema of the rows.
+    """
+
+    spec: PartitionSpec
+    schema: Schema
+
+    def columns(self, rows: pa.RecordBatch) -> list[pa.Array]:
+        """The values of the spec's fields."""
+        return [
+            transformed(each.transform, column_of(rows, self.schema, each.source))
+            for each in self.spec.fields
+        ]
+
+    def parts(self, rows: pa.RecordBatch) -> list[Part]:
+        """Comparable parts of the rows' partitions."""
+        return [part for column in self.columns(rows) for part in parts_of_column(column, nullable=True)]
+
+    def split(self, rows: pa.RecordBatch) -> Iterator[tuple[Partition, pa.RecordBatch]]:
+        """Rows in the order of their partitions, divided where the partition changes."""
+        columns = self.columns(rows)
+        starts = _changes([part for each in columns for part in parts_of_column(each, nullable=True)])
+        for start, stop in zip(starts, [*starts[1:], rows.num_rows], strict=True):
+            values = tuple(_value(column[start]) for column in columns)
+            yield Partition(self.spec.id, values), rows.slice(start, stop - start)
+
+
+def column_of(rows: pa.RecordBatch, schema: Schema, number: int) -> pa.Array:
+    """A column of rows, or a field of a struct in one, by its field id.
+
+    Raises:
+        UnsupportedTable: the schema has no such field.
+    """
+    path = schema.path_of(number)
+    if path is None or path[0] not in rows.schema.names:
+        raise UnsupportedTable("a table", (f"field {number}, which the current schema does not have",))
+    values = rows.column(path[0])
+    return pc.struct_field(values, list(path[1:])) if len(path) > 1 else values
+
+
+def _changes(parts: Sequence[Part]) -> list[int]:
+    """Rows that differ from the one before, the first included."""
+    rows = len(parts[0]) if parts else 1
+    differs = np.zeros(max(rows - 1, 0), dtype=bool)
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            differs |= part[1:] != part[:-1]
+        elif rows > 1:
+            differs |= pc.not_equal(part.slice(1), part.slice(0, rows - 1)).to_numpy(zero_copy_only=False)
+    return [0, *(np.flatnonzero(differs) + 1).tolist()]
+
+
+def _value(scalar: pa.Scalar) -> PartitionValue:
+    value: PartitionValue = scalar.as_py()
+    return value
+
+
+def _text(field: PartitionField, value: PartitionValue) -> str:
+    """A value as it is written in paths, as Java does."""
+    if value is None:
+        return "null"
+    if isinstance(value, int) and not isinstance(value, bool):
+        match field.transform:
+            case "year":
+                return f"{_FIRST_YEAR + value:04}"
+            case "month":
+                return f"{_FIRST_YEAR + value // _MONTHS:04}-{value % _MONTHS + 1:02}"
+            case "day":
+                return (_EPOCH + timedelta(days=value)).date().isoformat()
+            case "hour":
+                return (_EPOCH + timedelta(hours=value)).strftime("%Y-%m-%d-%H")
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    return str(UUID(int=value.int)) if isinstance(value, UUID) else str(value)

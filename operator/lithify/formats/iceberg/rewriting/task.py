@@ -1,0 +1,155 @@
+"""One task: writes the live rows of some data files into new ones of the current schema and spec.
+
+Made by planning; runs on executors. Rows keep the order of the files unless the task sorts them, or has to divide
+them by the current partition spec; then they go through local disk if they do not fit into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from lithify.clock import Clock
+from lithify.engine.rewrite.budget import MAX_PIECE, Budget
+from lithify.engine.rewrite.rolling import RollingWriter
+from lithify.engine.rewrite.sort_keys import RowKey
+from lithify.engine.rewrite.sorted_rows import SortedRows
+from lithify.engine.tasks.execution import carry_out
+from lithify.engine.tasks.task import StepTask
+from lithify.formats.iceberg.data_files.reader import FileReader
+from lithify.formats.iceberg.data_files.stored import NameMapping
+from lithify.formats.iceberg.deletes.positions import DeletedPositions, deleted_positions
+from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, Partition
+from lithify.formats.iceberg.rewriting.live_rows import LiveRows
+from lithify.formats.iceberg.rewriting.new_files import NewFiles, rolling_of
+from lithify.formats.iceberg.rewriting.ordering import chained
+from lithify.formats.iceberg.rewriting.packing import Packing
+from lithify.formats.iceberg.rewriting.partitioning import Partitioner, PartitionSpec
+from lithify.formats.iceberg.rewriting.target import WriteTarget
+from lithify.formats.protocol.results import TaskOutputs, TaskResult
+from lithify.io.storage import Storage
+from lithify.scratch import scratch_folder
+
+_MOST_FILES_FOR_DICTIONARIES = 512
+"""Files whose footers are read to find columns with dictionaries in all of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RewriteTask(StepTask):
+    """Rewrites data files.
+
+    Attributes:
+        files: the files with the deletes that apply to them, in the order of their rows.
+        target: what is written.
+        storage: access to the files.
+        budget: memory of the task.
+        specs: the partition specs of the files.
+        mapping: the table's name mapping, for files without field ids.
+        order: how rows are sorted; None keeps their order.
+    """
+
+    files: tuple[DataFile, ...]
+    target: WriteTarget
+    storage: Storage
+    budget: Budget
+    specs: tuple[PartitionSpec, ...] = ()
+    mapping: NameMapping | None = None
+    order: RowKey | None = field(default=None)
+
+    @property
+    def input_sizes(self) -> Mapping[str, int]:
+        """Bytes of the files to read, by path."""
+        return {each.path: each.size for each in self._read_files}
+
+    def run(self, clock: Clock, attempt: int = 0, attempt_id: int = 0) -> TaskResult:
+        """Runs the task; see `Task` of the protocol."""
+        del clock
+        files = NewFiles(self.writer(attempt_id), self.target, self.storage)
+        return carry_out(self._write, files, self.index, self.target.folder, attempt)
+
+    def _write(self, files: NewFiles) -> TaskOutputs:
+        reader = FileReader(
+            self.storage,
+            self.mapping,
+            {spec.id: spec.constants for spec in self.specs},
+            self.budget.reading // 2,
+            len(self.target.columns),
+            {each.path: each.format for each in self._read_files},
+        )
+        with scratch_folder() as folder:
+            deleted = deleted_positions(self.files, reader, self.target.schema, self.budget, folder)
+            if self.order is None and self._partition is not None:
+                return self._pack(files, reader, deleted, self._partition)
+            return TaskOutputs(data=tuple(self._sort(files, reader, deleted, folder)))
+
+    @property
+    def _read_files(self) -> list[DataFile | DeleteFile]:
+        deletes = [each for file in self.files for each in file.deletes]
+        return [*deletes, *self.files]
+
+    @property
+    def _partition(self) -> Partition | None:
+        """The partition of all rows, if it is known."""
+        spec = self.target.spec
+        return self.target.partition if spec.fields else Partition(spec.id)
+
+    def _pack(
+        self, files: NewFiles, reader: FileReader, deleted: DeletedPositions, partition: Partition
+    ) -> TaskOutputs:
+        """Writes rows in the order of their files."""
+        few = len(self.files) <= _MOST_FILES_FOR_DICTIONARIES
+        texts = reader.with_dictionary(self.files, self.target.columns) if few else frozenset()
+        live = LiveRows(reader, self.target, deleted, self.budget, texts)
+        packing = Packing(self.files, reader, self.target, deleted, self.budget, live)
+        writer = RollingWriter(
+            lambda: files.open_next(partition, packing.like),
+            rolling_of(self.files, self.target, self.budget),
+            lambda: packing.to_come,
+        )
+        data = tuple(writer.write_all(packing.rows()))
+        return TaskOutputs(data=data, copied_bytes=packing.copied_bytes)
+
+    def _sort(
+        self, files: NewFiles, reader: FileReader, deleted: DeletedPositions, folder: Path
+    ) -> Iterator[NewDataFile]:
+        """Writes rows by partition, and in the task's order within each."""
+        partitioner = Partitioner(self.target.spec, self.target.schema) if self._partition is None else None
+        orders = [order for order in (partitioner, self.order) if order is not None]
+        rows = SortedRows(chained(orders), self.budget, folder)
+        live = LiveRows(reader, self.target, deleted, self.budget)
+        for file in self.files:
+            for batch in live.of(file, most=min(MAX_PIECE, self.budget.reading // 4)):
+                rows.add(batch)
+        yield from self._write_sorted(files, rows.sorted(), partitioner)
+
+    def _write_sorted(
+        self, files: NewFiles, rows: Iterator[pa.RecordBatch], partitioner: Partitioner | None
+    ) -> Iterator[NewDataFile]:
+        rolling = rolling_of(self.files, self.target, self.budget)
+        current: Partition | None = None
+        writer: RollingWriter[NewDataFile] | None = None
+        try:
+            for batch in rows:
+                for partition, part in self._split(batch, partitioner):
+                    if writer is None or partition != current:
+                        yield from writer.finish() if writer is not None else ()
+                        current = partition
+                        writer = RollingWriter(partial(files.open_next, partition), rolling)
+                    writer.write(part)
+            yield from writer.finish() if writer is not None else ()
+        except BaseException:
+            if writer is not None:
+                writer.abort()
+            raise
+
+    def _split(
+        self, rows: pa.RecordBatch, partitioner: Partitioner | None
+    ) -> Iterator[tuple[Partition, pa.RecordBatch]]:
+        if partitioner is not None:
+            yield from partitioner.split(rows)
+        elif self._partition is not None:
+            yield self._partition, rows
