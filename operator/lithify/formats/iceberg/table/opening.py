@@ -48,6 +48,7 @@ def open_iceberg_table(address: TableAddress) -> IcebergTable:
         pointer=pointer,
         metadata=metadata,
         refusals=tuple(refusals(loaded)),
+        overrides=address.overrides,
     )
 
 

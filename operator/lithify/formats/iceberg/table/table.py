@@ -5,7 +5,7 @@ Made by `opening`; planning, steps, clean-up and observers work on it. Knows no 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import cast
 
@@ -31,6 +31,7 @@ class IcebergTable:
         catalog: knows its newest metadata.
         storage: access to its files.
         refusals: why this release cannot compact it.
+        overrides: properties of this run that replace stored ones.
 
     Args:
         address: its name.
@@ -40,6 +41,7 @@ class IcebergTable:
         pointer: the newest metadata when it was opened.
         metadata: its content.
         refusals: why this release cannot compact it.
+        overrides: properties of this run that replace stored ones.
     """
 
     def __init__(
@@ -52,11 +54,13 @@ class IcebergTable:
         pointer: Pointer,
         metadata: TableMetadata,
         refusals: tuple[str, ...],
+        overrides: Mapping[str, str],
     ) -> None:
         self.address = address
         self.catalog = catalog
         self.storage = storage
         self.refusals = refusals
+        self.overrides = overrides
         self._read = read
         self._pointer = pointer
         self._metadata = metadata
@@ -99,6 +103,11 @@ class IcebergTable:
     def pointer(self) -> Pointer:
         """The catalog's mark of that metadata."""
         return self._pointer
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties as this run sees them."""
+        return {**self._metadata.properties, **self.overrides}
 
     def refresh(self) -> TableMetadata:
         """Loads the newest metadata; reads no file if it is the known one.
