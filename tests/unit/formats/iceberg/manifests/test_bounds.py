@@ -35,7 +35,9 @@ KINDS: dict[str, tuple[Any, Any]] = {
 def test_ranks_of_bounds_have_the_order_of_their_values(data: st.DataObject, kind: str) -> None:
     values, pack = KINDS[kind]
     found = [data.draw(st.lists(st.none() | values, max_size=6)) for _ in range(2)]
-    stored = [pa.array([None if each is None else pack(each) for each in part], pa.binary()) for part in found]
+    stored = [
+        pa.array([None if each is None else pack(each) for each in part], pa.binary()) for part in found
+    ]
     order = sorted({each for part in found for each in part if each is not None}, key=sortable)
     expected = [[-1 if each is None else order.index(each) for each in part] for part in found]
     assert [part.tolist() for part in ranks([bound_values(each, kind) for each in stored])] == expected
@@ -46,7 +48,10 @@ def sortable(value: Any) -> Any:
 
 
 def test_bounds_from_before_a_column_was_widened_are_read() -> None:
-    assert bound_values(pa.array([struct.pack("<i", -3), struct.pack("<q", 5)]), "long").to_pylist() == [-3, 5]
+    assert bound_values(pa.array([struct.pack("<i", -3), struct.pack("<q", 5)]), "long").to_pylist() == [
+        -3,
+        5,
+    ]
     assert bound_values(pa.array([struct.pack("<f", 0.5)]), "double").to_pylist() == [0.5]
 
 

@@ -72,7 +72,9 @@ def naive(file: Data, deletes: list[Delete]) -> set[int]:
     positions = {
         n
         for n, each in enumerate(deletes)
-        if each.content == 1 and not each.vector and (matches_path(file, each) or matches_partition(file, each))
+        if each.content == 1
+        and not each.vector
+        and (matches_path(file, each) or matches_partition(file, each))
     }
     return equality | (vectors or positions)
 
@@ -92,11 +94,17 @@ def matches_equality(file: Data, delete: Delete) -> bool:
 
 
 paths = st.sampled_from("abcd")
-data_files = st.lists(st.builds(Data, paths, st.integers(0, 4), st.integers(0, 2), st.integers(0, 9)), max_size=8)
+data_files = st.lists(
+    st.builds(Data, paths, st.integers(0, 4), st.integers(0, 2), st.integers(0, 9)), max_size=8
+)
 sequences, partitions = st.integers(0, 5), st.integers(0, 3)
 deletes = st.lists(
-    st.builds(Delete, st.just(1), sequences, partitions, st.just(0), st.none() | paths, rows=st.integers(0, 5))
-    | st.builds(Delete, st.just(1), sequences, partitions, st.just(0), paths, st.just(True), st.integers(0, 5))
+    st.builds(
+        Delete, st.just(1), sequences, partitions, st.just(0), st.none() | paths, rows=st.integers(0, 5)
+    )
+    | st.builds(
+        Delete, st.just(1), sequences, partitions, st.just(0), paths, st.just(True), st.integers(0, 5)
+    )
     | st.builds(Delete, st.just(2), sequences, partitions, st.sampled_from([0, 9])),
     max_size=10,
 )
@@ -104,7 +112,9 @@ deletes = st.lists(
 
 @settings(max_examples=examples(300))
 @given(data_files, deletes)
-def test_every_file_has_the_deletes_that_trying_all_pairs_finds(files: list[Data], found: list[Delete]) -> None:
+def test_every_file_has_the_deletes_that_trying_all_pairs_finds(
+    files: list[Data], found: list[Delete]
+) -> None:
     index = index_of(files, found)
     applied = index.applied(np.arange(len(files)))
     expected = [naive(file, found) for file in files]
@@ -150,8 +160,12 @@ def statistics(ranges: list[Any], kind: str) -> dict[str, pa.Array]:
     """The statistics of column 1: lower, upper, values, nulls."""
     lower, upper, values, nulls = zip(*ranges, strict=True)
     return {
-        "lower_bounds.1": pa.array([None if low is None else struct.pack(kind, low) for low in lower], pa.binary()),
-        "upper_bounds.1": pa.array([None if up is None else struct.pack(kind, up) for up in upper], pa.binary()),
+        "lower_bounds.1": pa.array(
+            [None if low is None else struct.pack(kind, low) for low in lower], pa.binary()
+        ),
+        "upper_bounds.1": pa.array(
+            [None if up is None else struct.pack(kind, up) for up in upper], pa.binary()
+        ),
         "value_counts.1": pa.array(values, pa.int64()),
         "null_value_counts.1": pa.array(nulls, pa.int64()),
     }

@@ -38,14 +38,20 @@ PLAIN = (
 def expected(record: Entry) -> dict[str, Any]:
     """The row of an entry, made without any of the code under test."""
     file = record["data_file"]
-    maps = {name: {pair["key"]: pair["value"] for pair in value} for name, value in file.items() if is_map(value)}
+    maps = {
+        name: {pair["key"]: pair["value"] for pair in value} for name, value in file.items() if is_map(value)
+    }
     return {
         **{name: value for name, value in record.items() if name != "data_file"},
         **{name: file[name] for name in PLAIN},
         "content": file["content"],
         "file_format": file["file_format"].lower(),
         "partition": {"p1000": file["partition"]["day"], "p1001": file["partition"]["part"]},
-        **{f"{name}.{n}": maps.get(name, {}).get(n) for name in ("lower_bounds", "upper_bounds") for n in (1, 7)},
+        **{
+            f"{name}.{n}": maps.get(name, {}).get(n)
+            for name in ("lower_bounds", "upper_bounds")
+            for n in (1, 7)
+        },
         **{f"{name}.2": maps.get(name, {}).get(2) for name in ("value_counts", "null_value_counts")},
     }
 
@@ -55,7 +61,11 @@ def is_map(value: Any) -> bool:
 
 
 @settings(max_examples=examples(60))
-@given(st.lists(entries, max_size=60), st.sampled_from([200, 3_000, 64_000]), st.sampled_from(["null", "deflate"]))
+@given(
+    st.lists(entries, max_size=60),
+    st.sampled_from([200, 3_000, 64_000]),
+    st.sampled_from(["null", "deflate"]),
+)
 def test_rows_say_what_entries_say(found: list[Entry], block_bytes: int, codec: str) -> None:
     content = manifest_bytes(found, 3, BY_DAY, codec=codec, block_bytes=block_bytes)
     assert decode_entries(unpack_manifest(content), EVERYTHING).rows.to_pylist() == [*map(expected, found)]
@@ -70,7 +80,8 @@ def test_columns_are_decoded_without_a_loop_over_entries(found: list[Entry]) -> 
     path = ("data_file", "file_format")
     rows = anchored_rows_as_columns(unpacked.schema, [*unpacked.blocks()], wanted, path, format_anchors)
     assert rows.to_pylist() == [
-        {"status": each["status"], "data_file": {"file_path": each["data_file"]["file_path"]}} for each in found
+        {"status": each["status"], "data_file": {"file_path": each["data_file"]["file_path"]}}
+        for each in found
     ]
 
 
@@ -148,7 +159,9 @@ def test_impossible_figures_are_refused(change: dict[str, Any], problem: str) ->
 @settings(max_examples=examples(100))
 @given(st.data())
 def test_damage_is_refused_or_harmless(data: st.DataObject) -> None:
-    content = bytearray(manifest_bytes([entry(partition={"day": 1, "part": n}) for n in range(30)], 2, BY_DAY, codec="null"))
+    content = bytearray(
+        manifest_bytes([entry(partition={"day": 1, "part": n}) for n in range(30)], 2, BY_DAY, codec="null")
+    )
     place = data.draw(st.integers(0, len(content) - 1))
     if data.draw(st.booleans()):
         del content[place:]

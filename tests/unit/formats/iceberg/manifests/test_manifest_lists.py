@@ -105,7 +105,9 @@ def test_fields_are_found_by_their_ids() -> None:
     ]
     record: dict[str, Any] = {field["name"]: 1 for field in fields}
     stream = BytesIO()
-    fastavro.writer(stream, {"type": "record", "name": "m", "fields": fields}, [{**record, "manifest_path": "m"}])
+    fastavro.writer(
+        stream, {"type": "record", "name": "m", "fields": fields}, [{**record, "manifest_path": "m"}]
+    )
     (found,) = read_list(stream.getvalue())
     assert (found.added_files, found.existing_files, found.sequence) == (1, None, 0)
     assert found.may_have_live

@@ -157,7 +157,10 @@ def test_removed_files_stay_as_deleted_entries() -> None:
 
 
 def test_entries_that_were_deleted_before_are_left_out() -> None:
-    found = [entry(partition={"day": 1, "part": 0}, status=2, sequence=1), entry(partition={"day": 1, "part": 1})]
+    found = [
+        entry(partition={"day": 1, "part": 0}, status=2, sequence=1),
+        entry(partition={"day": 1, "part": 1}),
+    ]
     assert len(records(encoded([carried(found)]).content)) == 1
 
 
@@ -205,7 +208,10 @@ def test_partitions_take_the_type_of_the_widened_column() -> None:
     before, after = ((PartitionField(1000, "a", kind),) for kind in ("decimal(9,2)", "decimal(20,2)"))
     found = [entry(partition={"a": (-5).to_bytes(4, "big", signed=True)}), entry(partition={"a": None})]
     manifest = encoded([carried(found, partition=before)], 3, after)
-    assert [str(each["data_file"]["partition"]["a"]) for each in records(manifest.content)] == ["-0.05", "None"]
+    assert [str(each["data_file"]["partition"]["a"]) for each in records(manifest.content)] == [
+        "-0.05",
+        "None",
+    ]
     assert (manifest.file.partitions or ())[0].lower == b"\xfb"
 
 
@@ -225,12 +231,16 @@ def test_damaged_manifest_is_named() -> None:
 @given(st.lists(st.none() | st.floats(width=32), max_size=20))
 def test_summaries_say_what_partitions_there_are(values: list[float | None]) -> None:
     field = (PartitionField(1000, "a", "double"),)
-    manifest = encoded([carried([entry(partition={"a": each}) for each in values], partition=field)], 3, field)
+    manifest = encoded(
+        [carried([entry(partition={"a": each}) for each in values], partition=field)], 3, field
+    )
     (summary,) = manifest.file.partitions or ()
     numbers = [each for each in values if each is not None and each == each]
     assert summary.contains_null is (None in values)
     assert summary.contains_nan is any(each is not None and each != each for each in values)
-    packed = [np.float64(each).tobytes() for each in (min(numbers), max(numbers))] if numbers else [None, None]
+    packed = (
+        [np.float64(each).tobytes() for each in (min(numbers), max(numbers))] if numbers else [None, None]
+    )
     assert [summary.lower, summary.upper] == packed or 0.0 in numbers
 
 

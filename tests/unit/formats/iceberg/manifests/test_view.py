@@ -75,11 +75,17 @@ def test_row_ids_are_given_in_the_order_of_entries() -> None:
         entry(record_count=7, first_row_id=3),
         entry(record_count=5),
     ]
-    assert view_of(entries, listed("m", first_row_id=1000)).data["first_row_id"].to_pylist() == [1000, 3, 1010]
+    assert view_of(entries, listed("m", first_row_id=1000)).data["first_row_id"].to_pylist() == [
+        1000,
+        3,
+        1010,
+    ]
 
 
 def test_files_from_before_an_upgrade_have_no_row_ids() -> None:
-    assert view_of([entry(), entry(first_row_id=3)], listed("m")).data["first_row_id"].to_pylist() == [None] * 2
+    assert (
+        view_of([entry(), entry(first_row_id=3)], listed("m")).data["first_row_id"].to_pylist() == [None] * 2
+    )
 
 
 def test_position_deletes_with_equal_bounds_delete_from_one_file() -> None:
@@ -113,7 +119,11 @@ def test_equal_partitions_of_one_spec_have_one_number() -> None:
     view = ManifestReader(store).view(manifests)
     first, second, third, other = view.data["partition"].to_pylist()
     assert view.deletes["partition"].to_pylist()[0] == second
-    assert len({first, second, third, other, *view.deletes["partition"].to_pylist()}) == len(view.partitions) == 5
+    assert (
+        len({first, second, third, other, *view.deletes["partition"].to_pylist()})
+        == len(view.partitions)
+        == 5
+    )
     assert str(view.partitions.partition(first).values[0]) == "1970-01-02"
     assert view.partitions.partition(third).values == (None, 0)
     assert view.partitions.partition(other) == Partition(4)

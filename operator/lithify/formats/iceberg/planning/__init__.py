@@ -1,0 +1,1 @@
+"""Which files of a table are rewritten together, and why; pure."""

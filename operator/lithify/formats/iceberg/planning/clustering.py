@@ -1,0 +1,163 @@
+"""How files are clustered by the bounds of a column, and which overlap.
+
+Called by `plan`. Bounds are ranks: integers with the order of the values, -1 where a file has none. Files of
+different groups never overlap. Pure, without a loop over files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columns.column_groups import Flags, Numbers, flags, is_null
+from lithify.formats.iceberg.manifests.bounds import bound_values, is_comparable, ranks
+
+_CLUSTERED = 0.5
+"""Share of a group with which a file of a clustered column overlaps at most, on average."""
+_TRUNCATED = 16
+"""Characters to which writers cut the bounds of texts by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterColumn:
+    """A column by which files may be clustered.
+
+    Attributes:
+        id: its field id; the data files of a view have its bounds.
+        type: Iceberg's name of its type.
+        is_sorted: whether it is the first column of the table's sort order.
+    """
+
+    id: int
+    type: str
+    is_sorted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """The ranges of files in one column.
+
+    Attributes:
+        column: the column.
+        groups: the group of each file.
+        lower: rank of its lower bound; -1 if unknown.
+        upper: rank of its upper bound; -1 if unknown.
+        is_narrow: whether all of its values are equal, as far as bounds tell: sorting divides it no further.
+    """
+
+    column: ClusterColumn
+    groups: Numbers
+    lower: Numbers
+    upper: Numbers
+    is_narrow: Flags
+
+    @property
+    def is_known(self) -> Flags:
+        """The files with bounds."""
+        return (self.lower >= 0) & (self.upper >= self.lower)
+
+    def _codes(self, bounds: Numbers) -> Numbers:
+        """Bounds that compare within their group only."""
+        step = int(self.upper.max(initial=0)) + 2
+        return self.groups * step + bounds
+
+    def depths(self, files: Flags) -> Numbers:
+        """For each file, the number of files that have its lower bound in their range, itself included.
+
+        Args:
+            files: the files that count; others have depth 0.
+        """
+        rows = np.flatnonzero(files & self.is_known)
+        lower, upper = self._codes(self.lower)[rows], self._codes(self.upper)[rows]
+        begun = np.searchsorted(np.sort(lower), lower, side="right")
+        ended = np.searchsorted(np.sort(upper), lower)
+        found = np.zeros(len(files), dtype=np.int64)
+        found[rows] = begun - ended
+        return found
+
+    def overlap(self) -> float:
+        """The share of its group with which a file overlaps on average, from 0 to 1; 1 if few have bounds."""
+        known = self.is_known
+        sizes = np.bincount(self.groups[known], minlength=int(self.groups.max(initial=0)) + 1)
+        others = sizes[self.groups] - 1
+        counted = known & (others > 0)
+        if 2 * known.sum() < len(known) or not counted.any():
+            return 1.0
+        return float((self.depths(known)[counted] - 1).sum() / others[counted].sum())
+
+    def crowded(self, threshold: int) -> Flags:
+        """The files in whose range a value lies that at least `threshold` files have in theirs."""
+        files = self.is_known & ~self.is_narrow
+        points = np.sort(self._codes(self.lower)[self.depths(files) >= threshold])
+        before = np.searchsorted(points, self._codes(self.lower))
+        until = np.searchsorted(points, self._codes(self.upper), side="right")
+        crowded: Flags = files & (until > before)
+        return crowded
+
+    def order(self, rows: Numbers) -> Numbers:
+        """Some files by their group and their bounds; those without bounds come last, in their order."""
+        is_unknown = ~self.is_known[rows]
+        lower, upper = (np.where(is_unknown, 0, bounds[rows]) for bounds in (self.lower, self.upper))
+        return rows[np.lexsort((upper, lower, is_unknown, self.groups[rows]))]
+
+    def gaps(self, ordered: Numbers, others: Flags) -> Flags:
+        """Before which files there is another one that lies entirely between it and all files before it.
+
+        Joining files across such a gap would make a file that overlaps what had been apart.
+
+        Args:
+            ordered: files that might be joined, as `order` returns them.
+            others: the files that stay.
+        """
+        lower, upper = self._codes(self.lower), self._codes(self.upper)
+        known = self.is_known
+        starts, ends = (np.sort(codes[others & known]) for codes in (lower, upper))
+        reached = np.maximum.accumulate(np.where(known[ordered], upper[ordered], -1))
+        reached = np.concatenate([[-1], reached[:-1]])
+        passed = np.searchsorted(ends, lower[ordered])
+        found: Flags = known[ordered] & (passed > np.searchsorted(starts, reached, side="right"))
+        return found
+
+
+def clustering_of(data: pa.Table, groups: Numbers, columns: Sequence[ClusterColumn]) -> Clustering | None:
+    """The column by which files are clustered: that of the sort order, else the one with the least overlap.
+
+    Args:
+        data: the data files of a view, with the bounds of these columns.
+        groups: the group of each file.
+        columns: the columns to consider.
+
+    Returns:
+        None if files are clustered by none of them.
+    """
+    usable = [each for each in columns if is_comparable(each.type) and _has_bounds(data, each)]
+    found = [_clustering(data, groups, each) for each in usable]
+    ordered = [each for each in found if each.column.is_sorted and each.is_known.any()]
+    if ordered or not found:
+        return ordered[0] if ordered else None
+    overlaps = [each.overlap() for each in found]
+    least = int(np.argmin(overlaps))
+    return found[least] if overlaps[least] < _CLUSTERED else None
+
+
+def _has_bounds(data: pa.Table, column: ClusterColumn) -> bool:
+    return f"lower_bounds.{column.id}" in data.column_names
+
+
+def _clustering(data: pa.Table, groups: Numbers, column: ClusterColumn) -> Clustering:
+    stored = [data[f"{side}_bounds.{column.id}"].combine_chunks() for side in ("lower", "upper")]
+    lower, upper = ranks([bound_values(each, column.type) for each in stored])
+    return Clustering(column, groups, lower, upper, (lower == upper) | _alike(*stored))
+
+
+def _alike(lower: pa.ChunkedArray, upper: pa.ChunkedArray) -> Flags:
+    """Whether bounds differ at most where writers cut them off."""
+    start = slice(0, _TRUNCATED - 1)
+    heads = [pc.binary_slice(each, start.start, start.stop) for each in (lower, upper)]
+    is_cut = flags(pc.greater_equal(pc.binary_length(lower), _TRUNCATED))
+    found: Flags = is_cut & ~is_null(lower) & flags(pc.equal(*heads))
+    return found

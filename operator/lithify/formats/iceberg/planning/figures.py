@@ -1,0 +1,64 @@
+"""What planning knows of data files: plain figures, a value per file.
+
+Made from a view and its delete index; the other modules here need nothing else. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lithify.columns.column_groups import Flags, Numbers, integers
+from lithify.formats.iceberg.manifests.delete_index import DeleteIndex
+from lithify.formats.iceberg.manifests.view import View
+
+OTHER_SPECS = -1
+"""The partition of files whose spec is not the current one: rewriting puts them into current partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of all data files of a view, in its order.
+
+    Attributes:
+        sizes: bytes.
+        rows: number of rows, deleted ones included.
+        partitions: number of the partition; `OTHER_SPECS` for files of other specs than the current one.
+        delete_files: number of deletes that apply.
+        deleted_rows: rows that are deleted by deletes for that file alone.
+        vector_rows: rows of its deletion vectors.
+        is_doubled: whether it has several vectors.
+    """
+
+    sizes: Numbers
+    rows: Numbers
+    partitions: Numbers
+    delete_files: Numbers
+    deleted_rows: Numbers
+    vector_rows: Numbers
+    is_doubled: Flags
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+
+def figures_of(view: View, index: DeleteIndex, spec_id: int) -> Figures:
+    """The figures of a view's data files.
+
+    Args:
+        view: the view.
+        index: the deletes of its data files.
+        spec_id: the table's current partition spec.
+    """
+    data, rows = view.data, integers(view.deletes["record_count"])
+    is_current = integers(data["spec_id"]) == spec_id
+    return Figures(
+        sizes=integers(data["file_size_in_bytes"]),
+        rows=integers(data["record_count"]),
+        partitions=np.where(is_current, integers(data["partition"]), OTHER_SPECS),
+        delete_files=index.counts,
+        deleted_rows=index.known_deleted_rows,
+        vector_rows=index.vectors.sums(rows),
+        is_doubled=index.is_doubled,
+    )

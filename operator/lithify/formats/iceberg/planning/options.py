@@ -1,0 +1,173 @@
+"""The options of planning, with the names and defaults of Iceberg's `rewrite_data_files`.
+
+Read by the modules beside this one. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from lithify.errors import InvalidOption
+
+TARGET_SIZE = "target-file-size-bytes"
+MIN_SIZE = "min-file-size-bytes"
+MAX_SIZE = "max-file-size-bytes"
+MIN_INPUT_FILES = "min-input-files"
+REWRITE_ALL = "rewrite-all"
+MAX_GROUP_SIZE = "max-file-group-size-bytes"
+MAX_GROUP_FILES = "max-file-group-input-files"
+DELETE_FILES = "delete-file-threshold"
+DELETE_RATIO = "delete-ratio-threshold"
+MAX_FILES = "max-files-to-rewrite"
+JOB_ORDER = "rewrite-job-order"
+TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
+"""The table property that is the default of the target size."""
+
+_MIN_RATIO, _MAX_RATIO = 0.75, 1.8
+_BOOLEANS = {"true": True, "false": False}
+_Number = TypeVar("_Number", int, float)
+
+
+class JobOrder(StrEnum):
+    """The order in which groups are rewritten."""
+
+    NONE = "none"
+    FEWEST_BYTES = "bytes-asc"
+    MOST_BYTES = "bytes-desc"
+    FEWEST_FILES = "files-asc"
+    MOST_FILES = "files-desc"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningOptions:
+    """The options of one plan. Sizes in bytes.
+
+    Attributes:
+        target_size: size of the files that are written.
+        min_size: files below this are small.
+        max_size: files above this are large.
+        min_input_files: number of files from which a bin is rewritten even if it makes no whole file.
+        rewrite_all: whether all files are rewritten, whatever their size.
+        max_group_size: upper bound of a bin.
+        max_group_files: upper bound of the files in a bin; None for no limit.
+        delete_file_threshold: number of deletes from which a file is rewritten; None for no limit.
+        delete_ratio_threshold: share of deleted rows from which a file is rewritten; counts deletes that are
+            for that file alone.
+        max_files: upper bound of the files that are rewritten; None for no limit.
+        job_order: the order of the bins.
+        keeps_clustering: whether files are joined with their neighbours only, where files are clustered.
+        overlap_threshold: number of files with the same value of the sort order's first column from which
+            they are rewritten; None for no limit.
+        vector_rows_threshold: rows of a deletion vector from which its file is rewritten: readers and writers
+            hold vectors in memory; None for no limit.
+    """
+
+    target_size: int = 512 << 20
+    min_size: int = 384 << 20
+    max_size: int = int((512 << 20) * _MAX_RATIO)
+    min_input_files: int = 5
+    rewrite_all: bool = False
+    max_group_size: int = 100 << 30
+    max_group_files: int | None = None
+    delete_file_threshold: int | None = None
+    delete_ratio_threshold: float = 0.3
+    max_files: int | None = None
+    job_order: JobOrder = JobOrder.NONE
+    keeps_clustering: bool = True
+    overlap_threshold: int | None = 10
+    vector_rows_threshold: int | None = 1_000_000
+
+    @property
+    def write_max_size(self) -> int:
+        """Size up to which a file may grow, so that no tiny one remains."""
+        return int(self.target_size + (self.max_size - self.target_size) * 0.5)
+
+    def expected_files(self, size: int) -> int:
+        """The number of files that so many bytes make: a small remainder goes to the others."""
+        if size < self.target_size:
+            return 1
+        whole, remainder = divmod(size, self.target_size)
+        average = size // whole
+        is_shared = average < min(1.1 * self.target_size, float(self.write_max_size))
+        return whole + (remainder > self.min_size or (remainder > 0 and not is_shared))
+
+    def split_size(self, size: int) -> int:
+        """Bytes of input for each file that is written."""
+        estimated = size // self.expected_files(size) + _SPLIT_OVERHEAD
+        return self.target_size if estimated < self.target_size else min(estimated, self.write_max_size)
+
+
+_SPLIT_OVERHEAD = 5 << 10
+
+
+def planning_options(options: Mapping[str, str], properties: Mapping[str, str]) -> PlanningOptions:
+    """Reads the options of a plan.
+
+    Args:
+        options: options by Java's names; others are ignored.
+        properties: the table's properties.
+
+    Raises:
+        InvalidOption: a value is none, or values contradict each other.
+    """
+    default = PlanningOptions()
+    usual = _number(properties, TARGET_SIZE_PROPERTY, int, default.target_size)
+    target = _number(options, TARGET_SIZE, int, usual)
+    return PlanningOptions(
+        target_size=_between(TARGET_SIZE, target, 1),
+        min_size=_between(MIN_SIZE, _number(options, MIN_SIZE, int, int(target * _MIN_RATIO)), 0, target - 1),
+        max_size=_between(MAX_SIZE, _number(options, MAX_SIZE, int, int(target * _MAX_RATIO)), target + 1),
+        min_input_files=_at_least(options, MIN_INPUT_FILES, 1, default.min_input_files),
+        rewrite_all=_BOOLEANS.get(options.get(REWRITE_ALL, "false").strip().lower(), False),
+        max_group_size=_at_least(options, MAX_GROUP_SIZE, 1, default.max_group_size),
+        max_group_files=_optional(options, MAX_GROUP_FILES, 1),
+        delete_file_threshold=_optional(options, DELETE_FILES, 0),
+        delete_ratio_threshold=_ratio(options, default.delete_ratio_threshold),
+        max_files=_optional(options, MAX_FILES, 1),
+        job_order=_job_order(options),
+    )
+
+
+def _number(
+    options: Mapping[str, str], name: str, kind: Callable[[str], _Number], default: _Number
+) -> _Number:
+    text = options.get(name)
+    if text is None:
+        return default
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise InvalidOption(name, f"{text} is no number") from error
+
+
+def _between(name: str, value: int, low: int, high: int | None = None) -> int:
+    if value < low or (high is not None and value > high):
+        limit = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise InvalidOption(name, f"{value} has to be {limit}")
+    return value
+
+
+def _at_least(options: Mapping[str, str], name: str, low: int, default: int) -> int:
+    return _between(name, _number(options, name, int, default), low)
+
+
+def _optional(options: Mapping[str, str], name: str, low: int) -> int | None:
+    return _at_least(options, name, low, low) if name in options else None
+
+
+def _ratio(options: Mapping[str, str], default: float) -> float:
+    value = _number(options, DELETE_RATIO, float, default)
+    if math.isnan(value) or not 0 < value <= 1:
+        raise InvalidOption(DELETE_RATIO, f"{value} has to be above 0 and at most 1")
+    return value
+
+
+def _job_order(options: Mapping[str, str]) -> JobOrder:
+    text = options.get(JOB_ORDER, JobOrder.NONE).strip().lower()
+    if text not in set(JobOrder):
+        raise InvalidOption(JOB_ORDER, f"{text} is none of {', '.join(JobOrder)}")
+    return JobOrder(text)

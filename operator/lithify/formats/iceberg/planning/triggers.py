@@ -1,0 +1,94 @@
+"""Why the files of a group are rewritten, with the numbers, as sentences for people.
+
+Called by planners and observers for the groups that are shown. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from lithify.amounts import bytes_text, count_of
+from lithify.formats.iceberg.planning.options import PlanningOptions
+from lithify.formats.protocol.model import TriggerVerdict
+
+
+class RewriteTrigger(StrEnum):
+    """Why files are rewritten."""
+
+    DOUBLED_VECTORS = "SeveralVectors"
+    DELETED_ROWS = "DeletedRows"
+    DELETE_FILES = "DeleteFiles"
+    LARGE_VECTORS = "LargeVectors"
+    OVERLAP = "Overlap"
+    FILE_SIZES = "FileSizes"
+
+
+def verdicts(
+    statistics: Mapping[str, Any], options: PlanningOptions, *, is_sorted: bool
+) -> list[TriggerVerdict]:
+    """The verdict of each trigger on a group, the most telling first.
+
+    Args:
+        statistics: a row of `statistics.group_statistics`.
+        options: the options of the plan.
+        is_sorted: whether the table has a sort order whose first column has bounds.
+    """
+    found = [_deleted_rows(statistics, options), _file_sizes(statistics, options)]
+    if options.delete_file_threshold is not None:
+        found.insert(1, _delete_files(statistics, options.delete_file_threshold))
+    if options.vector_rows_threshold is not None:
+        found.insert(-1, _large_vectors(statistics, options.vector_rows_threshold))
+    if options.overlap_threshold is not None and is_sorted:
+        found.insert(-1, _overlap(statistics, options.overlap_threshold))
+    if statistics["files_doubled"]:
+        found.insert(0, _doubled(statistics))
+    return found
+
+
+def _doubled(statistics: Mapping[str, Any]) -> TriggerVerdict:
+    files = count_of(statistics["files_doubled"], "file")
+    detail = f"{files} with several deletion vectors, which readers refuse; their union counts"
+    return TriggerVerdict(RewriteTrigger.DOUBLED_VECTORS, fired=True, detail=detail)
+
+
+def _deleted_rows(statistics: Mapping[str, Any], options: PlanningOptions) -> TriggerVerdict:
+    files, rows = statistics["files_many_deleted"], statistics["rows"]
+    share = 100 * statistics["deleted_rows"] / rows if rows else 0.0
+    limit = 100 * options.delete_ratio_threshold
+    detail = f"{count_of(files, 'file')} with {limit:g} % deleted rows or more; {share:.1f} % in the group"
+    return TriggerVerdict(RewriteTrigger.DELETED_ROWS, fired=files > 0, detail=detail)
+
+
+def _delete_files(statistics: Mapping[str, Any], threshold: int) -> TriggerVerdict:
+    files = statistics["files_many_deletes"]
+    detail = f"{count_of(files, 'file')} with {threshold} delete files or more"
+    return TriggerVerdict(RewriteTrigger.DELETE_FILES, fired=files > 0, detail=detail)
+
+
+def _large_vectors(statistics: Mapping[str, Any], threshold: int) -> TriggerVerdict:
+    files = statistics["files_large_vector"]
+    detail = f"{count_of(files, 'file')} with a deletion vector of {threshold} rows or more"
+    return TriggerVerdict(RewriteTrigger.LARGE_VECTORS, fired=files > 0, detail=detail)
+
+
+def _overlap(statistics: Mapping[str, Any], threshold: int) -> TriggerVerdict:
+    files, depth = statistics["files_crowded"], statistics["depth"]
+    detail = f"{count_of(files, 'file')} where {threshold} or more overlap in the sort order's first column"
+    if depth is not None:
+        detail += f"; {depth:.1f} on average"
+    return TriggerVerdict(RewriteTrigger.OVERLAP, fired=files > 1, detail=detail)
+
+
+def _file_sizes(statistics: Mapping[str, Any], options: PlanningOptions) -> TriggerVerdict:
+    """Fires if files are due that no other trigger demands."""
+    small, large, due = (statistics[name] for name in ("small_files", "large_files", "due_files"))
+    detail = f"{count_of(small, 'file')} below {bytes_text(options.min_size)}"
+    if large:
+        detail += f", {large} above {bytes_text(options.max_size)}"
+    if due:
+        detail += f"; {count_of(due, 'file')} to rewrite"
+    else:
+        detail += f"; rewritten from {options.min_input_files} side by side on, or if they make a whole file"
+    return TriggerVerdict(RewriteTrigger.FILE_SIZES, fired=due > 0 and small + large > 0, detail=detail)
