@@ -72,6 +72,12 @@ ADAPTERS = MappingProxyType(
             f"{_FOLDER}.paimon.sample",
             catalog_rules=_PAIMON_CATALOGS,
         ),
+        "iceberg": Adapter(
+            f"{_FOLDER}.iceberg.adapter",
+            f"{_FOLDER}.iceberg.observer",
+            is_offered=False,
+            has_nested_namespaces=True,
+        ),
         "memory": Adapter(
             f"{_FOLDER}.memory.adapter",
             f"{_FOLDER}.memory.observing",

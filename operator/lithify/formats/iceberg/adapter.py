@@ -28,8 +28,6 @@ class OpenedTable:
 
     def __init__(self, opened: IcebergTable) -> None:
         self._table = opened
-        self._planned: IcebergPlan | None = None
-        self._clock: Clock | None = None
         self.name = opened.name
         self.uuid = opened.uuid
 
@@ -66,14 +64,10 @@ class OpenedTable:
         self, view: PinnedView, selection: Selection, clock: Clock, *, reads_data: bool = True
     ) -> IcebergPlan:
         """Plans the files of a view; never reads data."""
-        del reads_data
-        self._clock = clock
-        self._planned = planning.plan(self._table, view, selection)
-        return self._planned
+        del clock, reads_data
+        return planning.plan(self._table, view, selection)
 
-    def tasks_of(
-        self, plan: IcebergPlan, sizing: Sizing
-    ) -> Mapping[IcebergGroup, Sequence[RewriteTask]]:
+    def tasks_of(self, plan: IcebergPlan, sizing: Sizing) -> Mapping[IcebergGroup, Sequence[RewriteTask]]:
         """The tasks of each group."""
         return tasks.tasks_of(self._table, plan, sizing)
 
@@ -86,10 +80,8 @@ class OpenedTable:
         return replace(plan, units=tuple(units))
 
     def check_again(self, units: Sequence[IcebergUnit]) -> Mapping[IcebergGroup, str]:
-        """Groups of the last plan whose work could no longer be committed."""
-        assert self._planned is not None  # noqa: S101  # units come of a plan
-        assert self._clock is not None  # noqa: S101
-        return step.check_again(self._table, self._planned.pinned.start, units, self._clock)
+        """Groups whose work could no longer be committed."""
+        return step.check_again(self._table, units)
 
     def begin(
         self,

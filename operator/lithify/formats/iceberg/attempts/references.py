@@ -1,8 +1,8 @@
 """Finds references to files of an attempt: in the snapshots of all branches and tags, and in metadata files.
 
 Called by `remains` before it deletes. Files are compared by their names, which are unique, because a table
-may spell its folders in several ways. Thorough rather than fast: before it reports a file as unreferenced it has
-read every manifest that may name it, each once, and it raises rather than missing one.
+may spell its folders in several ways. Thorough rather than fast: every manifest that may name a file is read
+before that is reported as unreferenced, and one that cannot be read is an error.
 """
 
 from __future__ import annotations

@@ -24,16 +24,7 @@ from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.commit.dropping import dropped_deletes
 from lithify.formats.iceberg.commit.publisher import Draft, SnapshotPublisher
-from lithify.formats.iceberg.commit.rules import (
-    NO_BRANCH,
-    Reasons,
-    unpartitioned_specs,
-    validate_definition,
-    validate_equality_deletes,
-    validate_inputs_live,
-    validate_no_new_deletes,
-    validate_start,
-)
+from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of, unpartitioned_specs
 from lithify.formats.iceberg.commit.snapshot_files import Replacement, SnapshotFiles, WrittenFiles
 from lithify.formats.iceberg.commit.summary import FileCounts, summary_of
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
@@ -107,19 +98,12 @@ class Committer:
 
     def validate(self, changes: Mapping[Any, GroupChange], base: Base | None) -> Validation[GroupChange]:
         """The changes that the newest snapshot admits, by the rules of `rules`."""
-        reason = NO_BRANCH if base is None else self._table_conflict(base.metadata)
-        if base is None or reason is not None:
-            return Validation({}, dict.fromkeys(changes, reason or NO_BRANCH))
+        if base is None:
+            return Validation({}, dict.fromkeys(changes, NO_BRANCH))
         view = self._view_of(base)
-        specs = unpartitioned_specs(base.metadata)
-        conflicts: Reasons = {
-            **validate_equality_deletes(changes, self._start, view, specs),
-            **validate_no_new_deletes(changes, self._start, view),
-            **validate_inputs_live(changes, view),
-        }
-        return Validation(
-            {group: change for group, change in changes.items() if group not in conflicts}, conflicts
-        )
+        conflicts = conflicts_of(changes, self._start, base.metadata, self._table.branch, view)
+        ready = {group: change for group, change in changes.items() if group not in conflicts}
+        return Validation(ready, conflicts)
 
     def prepare(self, changes: Mapping[Any, GroupChange], base: Base, number: int) -> Draft:
         """Writes manifests, their list and, unless a server does, the metadata file."""
@@ -146,10 +130,6 @@ class Committer:
     def discard(self, draft: Draft) -> None:
         """Deletes the metadata files of a try that certainly is in no snapshot."""
         self._delete(draft.paths)
-
-    def _table_conflict(self, metadata: TableMetadata) -> str | None:
-        start = self._start
-        return validate_definition(start, metadata) or validate_start(start, metadata, self._table.branch)
 
     def _view_of(self, base: Base) -> View:
         """The live files of a snapshot; manifests of the last try are not read again."""

@@ -30,6 +30,28 @@ OTHER_PARTITION = (
 )
 
 
+def conflicts_of(
+    changes: Mapping[Any, GroupChange], start: Start, metadata: TableMetadata, branch: str, view: View
+) -> Reasons:
+    """The groups that the newest snapshot refuses, by all rules.
+
+    Args:
+        changes: the changes by group.
+        start: the state that they were planned on.
+        metadata: the newest metadata.
+        branch: the branch that is committed to.
+        view: the live files of its newest snapshot.
+    """
+    reason = validate_definition(start, metadata) or validate_start(start, metadata, branch)
+    if reason is not None:
+        return dict.fromkeys(changes, reason)
+    return {
+        **validate_equality_deletes(changes, start, view, unpartitioned_specs(metadata)),
+        **validate_no_new_deletes(changes, start, view),
+        **validate_inputs_live(changes, view),
+    }
+
+
 def validate_start(start: Start, metadata: TableMetadata, branch: str) -> str | None:
     """The snapshot that was planned on must be a part of the branch's history, without gaps."""
     if metadata.head(branch) is None:

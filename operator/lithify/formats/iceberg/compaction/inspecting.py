@@ -47,7 +47,9 @@ def _group(pinned: PinnedView, row: Mapping[str, Any], options: PlanningOptions)
     spec = spec_of(pinned.metadata, pinned.start.spec_id)
     triggers = tuple(verdicts(row, options, is_sorted=False))
     return GroupInspection(
-        group=OLDER_SPECS if number == OTHER_SPECS else place_of(pinned.view.partitions.partition(number), spec),
+        group=OLDER_SPECS
+        if number == OTHER_SPECS
+        else place_of(pinned.view.partitions.partition(number), spec),
         files=row["files"],
         bytes=row["bytes"],
         rows=row["rows"],

@@ -45,6 +45,7 @@ class IcebergUnit:
         split_size: bytes of input for each file that is written.
         trigger: the trigger that fired.
         reason: the numbers behind it.
+        start: the state of the table that was planned on.
     """
 
     group: IcebergGroup
@@ -53,6 +54,7 @@ class IcebergUnit:
     split_size: int
     trigger: str
     reason: str
+    start: Start
 
     upgraded_files = 0
     output_level = None
@@ -61,7 +63,7 @@ class IcebergUnit:
 
     @property
     def read_bytes(self) -> int:
-        """Bytes of the data files and of the deletes that are for one of them only."""
+        """Bytes of the data files."""
         return sum(file.size for file in self.files)
 
     @property

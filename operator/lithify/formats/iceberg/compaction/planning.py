@@ -116,8 +116,9 @@ def _unit(pinned: PinnedView, unit: RewriteUnit, part: RewriteBin) -> IcebergUni
         files=part.files,
         partition=unit.partition,
         split_size=part.split_size,
-        trigger=fired[0].trigger if fired else FULL,
+        trigger=str(fired[0].trigger) if fired else FULL,
         reason=fired[0].detail if fired else f"{len(part.files)} files",
+        start=pinned.start,
     )
 
 

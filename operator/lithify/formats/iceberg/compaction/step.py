@@ -13,11 +13,13 @@ from lithify.engine.tasks.step import AttemptStep
 from lithify.errors import MissingFile
 from lithify.formats.iceberg.attempts.remains import IcebergRemains
 from lithify.formats.iceberg.attempts.scope import IcebergAttempt, Scope, journal_of
-from lithify.formats.iceberg.commit.changes import GroupChange, Start
+from lithify.formats.iceberg.commit.changes import GroupChange
 from lithify.formats.iceberg.commit.committer import Committer
 from lithify.formats.iceberg.commit.options import commit_patience
+from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
+from lithify.formats.iceberg.manifests.view import ManifestReader
 from lithify.formats.iceberg.model import DataFile, NewDataFile
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.iceberg.table.snapshots import ATTEMPT, BASE, RUN, TO_COME
@@ -49,13 +51,19 @@ def begin(
     return IcebergStep(table, plan, work, attempt, clock)
 
 
-def check_again(
-    table: IcebergTable, start: Start, units: Sequence[IcebergUnit], clock: Clock
-) -> Mapping[IcebergGroup, str]:
-    """Groups whose work could no longer be committed, with the reason."""
+def check_again(table: IcebergTable, units: Sequence[IcebergUnit]) -> Mapping[IcebergGroup, str]:
+    """Groups whose work could no longer be committed, with the reason; units are of one plan."""
+    if not units:
+        return {}
     changes = {unit.group: GroupChange(unit.group, unit.files, ()) for unit in units}
-    committer = Committer(table, "", start, {}, lambda: None, clock)
-    return committer.validate(changes, committer.newest()).conflicts
+    metadata, head = table.refresh(), table.head()
+    if head is None:
+        return dict.fromkeys(changes, NO_BRANCH)
+    if head.id == units[0].start.snapshot:
+        return {}
+    reader = ManifestReader(table.storage)
+    view = reader.view(reader.manifests(head.manifest_list or ""))
+    return conflicts_of(changes, units[0].start, metadata, table.branch, view)
 
 
 class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
@@ -93,7 +101,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         """Whether the newest snapshot no longer has all files of a group: then the missing one is expired."""
         del error
         unit = next(unit for unit in self._plan.units if unit.group == group)
-        return group in check_again(self._table, self._plan.pinned.start, [unit], self._clock)
+        return group in check_again(self._table, [unit])
 
     def commit(self, to_come: int) -> StepOutcome:
         """Commits the changes that the newest snapshot admits; see `engine.commit.loop`."""
@@ -104,12 +112,15 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         }
         prefix = self._attempt.prefix
         committer = Committer(
-            self._table, prefix, self._plan.pinned.start, self._notes(to_come), self._heartbeat.check, self._clock
+            self._table,
+            prefix,
+            self._plan.pinned.start,
+            self._notes(to_come),
+            self._heartbeat.check,
+            self._clock,
         )
         patience = commit_patience(self._table.properties)
-        self._outcome = outcome = loop.commit(
-            committer, changes, backoff_of(prefix, patience, self._clock)
-        )
+        self._outcome = outcome = loop.commit(committer, changes, backoff_of(prefix, patience, self._clock))
         reports = tuple(self._report(unit) for unit in units if unit.group in outcome.committed)
         return StepOutcome(outcome.snapshot, outcome.tries, reports, {**self._lost, **outcome.conflicts})
 

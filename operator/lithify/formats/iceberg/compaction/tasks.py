@@ -72,7 +72,8 @@ def divided(unit: IcebergUnit, options: WriteOptions, sizing: Sizing) -> Iterato
     usual = int(options.files.target_size * _FILES_A_TASK * sizing.share)
     most = max(sizing.task_bytes or usual, unit.split_size)
     count = max(1, round(unit.read_bytes / most))
-    share, taken, size = unit.read_bytes / count, [], 0
+    share, size = unit.read_bytes / count, 0
+    taken: list[DataFile] = []
     for file in unit.files:
         if taken and size + file.size / 2 > share and count > 1:
             yield tuple(taken)
@@ -82,9 +83,7 @@ def divided(unit: IcebergUnit, options: WriteOptions, sizing: Sizing) -> Iterato
     yield tuple(taken)
 
 
-def _target(
-    metadata: TableMetadata, schema: Schema, options: WriteOptions, unit: IcebergUnit
-) -> WriteTarget:
+def _target(metadata: TableMetadata, schema: Schema, options: WriteOptions, unit: IcebergUnit) -> WriteTarget:
     return WriteTarget(
         folder=metadata.data_folder,
         schema=schema,
