@@ -149,7 +149,7 @@ def commit(
         meanwhile(next(tries))
 
     given = {"lithify.run": run, "lithify.attempt": prefix, **(notes or {})}
-    committer = Committer(planned.table, prefix, planned.start, given, check, CLOCK)
+    committer = Committer(planned.table, prefix, planned.start, lambda _: given, check, CLOCK)
     by_group: dict[Any, GroupChange] = {change.group: change for change in changes}
     return loop.commit(committer, by_group, backoff_of(prefix, PATIENCE, CLOCK))
 

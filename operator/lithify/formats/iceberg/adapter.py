@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from lithify.clock import Clock
 from lithify.engine.attempts.clean_up import recover
-from lithify.formats.iceberg.attempts.past_runs import figures_of, snapshots_of
+from lithify.formats.iceberg.attempts.past_runs import figures_of, groups_of, snapshots_of
 from lithify.formats.iceberg.attempts.remains import IcebergRemains
 from lithify.formats.iceberg.compaction import planning, step, tasks
-from lithify.formats.iceberg.compaction.groups import IcebergGroup
+from lithify.formats.iceberg.compaction.groups import IcebergGroup, parse_group
 from lithify.formats.iceberg.compaction.inspecting import inspect
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView
 from lithify.formats.iceberg.rewriting.task import RewriteTask
@@ -43,9 +43,9 @@ class OpenedTable:
         return recover(IcebergRemains(self._table), clock)
 
     def find_run(self, run: str) -> PastRun | None:
-        """What a run has committed; its groups are gone, because a group's name follows from its files."""
+        """What a run has committed."""
         found = snapshots_of(self._table.refresh(), run)
-        return PastRun(figures_of(found), frozenset()) if found else None
+        return PastRun(figures_of(found), frozenset(map(parse_group, groups_of(found)))) if found else None
 
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
         """Describes the selected partitions in the newest snapshot."""

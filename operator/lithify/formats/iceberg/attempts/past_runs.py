@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from lithify.errors import CommitUnknown
 from lithify.formats.iceberg.table.metadata import TableMetadata
-from lithify.formats.iceberg.table.snapshots import BASE, RUN, TO_COME, Snapshot
+from lithify.formats.iceberg.table.snapshots import BASE, GROUPS, RUN, TO_COME, Snapshot
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import RunFound
@@ -54,6 +55,16 @@ def figures_of(found: Sequence[Snapshot]) -> RunFound:
         output_bytes=_sum(found, "added-files-size"),
         is_complete=TO_COME not in found[-1].summary,
     )
+
+
+def groups_of(found: Sequence[Snapshot]) -> Iterator[str]:
+    """The paths of the groups in a run's snapshots, as far as their summaries list them."""
+    for snapshot in found:
+        try:
+            listed = json.loads(snapshot.summary.get(GROUPS, "[]"))
+        except ValueError:  # anyone may write summaries
+            continue
+        yield from (path for path in listed if isinstance(path, str))
 
 
 def _may_have_expired(metadata: TableMetadata, branch: str, since: datetime) -> bool:

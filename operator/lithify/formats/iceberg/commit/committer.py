@@ -6,7 +6,7 @@ deleted only when it is certain that no snapshot references them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -53,7 +53,7 @@ class Committer:
         table: the table.
         prefix: the attempt's prefix of file names.
         start: the state on which its groups were planned.
-        notes: fields of the summary by which the run finds its snapshot.
+        notes: the fields of the summary by which the run finds its snapshot, of the committed groups.
         check_fence: raises `AttemptFenced` if the attempt may not commit any more.
         clock: source of commit times.
     """
@@ -63,7 +63,7 @@ class Committer:
         table: IcebergTable,
         prefix: str,
         start: Start,
-        notes: Mapping[str, str],
+        notes: Callable[[Collection[Any]], Mapping[str, str]],
         check_fence: Callable[[], None],
         clock: Clock,
     ) -> None:
@@ -116,7 +116,7 @@ class Committer:
         try:
             written = files.write(replacement, self._start, base.head.id, sequence)
             failpoint("manifests-written")
-            summary = self._summary(ready, replacement, view, base.head)
+            summary = self._summary(changes, replacement, view, base.head)
             snapshot = self._snapshot(base, snapshot_id, sequence, written, summary)
             draft = self._draft(base, snapshot, files, writer)
             self._table.storage.persist(draft.paths)
@@ -148,16 +148,16 @@ class Committer:
         return Replacement(outputs, removed, dropped)
 
     def _summary(
-        self, changes: Sequence[GroupChange], replacement: Replacement, view: View, before: Snapshot
+        self, changes: Mapping[Any, GroupChange], replacement: Replacement, view: View, before: Snapshot
     ) -> dict[str, str]:
         outputs = replacement.outputs
         added = FileCounts(
             len(outputs), sum(each.rows for each in outputs), sum(each.size for each in outputs)
         )
         removed = removed_files(view, replacement.data, replacement.deletes)
-        partitions = {file.partition for change in changes for file in change.inputs}
+        partitions = {file.partition for change in changes.values() for file in change.inputs}
         partitions |= {file.partition for file in outputs}
-        return summary_of(added, removed, before.summary, len(partitions), self._notes)
+        return summary_of(added, removed, before.summary, len(partitions), self._notes(changes.keys()))
 
     def _snapshot(
         self, base: Base, snapshot_id: int, sequence: int, written: WrittenFiles, summary: Mapping[str, str]

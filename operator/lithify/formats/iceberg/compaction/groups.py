@@ -20,7 +20,6 @@ WHOLE = "all"
 """The place of files in a table without partitions."""
 OLDER_SPECS = "older-specs"
 """The place of files whose spec is not the current one."""
-_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class IcebergGroup:
     @property
     def path(self) -> str:
         """The group as people see it."""
-        return f"{self.place}/{self.fingerprint[:_SHOWN]}"
+        return f"{self.place}/{self.fingerprint}"
 
     def __str__(self) -> str:
         return self.path
@@ -47,6 +46,12 @@ class IcebergGroup:
 def group_of(files: Sequence[DataFile], partition: Partition | None, spec: PartitionSpec) -> IcebergGroup:
     """The group of some files; `partition` is None for files of other specs than the current one."""
     return IcebergGroup(place_of(partition, spec), fingerprint_of(_identities(files)))
+
+
+def parse_group(path: str) -> IcebergGroup:
+    """The group of a path, as a summary has it."""
+    place, _, fingerprint = path.rpartition("/")
+    return IcebergGroup(place, fingerprint)
 
 
 def place_of(partition: Partition | None, spec: PartitionSpec) -> str:

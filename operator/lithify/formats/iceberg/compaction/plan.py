@@ -22,11 +22,13 @@ class PinnedView:
         metadata: the metadata that has the snapshot.
         start: the snapshot, and the state of the table.
         view: its live files; of data files only the selected ones.
+        whole: all of its live files.
     """
 
     metadata: TableMetadata
     start: Start
     view: View
+    whole: View
 
     @property
     def snapshot_id(self) -> SnapshotId:

@@ -41,13 +41,18 @@ FULL = "Full"
 ONE_GOOD_FILE = "there is one file of a good size, without deletes"
 
 
-def pin_view(table: IcebergTable, selection: Selection) -> PinnedView | None:
+def pin_view(table: IcebergTable, selection: Selection, previous: View | None = None) -> PinnedView | None:
     """Pins the newest snapshot with the selected partitions; None if there is none.
+
+    Args:
+        table: the table.
+        selection: the partitions.
+        previous: an earlier view of the table, whose manifests are not read again.
 
     Raises:
         NotFound: the selection names a column that is not a partition field.
     """
-    pinned = _newest(table)
+    pinned = _newest(table, previous)
     if pinned is None or not selection.partitions:
         return pinned
     _check_fields(pinned.metadata, selection)
@@ -82,15 +87,15 @@ def options_of(table: IcebergTable, selection: Selection) -> PlanningOptions:
     return planning_options({**table.overrides, **full}, table.properties)
 
 
-def _newest(table: IcebergTable) -> PinnedView | None:
+def _newest(table: IcebergTable, previous: View | None = None) -> PinnedView | None:
     metadata = table.refresh()
     head = table.head()
     if head is None or head.manifest_list is None:
         return None
     reader = ManifestReader(table.storage)
-    view = reader.view(reader.manifests(head.manifest_list))
+    view = reader.view(reader.manifests(head.manifest_list), previous=previous)
     start = Start(head.id, head.sequence, metadata.schema_id, metadata.spec_id, metadata.format_version)
-    return PinnedView(metadata, start, view)
+    return PinnedView(metadata, start, view, view)
 
 
 def _index(pinned: PinnedView) -> DeleteIndex:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from lithify.clock import Clock
 from lithify.engine.commit import loop
@@ -22,7 +23,7 @@ from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
 from lithify.formats.iceberg.manifests.view import ManifestReader
 from lithify.formats.iceberg.model import DataFile, NewDataFile
 from lithify.formats.iceberg.rewriting.task import RewriteTask
-from lithify.formats.iceberg.table.snapshots import ATTEMPT, BASE, RUN, TO_COME
+from lithify.formats.iceberg.table.snapshots import ATTEMPT, BASE, GROUPS, RUN, TO_COME
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.results import (
     Block,
@@ -32,6 +33,8 @@ from lithify.formats.protocol.results import (
     TaskResult,
     Totals,
 )
+
+_MOST_LISTED = 16 << 10
 
 
 def begin(
@@ -124,13 +127,15 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         reports = tuple(self._report(unit) for unit in units if unit.group in outcome.committed)
         return StepOutcome(outcome.snapshot, outcome.tries, reports, {**self._lost, **outcome.conflicts})
 
-    def _notes(self, to_come: int) -> Mapping[str, str]:
+    def _notes(self, to_come: int) -> Callable[[Collection[IcebergGroup]], Mapping[str, str]]:
+        """Makes the fields of a summary by which the run finds its snapshot, of the committed groups."""
         notes = {
             RUN: self._attempt.run,
             ATTEMPT: self._attempt.prefix,
             BASE: str(self._plan.pinned.start.snapshot),
+            **({TO_COME: str(to_come)} if to_come else {}),
         }
-        return {**notes, TO_COME: str(to_come)} if to_come else notes
+        return lambda groups: {**notes, GROUPS: _listed(groups)}
 
     def _report(self, unit: IcebergUnit) -> GroupReport:
         outputs = self._outputs[unit.group]
@@ -162,6 +167,12 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
     def _may_write_late(self) -> bool:
         """Requests that were not answered may still be carried out."""
         return not self._table.storage.is_local or self._table.server is not None
+
+
+def _listed(groups: Collection[IcebergGroup]) -> str:
+    """The paths of groups, as many as a summary should have: it is stored with every later snapshot."""
+    paths = json.dumps([group.path for group in groups], separators=(",", ":"))
+    return paths if len(paths) <= _MOST_LISTED else "[]"
 
 
 def _totals(files: Collection[DataFile | NewDataFile]) -> Totals:

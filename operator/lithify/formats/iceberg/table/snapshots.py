@@ -12,6 +12,7 @@ RUN = "lithify.run"
 ATTEMPT = "lithify.attempt"
 BASE = "lithify.base"
 TO_COME = "lithify.to-come"
+GROUPS = "lithify.groups"
 """Fields of a summary by which runs find their own snapshots."""
 
 
