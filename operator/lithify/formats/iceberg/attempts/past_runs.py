@@ -64,7 +64,8 @@ def groups_of(found: Sequence[Snapshot]) -> Iterator[str]:
             listed = json.loads(snapshot.summary.get(GROUPS, "[]"))
         except ValueError:  # anyone may write summaries
             continue
-        yield from (path for path in listed if isinstance(path, str))
+        if isinstance(listed, list):
+            yield from (path for path in listed if isinstance(path, str))
 
 
 def _may_have_expired(metadata: TableMetadata, branch: str, since: datetime) -> bool:
