@@ -1,7 +1,8 @@
-"""Prints the processor seconds of one task for each kind of files: `python -m iceberg_rewriting [ROWS [FILES]]`.
+"""Prints the processor seconds of one task for each kind of files: `python -m iceberg_rewriting [ROWS
+[FILES]]`.
 
-Each case runs several times in one process with one thread; the median counts. It is what an executor does, without
-planning and commit.
+Each case runs several times in one process with one thread; the median counts. It is what an executor does,
+without planning and commit.
 """
 
 from __future__ import annotations
@@ -13,9 +14,6 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
-
-for name in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"):
-    os.environ.setdefault(name, "1")
 
 import pyarrow as pa
 
@@ -45,12 +43,13 @@ def main() -> None:
     """Makes the files, runs all cases and prints a line for each."""
     numbers = [int(each) for each in sys.argv[1:]]
     shape = Shape(*numbers)
+    os.environ["POLARS_MAX_THREADS"] = "1"  # read when Polars is first used
     pa.set_cpu_count(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = write_files(folder / "small", shape)
         large = write_files(folder / "large", Shape(shape.rows, _LARGE))
-        print(f"{shape.rows:,} rows in {shape.files} files, {sum(file.size for file in files) / 1e6:.1f} MB")  # noqa: T201
+        print(f"{shape.rows:,} rows in {shape.files} files, {sum(file.size for file in files) / 1e6:.1f} MB")
         _case(folder, "plain", files)
         _case(folder, "positions 20 %", with_positions(folder / "positions", files))
         vectors = with_vectors(folder / "vectors", files)
@@ -83,7 +82,7 @@ def _case(folder: Path, title: str, files: tuple[DataFile, ...], *, has_lineage:
         copied = result.outputs.copied_bytes
         shutil.rmtree(place)
     rows, size = sum(file.rows for file in written), sum(file.size for file in written) / 1e6
-    print(  # noqa: T201
+    print(
         f"{title:24} {median(seconds):6.2f} cpu s  {size:7.1f} MB in {len(written)} files"
         f"  {rows:,} rows  {copied / 1e6:.1f} MB copied"
     )

@@ -1,7 +1,7 @@
 """The files that the benchmark rewrites: rows as tables of events have them, and deletes of a fifth of them.
 
-Files are written by PyArrow with the layout of Iceberg's Java writer: one row group per file unless it is large, zstd,
-pages of 20,000 rows, field ids.
+Files are written by PyArrow with the layout of Iceberg's Java writer: one row group per file unless it is
+large, zstd, pages of 20,000 rows, field ids.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def _rows(first: int, rows: int, rng: np.random.Generator) -> pa.Table:
     amount = rng.gamma(2.0, 50.0, rows)
     columns = [
         pa.array(ids),
-        pa.array(1_700_000_000_000_000 + ids * 1000 + rng.integers(0, 900, rows)).view(pa.timestamp("us", "UTC")),
+        pa.array(1_700_000_000_000_000 + ids * 1000 + rng.integers(0, 900, rows)).view(
+            pa.timestamp("us", "UTC")
+        ),
         pa.array(rng.integers(0, 1000, rows, dtype=np.int32)),
         pa.array(rng.integers(0, 1_000_000, rows)).cast(pa.decimal128(21, 2)).cast(pa.decimal128(10, 2)),
         pa.array(amount, mask=rng.random(rows) < 0.02),
@@ -138,9 +140,7 @@ def with_vectors(folder: Path, files: tuple[DataFile, ...]) -> tuple[DataFile, .
     bitmaps = {file.path: bitmap_of(_deleted(file, rng)) for file in files}
     written = write_vectors(storage, path, bitmaps)
     size = Path(path).stat().st_size
-    return tuple(
-        replace(file, deletes=(DeleteFile(path, size, *_place(file, written)),)) for file in files
-    )
+    return tuple(replace(file, deletes=(DeleteFile(path, size, *_place(file, written)),)) for file in files)
 
 
 def _place(file: DataFile, written: Mapping[str, object]) -> Iterator[object]:

@@ -65,6 +65,7 @@ class ParquetOptions:
         variants: how VARIANT columns are shredded.
         packs_integers: whether integers that follow each other closely are stored as differences
             (DELTA_BINARY_PACKED); several readers cannot decode these in vectors.
+        numbers_level: level of zstd for columns that are neither texts nor binaries, None for that of all.
     """
 
     page: int | None = None
@@ -74,6 +75,7 @@ class ParquetOptions:
     filters: BloomFilterOptions = field(default_factory=BloomFilterOptions)
     variants: VariantOptions = NOT_SHREDDED
     packs_integers: bool = False
+    numbers_level: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ class Readers:
         storage: access to the files.
         share: bytes that may be prefetched for one run, for stores where every read is a request.
         columns: number of columns of the rows.
-        formats: formats of files by path, where the table's metadata have them; of others the extension counts.
+        formats: formats of files by path, where the table's metadata have them; of others the extension
+            counts.
     """
 
     def __init__(

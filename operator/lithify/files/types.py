@@ -71,7 +71,8 @@ class Field:
     name: str
     type: ColumnType
     id: int = -1
-    """Identifies fields of a ROW across renames; -1 for other parts, unless the format gives them ids, too."""
+    """Identifies fields of a ROW across renames; -1 for other parts, unless the format gives them ids,
+    too."""
     default: Any = None
     """Value in files without the field, where a format has such; None for null."""
 

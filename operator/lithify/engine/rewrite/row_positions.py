@@ -7,7 +7,7 @@ of it that concerns a batch is expanded.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,8 @@ from lithify.engine.rewrite.records import Mask
 
 if TYPE_CHECKING:
     from pyroaring import BitMap, BitMap64
+
+    Bits = TypeVar("Bits", BitMap, BitMap64)
 
 ROW_PLACE = "_ROW_PLACE"
 """Column of a merge's rows: number of the file and position of the row in it; -1 where nobody asks."""
@@ -64,13 +66,13 @@ class Positions:
         return np.concatenate(parts)
 
 
-def positions_between(bitmap: BitMap | BitMap64, first: int, last: int) -> IntPart:
+def positions_between(bitmap: Bits, first: int, last: int) -> IntPart:
     """The positions of a bitmap from `first` to `last`, ascending."""
     between = type(bitmap)(range(first, last + 1))
     return np.asarray((bitmap & between).to_array(), dtype=np.int64)
 
 
-def is_deleted(positions: IntPart, deleted: BitMap | BitMap64) -> Mask:
+def is_deleted(positions: IntPart, deleted: Bits) -> Mask:
     """Mask of the positions (ascending) that a bitmap of deleted rows contains."""
     if not len(positions):
         return np.zeros(0, dtype=bool)

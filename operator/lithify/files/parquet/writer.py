@@ -226,7 +226,7 @@ def _opened(
         sink,
         first.schema,
         compression=codec,
-        compression_level=options.zstd_level if codec == "zstd" else None,
+        compression_level=_levels(leaves, options) if codec == "zstd" else None,
         use_dictionary=dictionary,
         column_encoding=packed or None,
         data_page_size=page,
@@ -252,6 +252,18 @@ def _gets_dictionary(values: pa.ChunkedArray) -> bool:
     return _count_distinct(sample.slice(0, enough)) <= most and _count_distinct(sample) <= most
 
 
+def _levels(leaves: Sequence[Leaf], options: FileOptions) -> int | dict[str, int]:
+    """The level of zstd, or that of each column."""
+    numbers = options.parquet.numbers_level
+    if numbers is None:
+        return options.zstd_level
+    return {leaf.path: options.zstd_level if _is_text(leaf.values.type) else numbers for leaf in leaves}
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
 def _packed(leaves: Sequence[Leaf], dictionary: Collection[str]) -> dict[str, str]:
     """The columns whose values are stored as differences, with the name of that encoding."""
     plain = (leaf for leaf in leaves if leaf.path not in dictionary)
@@ -259,7 +271,7 @@ def _packed(leaves: Sequence[Leaf], dictionary: Collection[str]) -> dict[str, st
 
 
 def _is_close(values: pa.ChunkedArray) -> bool:
-    """Whether the differences of neighbours take at most half of the bits of an integer, by the first rows."""
+    """Whether differences of neighbours take at most half of the bits of an integer, by the first rows."""
     kind = values.type
     if not (pa.types.is_integer(kind) or pa.types.is_temporal(kind)) or kind.bit_width < _INT_BITS:
         return False

@@ -1,7 +1,7 @@
 """Reads data files, and delete files with rows, in the columns of a schema, whatever schema they have.
 
-Called by `deletes` for key columns and by tasks for whole rows. Parquet is decoded piece by piece, so memory is
-bounded by the size of a piece, the pages that a reader holds, and dictionaries.
+Called by `deletes` for key columns and by tasks for whole rows. Parquet is decoded piece by piece, so memory
+is bounded by the size of a piece, the pages that a reader holds, and dictionaries.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from lithify.formats.iceberg.data_files.stored import NameMapping, Stored, store
 from lithify.formats.iceberg.model import DataFile, DeleteFile, PartitionValue
 from lithify.io.storage import Storage
 
+_CODED = pa.dictionary(pa.int32(), pa.string())
+"""The type of text columns that are read with dictionaries."""
 _KEPT = 512
 """Files whose columns are remembered."""
 
@@ -55,8 +57,8 @@ class FileReader:
     Args:
         storage: access to the files.
         mapping: the table's name mapping, for files without field ids.
-        constants: values of identity partition fields that files may lack, by partition spec: for each spec the
-            places of its fields by field id.
+        constants: values of identity partition fields that files may lack, by partition spec: for each spec
+            the places of its fields by field id.
         share: bytes to prefetch where every read is a request.
         columns: number of columns of the table.
         formats: formats of the files, by path.
@@ -115,7 +117,10 @@ class FileReader:
         wanted = self._wanted(request, found, stored)
         schema = None
         for batch in reader.batches(_input(file), wanted):
-            arrays = [self._column(batch, file, *each) for each in zip(found, request.columns, strict=True)]
+            arrays = [
+                self._column(batch, file, column, field, is_coded=field.name in request.dictionaries)
+                for column, field in zip(found, request.columns, strict=True)
+            ]
             if schema is None:
                 schema = _schema(request.columns, arrays)
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -156,20 +161,27 @@ class FileReader:
         )
 
     def _column(
-        self, batch: pa.RecordBatch, file: DataFile | DeleteFile, stored: Stored | None, column: Field
+        self,
+        batch: pa.RecordBatch,
+        file: DataFile | DeleteFile,
+        stored: Stored | None,
+        column: Field,
+        *,
+        is_coded: bool,
     ) -> pa.Array:
         if stored is None:
-            return self._missing(batch.num_rows, file, column)
+            values = self._missing(batch.num_rows, file, column)
+            return values.dictionary_encode() if is_coded else values
         values = batch.column(stored.name)
-        if pa.types.is_dictionary(values.type) and pa.types.is_string(values.type.value_type):
+        if is_coded and values.type == _CODED:
             return values
         try:
-            return projected(values, stored, column)
+            values = projected(values, stored, column)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            problem = (
-                f"column {column.name} has values that are none of type {arrow_type(column.type)} ({error})"
-            )
+            kind = arrow_type(column.type)
+            problem = f"column {column.name} has values that are none of type {kind} ({error})"
             raise CorruptTable(file.path, problem) from error
+        return values.dictionary_encode() if is_coded else values
 
     def _missing(self, rows: int, file: DataFile | DeleteFile, column: Field) -> pa.Array:
         places = self._constants.get(file.partition.spec_id, {})

@@ -1,7 +1,7 @@
 """Columns as a file has them, with their field ids: from the file itself, a name mapping, or their positions.
 
-Called by the reader. Ids come from the file if it has any; else from the table's name mapping; else its columns
-are numbered from 1, as the writers of such files assume. Pure.
+Called by the reader. Ids come from the file if it has any; else from the table's name mapping; else its
+columns are numbered from 1, as the writers of such files assume. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Deletion vectors as bytes: Iceberg's `deletion-vector-v1`, the serialized form of a 64-bit roaring bitmap.
 
-Called by `puffin`, `position_files` and `positions`. A blob is the length of what follows but for the checksum
-(big-endian), magic bytes, the bitmap in the portable 64-bit form of roaring, and a CRC-32 of magic bytes and
-bitmap (big-endian).
+Called by `puffin`, `position_files` and `positions`. A blob is the length of what follows but for the
+checksum (big-endian), magic bytes, the bitmap in the portable 64-bit form of roaring, and a CRC-32 of magic
+bytes and bitmap (big-endian).
 """
 
 from __future__ import annotations

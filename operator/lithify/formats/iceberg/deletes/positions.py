@@ -31,8 +31,8 @@ def deleted_positions(
     """The positions of deleted rows of data files.
 
     Args:
-        files: data files with the deletes that apply to them. Several vectors of one file are united, and also
-            with its position deletes: a position is never both deleted and live.
+        files: data files with the deletes that apply to them. Several vectors of one file are united, and
+            also with its position deletes: a position is never both deleted and live.
         reader: reads files of the table.
         schema: the table's schema.
         budget: memory to use.

@@ -1,7 +1,7 @@
 """Puffin files: the deletion vectors in them, read by the places that manifests have, and written.
 
-Called by `positions` and by tasks that write vectors. Of a file only the blobs are read; the footer is written
-for other readers. Follows Iceberg's Puffin specification.
+Called by `positions` and by tasks that write vectors. Of a file only the blobs are read; the footer is
+written for other readers. Follows Iceberg's Puffin specification.
 """
 
 from __future__ import annotations

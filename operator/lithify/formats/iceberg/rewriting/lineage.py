@@ -1,8 +1,8 @@
 """Lineage of rows in tables of version 3: `_row_id` and `_last_updated_sequence_number`, kept row by row.
 
-Called by `live_rows` and `packing`. A stored value stays. A missing one is inherited: the file's first row id plus the
-position, and the file's data sequence number. Files from before the upgrade to version 3 have no first row id; then
-both stay null. Pure.
+Called by `live_rows` and `packing`. A stored value stays. A missing one is inherited: the file's first row id
+plus the position, and the file's data sequence number. Files from before the upgrade to version 3 have no
+first row id; then both stay null. Pure.
 """
 
 from __future__ import annotations

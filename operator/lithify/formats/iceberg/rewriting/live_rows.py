@@ -67,10 +67,10 @@ class LiveRows:
             return
         positions = self._reader.positions(file, request)
         for batch in self._reader.batches(file, request):
-            at = positions.take(batch.num_rows)
+            rows, at = batch, positions.take(batch.num_rows)
             if deleted is not None:
                 stays = ~is_deleted(at, deleted)
                 if not stays.all():
-                    batch, at = batch.filter(pa.array(stays)), at[stays]
-            if batch.num_rows:
-                yield inherited(batch, file, at) if has_lineage else batch
+                    rows, at = batch.filter(pa.array(stays)), at[stays]
+            if rows.num_rows:
+                yield inherited(rows, file, at) if has_lineage else rows

@@ -1,6 +1,7 @@
 """Metrics of new files, as manifests have them: from the footer, and of floats from the rows.
 
-Called by `writer`. Bounds are in Iceberg's single-value serialization. Lists and maps have neither counts nor bounds.
+Called by `writer`. Bounds are in Iceberg's single-value serialization. Lists and maps have neither counts nor
+bounds.
 """
 
 from __future__ import annotations
@@ -64,17 +65,21 @@ class FloatMetrics:
         least: the smallest number, NaN left out; None for none.
         most: the greatest number.
         nans: number of NaNs, None if unknown.
+        nulls: number of nulls, None if unknown: footers of new files do not tell it for floats.
         is_bounded: whether the bounds are those of all rows.
     """
 
     least: float | None = None
     most: float | None = None
     nans: int | None = 0
+    nulls: int | None = 0
     is_bounded: bool = True
 
     def add(self, values: pa.ChunkedArray) -> None:
         """Adds rows."""
         numbers = values.drop_null().to_numpy()
+        if self.nulls is not None:
+            self.nulls += values.null_count
         nans = np.isnan(numbers)
         count = int(np.count_nonzero(nans))
         if self.nans is not None:
@@ -87,6 +92,8 @@ class FloatMetrics:
         """Adds a column chunk that is copied, by its statistics, which leave out NaNs."""
         self.nans = None
         statistics = chunk.statistics
+        has_nulls = statistics is not None and statistics.has_null_count
+        self.nulls = self.nulls + statistics.null_count if has_nulls and self.nulls is not None else None
         if statistics is not None and statistics.has_min_max:
             self._widen(float(statistics.min), float(statistics.max))
         elif statistics is None or statistics.null_count != chunk.num_values:
@@ -132,11 +139,6 @@ class MetricsBuilder:
         for place, found in self.floats.items():
             found.add_chunk(group.column(place))
 
-    def add_joined(self) -> None:
-        """Adds rows of which nothing is known."""
-        for found in self.floats.values():
-            found.nans, found.is_bounded = None, False
-
     def finish(self, footer: pq.FileMetaData) -> FileMetrics:
         """The metrics of the finished file."""
         made = FileMetrics({}, {}, {}, {}, {}, {})
@@ -156,13 +158,11 @@ class MetricsBuilder:
         chunks: Sequence[pq.ColumnChunkMetaData],
         mode: str,
     ) -> None:
-        found = [chunk.statistics for chunk in chunks]
-        _put(made.value_counts, leaf, sum(int(chunk.num_values) for chunk in chunks))
-        nulls = [None if each is None or not each.has_null_count else each.null_count for each in found]
-        known = [each for each in nulls if each is not None]
-        if len(known) == len(nulls):
-            _put(made.null_counts, leaf, sum(known))
         floats = self.floats.get(place)
+        _put(made.value_counts, leaf, sum(int(chunk.num_values) for chunk in chunks))
+        nulls = _nulls(chunks) if floats is None else floats.nulls
+        if nulls is not None:
+            _put(made.null_counts, leaf, nulls)
         if floats is not None and floats.nans is not None:
             _put(made.nan_counts, leaf, floats.nans)
         if mode == "counts":
@@ -213,6 +213,14 @@ def _bytes_up(value: bytes, length: int) -> bytes | None:
         if value[at] < _LARGEST_BYTE:
             return value[:at] + bytes([value[at] + 1])
     return None
+
+
+def _nulls(chunks: Sequence[pq.ColumnChunkMetaData]) -> int | None:
+    """The number of nulls in column chunks, None if any does not tell it."""
+    found = [chunk.statistics for chunk in chunks]
+    if not all(each is not None and each.has_null_count for each in found):
+        return None
+    return sum(int(each.null_count) for each in found)
 
 
 def _bounds(chunks: Sequence[pq.ColumnChunkMetaData]) -> tuple[Any, Any] | None:

@@ -1,6 +1,7 @@
 """Orders of rows: a sort order of the table, or a curve through several columns.
 
-Made by what makes tasks; called by `engine.rewrite.sorted_rows` for the rows of each batch. Keys are never stored.
+Made by what makes tasks; called by `engine.rewrite.sorted_rows` for the rows of each batch. Keys are never
+stored.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ def _one_less(valid: Part) -> IntPart:
 def _reversed(part: Part) -> Part:
     """Reverses the order of a part, so that it stays comparable between batches.
 
-    Texts are inverted byte by byte. So that a text still comes after those that it begins, it ends with two zero
-    bytes before, and zero bytes in it are followed by a one.
+    Texts are inverted byte by byte. So that a text still comes after those that it begins, it ends with two
+    zero bytes before, and zero bytes in it are followed by a one.
     """
     if isinstance(part, np.ndarray):
         return ~part

@@ -1,7 +1,7 @@
 """Rows of files, one file after the other, as a stream that is decoded only where it has to be.
 
-Called by tasks that keep the order of rows. Row groups that are large enough are copied, pages of small files are
-joined, everything else is decoded. Lineage columns are always encoded, beside what is copied.
+Called by tasks that keep the order of rows. Row groups that are large enough are copied, pages of small files
+are joined, everything else is decoded. Lineage columns are always encoded, beside what is copied.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class Packing:
     Attributes:
         copied_bytes: bytes that were copied without decoding them.
         to_come: approximate encoded bytes of the rows that have not been returned.
-        like: a file like the new ones if anything is copied or joined, else None; known once the first rows are.
+        like: a file like the new ones if anything is copied or joined, else None; known once the first rows
+            are.
 
     Args:
         files: data files, in the order of their rows.

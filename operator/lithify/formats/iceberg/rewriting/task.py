@@ -1,7 +1,7 @@
 """One task: writes the live rows of some data files into new ones of the current schema and spec.
 
-Made by planning; runs on executors. Rows keep the order of the files unless the task sorts them, or has to divide
-them by the current partition spec; then they go through local disk if they do not fit into memory.
+Made by planning; runs on executors. Rows keep the order of the files unless the task sorts them, or has to
+divide them by the current partition spec; then they go through local disk if they do not fit into memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Partition transforms of columns: identity, bucket, truncate, year, month, day, hour, void; vectorised.
 
-Called by `partitioning` and `ordering`. Follows the table format's specification, its rules of hashing included.
-Null becomes null. Pure.
+Called by `partitioning` and `ordering`. Follows the table format's specification, its rules of hashing
+included. Null becomes null. Pure.
 """
 
 from __future__ import annotations

@@ -17,12 +17,21 @@ import pytest
 from lithify.columns.orders import SortStrategy
 from lithify.engine.rewrite.budget import Budget
 from lithify.errors import CorruptTable, MissingFile
-from lithify.formats.iceberg.data_files.schema import LINEAGE, LAST_UPDATED, ROW_ID, Schema, parse_schema
+from lithify.formats.iceberg.data_files.schema import LAST_UPDATED, LINEAGE, ROW_ID, Schema, parse_schema
 from lithify.formats.iceberg.data_files.stored import parse_name_mapping
 from lithify.formats.iceberg.model import DataFile, Partition
 from lithify.formats.iceberg.rewriting.ordering import CurveOrder, OrderField, SortOrder
 from lithify.formats.iceberg.rewriting.partitioning import PartitionField, PartitionSpec
-from support.iceberg_files import Files, rewritten, rows_of, run, schema_json, schema_of, task_of, with_deletes
+from support.iceberg_files import (
+    Files,
+    rewritten,
+    rows_of,
+    run,
+    schema_json,
+    schema_of,
+    task_of,
+    with_deletes,
+)
 
 SCHEMA = schema_of(("id", "long"), ("text", "string"))
 TINY = Budget(4 << 20)
@@ -61,7 +70,7 @@ def test_new_files_have_field_ids_and_say_what_they_are(files: Files) -> None:
 def test_task_can_be_pickled(files: Files) -> None:
     task = task_of(files, [_some(files, 1)], order=SortOrder((OrderField(1),), SCHEMA))
 
-    assert rows_of(run(pickle.loads(pickle.dumps(task))).data) == [{"id": 1, "text": "t1"}]  # noqa: S301
+    assert rows_of(run(pickle.loads(pickle.dumps(task))).data) == [{"id": 1, "text": "t1"}]
 
 
 def test_input_sizes_name_data_and_delete_files(files: Files) -> None:
@@ -149,7 +158,7 @@ def test_files_of_older_schemas_are_read_in_the_current_one(tmp_path: Path) -> N
 
 
 def test_rows_of_older_specs_are_divided_by_the_current_spec(files: Files) -> None:
-    inputs = [_some(files, *range(0, 50)), _some(files, *range(50, 100))]
+    inputs = [_some(files, *range(50)), _some(files, *range(50, 100))]
     fields = (PartitionField(1, "id_trunc", "truncate[40]"), PartitionField(2, "one", "truncate[2]"))
 
     written = run(task_of(files, inputs, spec=PartitionSpec(3, fields), partition=None, budget=TINY)).data
@@ -227,7 +236,10 @@ def test_files_roll_at_the_target_size(files: Files) -> None:
     rng = np.random.default_rng(1)
     inputs = [_random(files, rng, 50_000, compression="none", use_dictionary=False) for _ in range(8)]
     size = sum(file.size for file in inputs)
-    properties = {"write.target-file-size-bytes": str(size // 4), "write.parquet.compression-codec": "uncompressed"}
+    properties = {
+        "write.target-file-size-bytes": str(size // 4),
+        "write.parquet.compression-codec": "uncompressed",
+    }
 
     written = run(task_of(files, inputs, properties=properties)).data
 
@@ -242,7 +254,9 @@ def _random(files: Files, rng: np.random.Generator, rows: int, **more: Any) -> D
 
 def test_name_mapping_gives_ids_to_files_without(files: Files) -> None:
     plain = files.data(pa.table({"TEXT": ["a"], "other": [5], "key": [1]}))
-    mapping = parse_name_mapping('[{"field-id": 1, "names": ["id", "key"]}, {"field-id": 2, "names": ["TEXT"]}]')
+    mapping = parse_name_mapping(
+        '[{"field-id": 1, "names": ["id", "key"]}, {"field-id": 2, "names": ["TEXT"]}]'
+    )
 
     assert rewritten(files, [plain], mapping=mapping) == [{"id": 1, "text": "a"}]
 

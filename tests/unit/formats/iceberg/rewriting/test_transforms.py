@@ -20,7 +20,7 @@ from lithify.formats.iceberg.rewriting.transforms import check_transform, transf
 
 INT = st.integers(-(1 << 31), (1 << 31) - 1)
 LONG = st.integers(-(1 << 63), (1 << 63) - 1)
-MOMENTS = st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1))  # noqa: DTZ001  # without a zone
+MOMENTS = st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1))  # without a zone
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
 NARROW = st.decimals(Decimal("-9999999.99"), Decimal("9999999.99"), places=2)
 WIDE = st.decimals(Decimal(-(10**34)), Decimal(10**34), places=3)
@@ -39,7 +39,12 @@ def test_buckets_are_those_of_pyiceberg(number: int, data: st.DataObject) -> Non
         (TEXTS, pa.string(), iceberg.StringType(), None),
         (st.binary(max_size=20), pa.binary(), iceberg.BinaryType(), None),
         (st.binary(min_size=5, max_size=5), pa.binary(5), iceberg.FixedType(5), None),
-        (st.uuids().map(lambda each: each.bytes), pa.binary(16), iceberg.UUIDType(), lambda each: UUID(bytes=each)),
+        (
+            st.uuids().map(lambda each: each.bytes),
+            pa.binary(16),
+            iceberg.UUIDType(),
+            lambda each: UUID(bytes=each),
+        ),
         (NARROW, pa.decimal128(9, 2), iceberg.DecimalType(9, 2), None),
         (WIDE, pa.decimal128(38, 3), iceberg.DecimalType(38, 3), None),
     ]
@@ -102,7 +107,9 @@ def test_units_since_1970_are_those_of_pyiceberg(unit: str, values: list[datetim
         ),
     ]
     if unit != "hour":
-        cases.append((pa.date32(), [each and each.date() for each in values], iceberg.DateType(), date_to_days))
+        cases.append(
+            (pa.date32(), [each and each.date() for each in values], iceberg.DateType(), date_to_days)
+        )
 
     for kind, given_values, iceberg_kind, plain in cases:
         apply = transform.transform(iceberg_kind)
@@ -121,7 +128,7 @@ def test_hashes_are_those_of_the_specification() -> None:
         (pa.array([Decimal("14.20")], pa.decimal128(9, 2)), -500754589),
         (pa.array([date(2017, 11, 16)]), -653330422),
         (pa.array([time(22, 31, 8)], pa.time64("us")), -662762989),
-        (pa.array([datetime(2017, 11, 16, 22, 31, 8)], pa.timestamp("us")), -2047944441),  # noqa: DTZ001
+        (pa.array([datetime(2017, 11, 16, 22, 31, 8)], pa.timestamp("us")), -2047944441),
         (pa.array([1510871468000000000]).view(pa.timestamp("ns")), -2047944441),
         (pa.array(["iceberg"]), 1210000089),
         (pa.array([UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7").bytes], pa.binary(16)), 1488055340),

@@ -1,8 +1,8 @@
 """Which rows of data files equality deletes remove, found by reading nothing but key columns.
 
-Called by `positions`. The deletes of a scope are held in memory while they fit into their share; else both sides
-go to local disk in parts by the hashes of their keys, and part after part is joined. The result is a bitmap for
-each data file, so that rows and row groups are then treated as with any other deletes.
+Called by `positions`. The deletes of a scope are held in memory while they fit into their share; else both
+sides go to local disk in parts by the hashes of their keys, and part after part is joined. The result is a
+bitmap for each data file, so that rows and row groups are then treated as with any other deletes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from pyroaring import BitMap64
 
 _SHARE = 8
-"""Deletes take at most this part of the budget before they go to disk; an index takes several times as much."""
+"""Deletes take at most this part of the budget before they go to disk; an index takes several times as
+much."""
 _MEMORY_PER_BYTE = 8
 """Bytes in memory of a byte in a delete file, to choose the number of parts."""
 _FEWEST_PARTS, _MOST_PARTS = 8, 512

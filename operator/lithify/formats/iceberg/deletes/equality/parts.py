@@ -1,7 +1,7 @@
 """Rows on local disk, in parts by the hashes of their keys: one file, of which each part can be read alone.
 
-Used by `anti_join` if deletes do not fit into memory. Rows are collected, sorted by part and appended; where each
-slice lies is kept in memory.
+Used by `anti_join` if deletes do not fit into memory. Rows are collected, sorted by part and appended; where
+each slice lies is kept in memory.
 """
 
 from __future__ import annotations

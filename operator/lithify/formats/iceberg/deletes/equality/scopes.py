@@ -1,7 +1,7 @@
 """Scopes of equality deletes: delete files that compare the same columns in the same partition.
 
-Called by `anti_join`. Within a scope a row is deleted if its key has a delete with a greater sequence number than
-its file has, so that the newest delete of each key says everything. Pure.
+Called by `anti_join`. Within a scope a row is deleted if its key has a delete with a greater sequence number
+than its file has, so that the newest delete of each key says everything. Pure.
 """
 
 from __future__ import annotations
