@@ -16,6 +16,7 @@ pytest.register_assert_rewrite("support", "java.fuzz.memory", "java.fuzz.playing
 pytest_plugins = [
     "infrastructure.cluster.fixtures",
     "infrastructure.cluster.node_fixtures",
+    "infrastructure.iceberg.fixtures",
     "infrastructure.objectstore.fixtures",
     "infrastructure.sampling",
 ]

@@ -1,35 +1,21 @@
 """Programs of one Go module: built once per machine from the Go module proxy, and cached.
 
-Used by the test cluster, by the S3 server and by whoever else needs a Go program. The folder's name is a hash
-of what the programs are made from, so another version is another folder and nothing has to be invalidated.
+Used by the test cluster, by the S3 server and by whoever else needs a Go program.
 """
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import os
 import shutil
 import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from infrastructure.building.once import NotBuilt, build_once, cache_home, fingerprint
+
 BUILD = ("go", "build", "-trimpath", "-gcflags=all=-dwarf=false")
-
-
-class NotBuilt(Exception):
-    """The programs are not there yet."""
-
-
-def cache_home(name: str) -> Path:
-    """Where programs of a name, and what belongs to them, outlive a session."""
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache) / "lithify" / name
+_KINDS = frozenset({".go", ".mod", ".sum"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +44,7 @@ class GoPrograms:
 
     def folder(self) -> Path:
         """Where the programs are, or will be."""
-        digest = hashlib.sha256(" ".join(BUILD).encode())
-        kinds = {".go", ".mod", ".sum"}
-        for path in sorted(path for path in self.sources.rglob("*") if path.suffix in kinds):
-            digest.update(path.relative_to(self.sources).as_posix().encode() + b"\0" + path.read_bytes())
-        return cache_home(self.name) / digest.hexdigest()[:16]
+        return cache_home(self.name) / fingerprint(BUILD, [self.sources], _KINDS)
 
     def built(self) -> Path:
         """The folder with the programs.
@@ -81,36 +63,15 @@ class GoPrograms:
         Raises:
             RuntimeError: Go is missing, or the build failed.
         """
-        wanted = self.folder()
-        wanted.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(wanted.with_suffix(".lock")):
-            if not wanted.is_dir():
-                self._build_into(wanted)
-        return wanted
+        return build_once(self.folder(), self.name, self.takes, self._build_into)
 
-    def _build_into(self, wanted: Path) -> None:
+    def _build_into(self, folder: Path) -> None:
         if shutil.which("go") is None:
             raise RuntimeError(f"{self.name} is built with Go, and there is no `go` on the PATH")
-        began = time.monotonic()
-        print(f"Building {self.name} into {wanted} ({self.takes} on 2 cores)", file=sys.stderr)
-        scratch = Path(tempfile.mkdtemp(prefix=".build-", dir=wanted.parent))
-        try:
-            command = [*BUILD, "-ldflags", self.linker_flags(), "-o", f"{scratch}/", *self.packages]
-            environment = {**os.environ, **self.environment}
-            result = subprocess.run(command, cwd=self.sources, env=environment, check=False)
-            if result.returncode != 0:
-                raise RuntimeError(f"{' '.join(command)} failed, see above")
-            for link, program in self.links.items():
-                (scratch / link).symlink_to(program)
-            scratch.chmod(0o755)
-            scratch.rename(wanted)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-        print(f"Built in {time.monotonic() - began:.0f} s", file=sys.stderr)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        command = [*BUILD, "-ldflags", self.linker_flags(), "-o", f"{folder}/", *self.packages]
+        environment = {**os.environ, **self.environment}
+        result = subprocess.run(command, cwd=self.sources, env=environment, check=False)
+        if result.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)} failed, see above")
+        for link, program in self.links.items():
+            (folder / link).symlink_to(program)

@@ -15,7 +15,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from infrastructure.building.go_programs import cache_home
+from infrastructure.building.once import cache_home
 
 OPTIONS_VARIABLE = "SPARK_SUBMIT_OPTS"
 """Where Spark takes the options of a JVM from that it starts on this machine."""

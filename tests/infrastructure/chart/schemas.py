@@ -16,7 +16,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from infrastructure.building.go_programs import cache_home
+from infrastructure.building.once import cache_home
 from infrastructure.chart.rendering import Object
 from infrastructure.cluster.binaries import PROGRAMS as CLUSTER
 

@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 
 from infrastructure.building import go_programs
-from infrastructure.building.go_programs import GoPrograms, NotBuilt
+from infrastructure.building.go_programs import GoPrograms
+from infrastructure.building.once import NotBuilt
 
 __all__ = ["PROGRAMS", "NotBuilt", "build", "built", "cache_home", "folder"]
 

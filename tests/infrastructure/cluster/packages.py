@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
-from infrastructure.building.go_programs import NotBuilt, cache_home
+from infrastructure.building.once import NotBuilt, cache_home
 
 PACKAGES = ("busybox-static", "containerd", "containernetworking-plugins", "iproute2", "iptables", "runc")
 # Not all of them are on a machine that has nothing but what Debian calls essential.

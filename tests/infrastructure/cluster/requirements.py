@@ -9,7 +9,7 @@ import sys
 import tempfile
 from functools import cache
 
-from infrastructure.building.go_programs import cache_home
+from infrastructure.building.once import cache_home
 from infrastructure.cluster import cgroups
 
 TOOLS = ("apt-get", "dpkg", "mount", "nsenter", "unshare")

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import IO
 
-from infrastructure.building.go_programs import cache_home
+from infrastructure.building.once import cache_home
 
 LOCKS = Path("/run/lock")
 SLOTS = 16

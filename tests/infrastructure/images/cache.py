@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infrastructure.building.go_programs import cache_home
+from infrastructure.building.once import cache_home
 from infrastructure.images import layers
 
 MOMENT = 1_767_225_600

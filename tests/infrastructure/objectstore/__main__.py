@@ -6,7 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from infrastructure.building.go_programs import NotBuilt
+from infrastructure.building.once import NotBuilt
 from infrastructure.cluster.processes import StartFailed
 from infrastructure.objectstore.binaries import PROGRAMS
 from infrastructure.objectstore.server import ACCESS_KEY, SECRET_KEY, S3Server

@@ -1,10 +1,11 @@
 """The oracle as Python sees it: one method per operation of README.md."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from infrastructure.jvm import process
+from infrastructure.jvm.process import JavaProcess
 from infrastructure.oracle.arguments import CompactWhat, Filter, ReadWhat, WriteHow
 from infrastructure.oracle.model import (
     BucketChange,
@@ -29,13 +30,12 @@ from infrastructure.oracle.model import (
     Totals,
     data_files,
 )
-from infrastructure.oracle.process import JavaProcess, OracleError, build
+from infrastructure.oracle.process import OracleError, build, started
 
 __all__ = ["Oracle", "OracleError", "Table", "build"]
 
 Case = Mapping[str, Any]
-FOR_TESTS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dlithify.buffered=true")
-"""Tests ask for little of much: compiling it any better takes longer than it saves."""
+FOR_TESTS = (*process.FOR_TESTS, "-Dlithify.buffered=true")
 FOR_LARGE_TABLES = ("-XX:+UseSerialGC",)
 """What is done millions of times is worth compiling well."""
 
@@ -49,13 +49,12 @@ class Oracle:
     @classmethod
     def start(
         cls,
-        jar_dir: Path | None = None,
         timezone: str = "UTC",
         heap: str = "2g",
         jvm_args: Sequence[str] = FOR_TESTS,
     ) -> Self:
-        """Starts the JVM, after a build when no folder with a jar is given; benchmarks want other args."""
-        return cls(JavaProcess(build() if jar_dir is None else jar_dir, timezone, heap, jvm_args))
+        """Starts the JVM, after a build if this machine has none; benchmarks want other args."""
+        return cls(started(timezone, heap, jvm_args))
 
     def __enter__(self) -> Self:
         return self

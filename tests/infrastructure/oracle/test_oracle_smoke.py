@@ -29,9 +29,7 @@ class TestProcess:
 
     def test_starts_and_answers_quickly(self) -> None:
         begin = time.monotonic()
-        with Oracle.start(
-            build(), timezone="Asia/Tokyo", heap="256m", jvm_args=["-XX:+UseSerialGC"]
-        ) as other:
+        with Oracle.start(timezone="Asia/Tokyo", heap="256m", jvm_args=["-XX:+UseSerialGC"]) as other:
             assert other.call("ping") == "pong"
             assert time.monotonic() - begin < 5
             assert "-Duser.timezone=Asia/Tokyo" in _command_line(other.pid)

@@ -8,7 +8,7 @@ import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
-from infrastructure.building.go_programs import cache_home
+from infrastructure.building.once import cache_home
 
 _POM = Path(__file__).with_name("pom.xml")
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"

@@ -7,7 +7,7 @@ import org.apache.paimon.CoreOptions;
 import org.apache.paimon.mergetree.compact.aggregate.FieldAggregator;
 import org.apache.paimon.mergetree.compact.aggregate.factory.FieldAggregatorFactory;
 import org.apache.paimon.types.DataTypes;
-import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.paimon.shade.org.apache.datasketches.hll.HllSketch;
 import org.apache.paimon.shade.org.apache.datasketches.hll.TgtHllType;
 import org.apache.paimon.shade.org.apache.datasketches.theta.UpdateSketch;

@@ -14,7 +14,7 @@ import org.apache.paimon.sort.hilbert.HilbertIndexer;
 import org.apache.paimon.sort.zorder.ZIndexer;
 import org.apache.paimon.table.FileStoreTable;
 
-import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.JsonNode;
 
 import java.util.ArrayList;
 import java.util.HexFormat;

@@ -9,7 +9,7 @@ import org.apache.paimon.data.GenericRow;
 import org.apache.paimon.types.DataType;
 import org.apache.paimon.types.RowType;
 
-import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.JsonNode;
 
 import java.util.HashSet;
 import java.util.List;

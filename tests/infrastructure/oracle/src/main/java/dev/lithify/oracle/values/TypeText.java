@@ -1,5 +1,7 @@
 package dev.lithify.oracle.values;
 
+import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.core.JsonProcessingException;
+import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.paimon.types.ArrayType;
 import org.apache.paimon.types.DataField;
 import org.apache.paimon.types.DataType;
@@ -9,7 +11,7 @@ import org.apache.paimon.types.MultisetType;
 import org.apache.paimon.types.RowType;
 import org.apache.paimon.types.VectorType;
 
-import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.JsonNode;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -26,7 +28,16 @@ public final class TypeText {
     private TypeText() {}
 
     public static DataType parse(JsonNode type) {
-        return type.isTextual() ? parse(type.textValue()) : DataTypeJsonParser.parseDataType(type);
+        return type.isTextual() ? parse(type.textValue()) : parseJson(type.toString());
+    }
+
+    /** Paimon's parser wants the nodes of the Jackson inside its bundle. */
+    private static DataType parseJson(String type) {
+        try {
+            return DataTypeJsonParser.parseDataType(new ObjectMapper().readTree(type));
+        } catch (JsonProcessingException e) {
+            throw new IllegalArgumentException("Not a type: " + type, e);
+        }
     }
 
     public static DataType parse(String text) {

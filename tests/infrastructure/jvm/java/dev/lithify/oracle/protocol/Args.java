@@ -1,7 +1,7 @@
 package dev.lithify.oracle.protocol;
 
-import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.JsonNode;
-import org.apache.paimon.shade.jackson2.com.fasterxml.jackson.databind.node.JsonNodeType;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeType;
 
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -109,8 +109,8 @@ public final class Args {
     /** An object of strings; none when the field is absent. */
     public Map<String, String> textMap(String name) {
         Map<String, String> map = new LinkedHashMap<>();
-        find(name).map(node -> typed(name, node, JsonNodeType.OBJECT)).ifPresent(node -> node.fields()
-                .forEachRemaining(e ->
+        find(name).map(node -> typed(name, node, JsonNodeType.OBJECT)).ifPresent(node -> node.properties()
+                .forEach(e ->
                         map.put(e.getKey(), typed(name, e.getValue(), JsonNodeType.STRING).textValue())));
         return map;
     }
@@ -118,7 +118,7 @@ public final class Args {
     /** All fields of this object in their order. */
     public Map<String, JsonNode> fields() {
         Map<String, JsonNode> fields = new LinkedHashMap<>();
-        object.fields().forEachRemaining(e -> fields.put(e.getKey(), e.getValue()));
+        object.properties().forEach(e -> fields.put(e.getKey(), e.getValue()));
         return fields;
     }
 
