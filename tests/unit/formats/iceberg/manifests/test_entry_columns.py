@@ -86,7 +86,7 @@ def test_columns_are_decoded_without_a_loop_over_entries(found: list[Entry]) -> 
 
 
 def test_entries_with_more_columns_than_lanes_read_are_decoded_one_by_one() -> None:
-    many = [entry(lower_bounds={n: b"x" for n in range(400)}, value_counts={2: 7}) for _ in range(40)]
+    many = [entry(lower_bounds=dict.fromkeys(range(400), b"x"), value_counts={2: 7}) for _ in range(40)]
     request = EntryRequest(bounds=frozenset({7}), counts=frozenset({2}), carried=(("split_offsets",),))
     rows = decode_entries(unpack_manifest(manifest_bytes(many)), request).rows
     assert rows["lower_bounds.7"].to_pylist() == [b"x"] * 40
