@@ -1,4 +1,4 @@
-"""Whole runs on tables that Spark made: Spark, iceberg-go and pyiceberg read the same rows after as before."""
+"""Whole runs on tables that Spark made: Spark and iceberg-go read the same rows after as before."""
 
 from __future__ import annotations
 
