@@ -7,6 +7,14 @@ from collections.abc import Iterator
 
 from lithify.formats.iceberg.support.rules import PropertyRule, Support, load
 
+_INTRO = """\
+Users read this page to find out whether Lithify can compact a table, and why not. Before any work, Lithify checks a
+table's format version (1 to 3), its columns and its properties, and names everything that it refuses. Refused are also
+encrypted tables, columns of the types variant, geometry, geography and unknown, and catalogs whose server wants to sign
+each request for a file. Properties that are not on this page are users' notes, except those that begin with `write.`,
+`commit.`, `compatibility.` or `encryption.`: these are refused. `*` stands for the rest of a name, `<n>` for a whole number.
+"""
+
 _HEADS = {
     Support.SUPPORTED: ("Property", "Accepted values", "In a compaction"),
     Support.REFUSED: ("Property", "Accepted only as", "Why"),
@@ -17,7 +25,7 @@ _HEADS = {
 def render() -> str:
     """The page."""
     made = "Made from operator/lithify/formats/iceberg/support/properties.yaml by `make docs`."
-    parts = ["# What Lithify supports of Apache Iceberg\n", f"<!-- {made} -->\n"]
+    parts = ["# What Lithify supports of Apache Iceberg\n", f"<!-- {made} -->\n", _INTRO]
     for support in Support:
         parts += [f"## {support.capitalize()} properties\n", *_tables(support)]
     return "\n".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from lithify.formats.iceberg.support.reasons import LoadedTable, refusals
 from lithify.formats.iceberg.support.rules import Support, load, parse
 from support.cases import case
 
+REPOSITORY = Path(__file__).resolve().parents[5]
 
 def reasons(branch: str = "main", overrides: dict[str, str] | None = None, **fields: Any) -> list[str]:
     metadata = {"format-version": 2, **{name.replace("_", "-"): value for name, value in fields.items()}}
@@ -34,7 +36,7 @@ def test_other_versions_are_refused_with_nothing_else(version: object) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        case("write.format.default", "ORC", id="value in upper case"),
+        case("write.format.default", "PARQUET", id="value in upper case"),
         case("write.object-storage.enabled", "false", id="switched off"),
         case("write.parquet.bloom-filter-enabled.column.a", "true", id="by its beginning"),
         case("write.spark.fanout.enabled", "true", id="engines"),
@@ -51,7 +53,7 @@ def test_properties_that_do_not_matter_or_are_honoured_are_accepted(name: str, v
     [
         case("write.object-storage.enabled", "true", id="hashed places"),
         case("write.location-provider.impl", "com.example.Places", id="class for places"),
-        case("write.format.default", "lance", id="unknown format"),
+        case("write.format.default", "orc", id="other format"),
         case("write.target-file-size-bytes", "big", id="no number"),
         case("encryption.key-id", "k", id="encryption"),
         case("write.frobnicate", "1", id="unknown to everybody"),
@@ -125,6 +127,7 @@ def test_a_mistake_in_the_table_is_named() -> None:
         parse("- {group: g, rows: [{keys: [a], class: harmless}]}")
 
 
-def test_the_page_has_every_property() -> None:
+def test_the_page_is_current_and_has_every_property() -> None:
     page = render()
+    assert (REPOSITORY / "docs" / "support-iceberg.md").read_text("utf-8") == page
     assert all(f"`{name}`" in page for name in load().by_name)
