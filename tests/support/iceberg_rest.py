@@ -133,6 +133,9 @@ class IcebergRestServer:
 def _holds(requirement: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
     if requirement["type"] == "assert-table-uuid":
         return bool(requirement["uuid"] == metadata["table-uuid"])
+    for what in ("current-schema-id", "default-spec-id"):
+        if requirement["type"] == f"assert-{what}":
+            return bool(requirement[what] == metadata[what])
     assert requirement["type"] == "assert-ref-snapshot-id"
     found = metadata["refs"].get(requirement["ref"], {}).get("snapshot-id")
     return bool(found == requirement["snapshot-id"])

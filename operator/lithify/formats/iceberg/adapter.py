@@ -36,7 +36,8 @@ class OpenedTable:
         self._table.check_supported()
 
     def check_writable(self) -> None:
-        """Does nothing: stores and catalogs without an atomic commit are refused when a table is opened."""
+        """Checks that commits to the table are safe."""
+        self._table.check_writable()
 
     def recover(self, clock: Clock) -> Recovered:
         """Removes the files of dead attempts."""

@@ -41,11 +41,11 @@ from lithify.formats.paimon.rows.binary_row import order_key
 from lithify.formats.paimon.rows.key_columns import order_keys
 from lithify.formats.paimon.schema.schema import Schema
 from lithify.formats.paimon.snapshots.attempt_scope import AttemptScopes, ExternalRoots, PaimonJournal
-from lithify.formats.paimon.snapshots.conditional_put import check_heeded
 from lithify.formats.paimon.snapshots.lineage import Lineage
 from lithify.formats.paimon.snapshots.live_buckets import LiveBuckets
 from lithify.formats.paimon.snapshots.snapshots import Snapshots
 from lithify.formats.protocol.address import Selection
+from lithify.io.s3.conditional_puts import check_heeded
 from lithify.io.storage import Storage
 from lithify.settings import PARTITIONS
 

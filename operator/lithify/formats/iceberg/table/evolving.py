@@ -71,7 +71,7 @@ def updates(snapshot: Mapping[str, Any], branch: str, base: TableMetadata) -> li
 
 
 def requirements(base: TableMetadata, branch: str) -> list[Mapping[str, Any]]:
-    """What must hold for these updates: the same table, and its branch where it was.
+    """What must hold for these updates: the same table and definition, and its branch where it was.
 
     A server also refuses a sequence number that is not the next one, so a commit to another branch in
     between is noticed.
@@ -79,6 +79,8 @@ def requirements(base: TableMetadata, branch: str) -> list[Mapping[str, Any]]:
     head = base.head(branch)
     return [
         {"type": "assert-table-uuid", "uuid": base.uuid},
+        {"type": "assert-current-schema-id", "current-schema-id": base.schema_id},
+        {"type": "assert-default-spec-id", "default-spec-id": base.spec_id},
         {
             "type": "assert-ref-snapshot-id",
             "ref": branch,

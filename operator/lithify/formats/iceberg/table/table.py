@@ -15,6 +15,7 @@ from lithify.formats.iceberg.catalog.model import Pointer, PointerCatalog, Serve
 from lithify.formats.iceberg.catalog.names import TableName
 from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata
 from lithify.formats.iceberg.table.snapshots import Snapshot
+from lithify.io.s3.conditional_puts import check_heeded
 from lithify.io.storage import Storage
 
 _LENGTH = 32
@@ -129,6 +130,16 @@ class IcebergTable:
     def head(self) -> Snapshot | None:
         """The newest snapshot of the branch, as it was last loaded."""
         return self._metadata.head(self.branch)
+
+    def check_writable(self) -> None:
+        """Checks that commits are safe: tables in folders on S3 depend on conditional puts.
+
+        Raises:
+            UnsupportedTable: the store does not honour them.
+            NotAllowed, StorageUnavailable: it refuses, or does not answer.
+        """
+        if self.server is None and self.pointers.owns_files and self.storage.s3 is not None:
+            check_heeded(self.name, self._metadata.location, self.storage.s3)
 
     def check_supported(self) -> None:
         """Checks that this release can compact the table.
