@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from lithify.formats.iceberg.support.rules import PropertyRule, Support, load
 
 _INTRO = """\
-Users read this page to find out whether Lithify can compact a table, and why not. Before any work, Lithify checks a
-table's format version (1 to 3), its columns and its properties, and names everything that it refuses. Refused are also
-encrypted tables, columns of the types variant, geometry, geography and unknown, and catalogs whose server wants to sign
-each request for a file. Properties that are not on this page are users' notes, except those that begin with `write.`,
-`commit.`, `compatibility.` or `encryption.`: these are refused. `*` stands for the rest of a name, `<n>` for a whole number.
+Users read this page to find out whether Lithify can compact a table, and why not. Before any work, Lithify
+checks a table's format version (1 to 3), its columns and its properties, and names everything that it
+refuses. Refused are also encrypted tables, columns of the types variant, geometry, geography and unknown, and
+catalogs whose server wants to sign each request for a file. Properties that are not on this page are users'
+notes, except those that begin with `write.`, `commit.`, `compatibility.` or `encryption.`: these are refused.
+`*` stands for the rest of a name, `<n>` for a whole number.
 """
 
 _HEADS = {

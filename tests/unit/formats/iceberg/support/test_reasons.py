@@ -14,6 +14,7 @@ from support.cases import case
 
 REPOSITORY = Path(__file__).resolve().parents[5]
 
+
 def reasons(branch: str = "main", overrides: dict[str, str] | None = None, **fields: Any) -> list[str]:
     metadata = {"format-version": 2, **{name.replace("_", "-"): value for name, value in fields.items()}}
     return list(refusals(LoadedTable(metadata, overrides or {}, branch)))
