@@ -18,8 +18,8 @@ import pyarrow as pa
 from lithify.columns.avro_columns import Unsure, check_blocks, read_record, rows_among, struct_of
 from lithify.columns.row_lanes import ByteBlock, Lanes, Numbers
 
-Anchors = Callable[[ByteBlock], Numbers]
-"""Finds where a certain field may be in a block: ascending offsets, without missing any."""
+Anchors = Callable[[ByteBlock, int], Numbers]
+"""Finds where a certain field may be in a block: ascending offsets, as many as are enough, or all."""
 
 
 def anchored_rows_as_columns(
@@ -36,7 +36,7 @@ def anchored_rows_as_columns(
         blocks: number of rows and bytes of each block.
         wanted: the fields to return, as for `avro_columns.rows_as_columns`.
         path: names of the nested records and of the field that `anchors` finds.
-        anchors: finds that field in the rows.
+        anchors: finds that field in the rows. As many as there are rows are enough at first.
 
     Raises:
         Unsure: the rows have to be read one by one.
@@ -45,10 +45,24 @@ def anchored_rows_as_columns(
     block = ByteBlock(b"".join(data for _, data in blocks))
     bounds = np.cumsum([0, *(len(data) for _, data in blocks)])
     counts = np.array([rows for rows, _ in blocks])
-    head, tail = _halves(schema, path)
-    marks = anchors(block)
+    halves = _halves(schema, path)
+    try:
+        rows, starts = _rows(block, halves, wanted, anchors(block, int(counts.sum())), counts)
+    except Unsure:  # some of the anchors were none, and as many were not looked for
+        rows, starts = _rows(block, halves, wanted, anchors(block, block.size), counts)
+    check_blocks(starts, bounds, counts)
+    return rows
+
+
+def _rows(
+    block: ByteBlock, halves: tuple[Any, Any], wanted: pa.StructType, marks: Numbers, counts: Numbers
+) -> tuple[pa.StructArray, Numbers]:
+    """The rows whose anchors are among some offsets, and where they start."""
+    head, tail = halves
     if len(marks) != counts.sum():
         marks = _marks_among(block, marks, head, tail)
+    if not len(marks):
+        raise Unsure
     tails = Lanes(block, marks)
     after = read_record(tail, tails, wanted)
     starts = np.concatenate([[0], tails.at[:-1]])
@@ -56,8 +70,7 @@ def anchored_rows_as_columns(
     before = read_record(head, heads, wanted)
     if not np.array_equal(heads.at, marks) or tails.at[-1] != block.size:
         raise Unsure
-    check_blocks(starts, bounds, counts)
-    return _joined(before, after, head, wanted)
+    return _joined(before, after, head, wanted), starts
 
 
 def _halves(schema: Any, path: Sequence[str]) -> tuple[Any, Any]:

@@ -1,1 +1,1 @@
-"""Real Iceberg for the tests: Spark, a REST catalog server and its faults, and a second reader, iceberg-go."""
+"""Real Iceberg for the tests: Spark, a REST catalog server and its faults, and a second reader."""

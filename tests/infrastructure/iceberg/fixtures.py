@@ -1,7 +1,7 @@
-"""Fixtures for tests that need real Iceberg: one Spark a test process, one REST server, and catalogs of a test.
+"""Fixtures for tests that need real Iceberg: a Spark per test process, a REST server, and catalogs of a test.
 
-Tests that use one are marked `iceberg` by themselves. All is built when the first test asks for it. Every test
-process loads this module, so what takes its time to import is imported where it is used.
+Tests that use one are marked `iceberg` by themselves. All is built when the first test asks for it. Every
+test process loads this module, so what takes its time to import is imported where it is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is built for Iceberg's tests: Spark with Iceberg, the REST catalog's server, and iceberg-go's programs."""
+"""What is built for Iceberg's tests: Spark with Iceberg, the REST catalog's server, iceberg-go's programs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,3 @@ GO = GoPrograms(
     target="iceberg",
     takes="about 2 minutes",
 )
-
-
-def build() -> None:
-    """Builds what this machine does not have."""
-    for program in (SPARK, REST_SERVER, GO):
-        print(program.build())

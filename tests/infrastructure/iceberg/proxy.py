@@ -104,6 +104,7 @@ class RestProxy:
             self._ready.set()
             await self._end.wait()
             await runner.cleanup()
+            await _cancel_the_others()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         asked = Asked(request.method, request.path_qs, tuple(request.headers.items()), await request.read())
@@ -124,6 +125,14 @@ class RestProxy:
             kept = [(n, v) for n, v in reply.headers.items() if n.lower() not in _NOT_PASSED_ON]
             kept += [(n, v) for n, v in reply.headers.items() if n.lower() == "content-encoding"]
             return Answered(reply.status, tuple(kept), await reply.read())
+
+
+async def _cancel_the_others() -> None:
+    """Ends requests that are never answered."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 async def pass_on(asked: Asked, forward: Forward) -> Answered | None:

@@ -1,4 +1,4 @@
-"""iceberg-go, which shares no code with Java or Python: reads any table, and compacts those of a REST catalog."""
+"""iceberg-go, which shares no code with Java or Python: reads tables, compacts those of a REST catalog."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any, Self, Unpack
 import pyarrow as pa
 import pyarrow.ipc
 
+from infrastructure.iceberg import classes
 from infrastructure.iceberg.catalogs import CatalogAddress
 from infrastructure.iceberg.model import (
     Committed,
@@ -50,6 +51,18 @@ SMALL = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode
 """Tests have small tables: compiling queries takes longer than it saves."""
 
 
+def program(
+    cores: int = 2,
+    heap: str = "1g",
+    jvm_args: Sequence[str] = FOR_TESTS,
+    conf: Mapping[str, str] = SMALL,
+) -> JavaProgram:
+    """What is started: Spark is configured by properties of the JVM."""
+    settings = {**_CONF, **conf, "spark.master": f"local[{cores}]"}
+    args = [*jvm_args, *_OPENING, *(f"-D{name}={value}" for name, value in settings.items())]
+    return JavaProgram("dev.lithify.iceberg.Main", SPARK.jars(), heap, jvm_args=args)
+
+
 class SparkIceberg:
     """A running Spark. Calls from several threads wait for each other."""
 
@@ -67,9 +80,8 @@ class SparkIceberg:
         conf: Mapping[str, str] = SMALL,
     ) -> Self:
         """Starts the JVM, after a build if this machine has none. Benchmarks want other args, and no conf."""
-        settings = {**_CONF, **conf, "spark.master": f"local[{cores}]"}
-        args = [*jvm_args, *_OPENING, *(f"-D{name}={value}" for name, value in settings.items())]
-        return cls(JavaProcess(JavaProgram("dev.lithify.iceberg.Main", SPARK.jars(), heap, jvm_args=args)))
+        started = program(cores, heap, (*classes.arguments(), *jvm_args), conf)
+        return cls(JavaProcess(started))
 
     def __enter__(self) -> Self:
         return self
@@ -134,7 +146,7 @@ class SparkIceberg:
     def plan_rewrite(
         self, table: str, options: Mapping[str, str] | None = None, **what: Unpack[WhatSnapshot]
     ) -> list[PlannedGroup]:
-        """The groups of files that Java's bin packing would rewrite, in its order."""
+        """The groups of files that Java would rewrite, in its order."""
         return [
             PlannedGroup(**group) for group in self.call("plan_rewrite", table=table, options=options, **what)
         ]
@@ -166,8 +178,8 @@ class SparkIceberg:
     ) -> Committed:
         """One snapshot of rows, equality deletes and position deletes, as Flink commits them.
 
-        Up to version 2, position deletes of a partition are in one file unless `per_file`; from 3 on, they are
-        vectors, also where a data file has one already.
+        Up to version 2, position deletes of a partition are in one file unless `per_file`; from 3 on, they
+        are vectors, also where a data file has one already.
         """
         made = self.call(
             "row_delta",
@@ -183,8 +195,8 @@ class SparkIceberg:
     def add_column(self, table: str, name: str, kind: str, default: Any, write_default: Any = None) -> int:
         """Adds a column with a default (version 3), and returns the schema's id.
 
-        The type is in Spark's words, defaults are in Iceberg's JSON form: for the rows that are there, and, if
-        another one is given, for rows that are written without the column.
+        The type is in Spark's words, defaults are in Iceberg's JSON form: for the rows that are there, and,
+        if another one is given, for rows that are written without the column.
         """
         what = {"name": name, "type": kind, "default": default, "write_default": write_default}
         return int(self.call("add_column", table=table, **what))
@@ -197,7 +209,7 @@ class SparkIceberg:
         spec_id: int | None = None,
         branch: str | None = None,
     ) -> Committed:
-        """Commits Parquet files that are there; a partition is written as in paths, `day=2024-01-01/bucket=3`."""
+        """Commits Parquet files that are there; a partition is given as in paths: `day=2024-01-01/n=3`."""
         args = {"partition": partition, "spec_id": spec_id}
         given = [{"path": str(path), **args} for path in files]
         return Committed.of(self.call("append_files", table=table, files=given, branch=branch))

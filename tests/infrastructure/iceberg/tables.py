@@ -1,7 +1,7 @@
 """Messy tables that Spark makes, each by a few lines of SQL: what compaction finds in the field.
 
-Every table has the columns `id BIGINT, day DATE, kind STRING, amount DECIMAL(10, 2)`; ids count from 0 and are
-unique, `kind` is null in every seventh row. Commits are small, so files are.
+Most tables have the columns `id BIGINT, day DATE, kind STRING, amount DECIMAL(10, 2)`; ids count from 0 and
+are unique, `kind` is null in every seventh row. Commits are small, so files are.
 """
 
 from __future__ import annotations
@@ -69,13 +69,15 @@ class SparkTable:
         listed = ", ".join(f"'{name}' = '{value}'" for name, value in options.items())
         self.spark.run(
             f"CREATE NAMESPACE IF NOT EXISTS {self.name.rpartition('.')[0]}",
-            f"CREATE TABLE {self.name} ({columns}) USING iceberg {PARTITIONS[partitions]} TBLPROPERTIES ({listed})",
+            f"CREATE TABLE {self.name} ({columns}) USING iceberg {PARTITIONS[partitions]} "
+            f"TBLPROPERTIES ({listed})",
         )
         return self
 
-    def append(self, first: int, count: int, branch: str | None = None) -> None:
+    def append(self, first: int, count: int, branch: str | None = None) -> SparkTable:
         """One commit with rows of these ids."""
         self.run(f"INSERT INTO {self._at(branch)} {rows(first, count)}")
+        return self
 
     def append_many(self, commits: int, count: int, first: int = 0) -> SparkTable:
         """Many commits of few rows."""
@@ -92,7 +94,7 @@ class SparkTable:
         self.run(f"UPDATE {self.name} SET amount = amount + 1000 WHERE {where}")
 
     def upsert(self, first: int, count: int) -> None:
-        """As Flink does in upsert mode: the keys are deleted by equality, the rows added in the same commit."""
+        """As Flink does in upsert mode: keys are deleted by equality, rows added in the same commit."""
         again = rows(first, count).replace("* 1.25", "* 2.5")
         self.spark.row_delta(self.name, append=again, equality=[EqualityDeletes(["id"], again)])
 
@@ -149,9 +151,9 @@ class SparkTable:
         return self.name if branch is None else f"{self.name}.branch_{branch}"
 
 
-def with_deletes(table: SparkTable, version: int, partitions: str = "none") -> SparkTable:
-    """Eight commits of 20 rows; then deletes and updates by position, or by vectors."""
-    table.create(version, partitions).append_many(8, 20)
+def with_deletes(table: SparkTable, version: int, partitions: str = "none", commits: int = 4) -> SparkTable:
+    """Some commits of 160 rows in all; then deletes and updates by position, or by vectors."""
+    table.create(version, partitions).append_many(commits, 160 // commits)
     table.delete("id % 10 = 3")
     table.update("id % 40 = 5")
     return table

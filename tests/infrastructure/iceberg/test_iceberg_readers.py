@@ -133,7 +133,7 @@ def test_folders_of_tables_are_read_by_their_metadata(
 def test_go_compacts_a_table_of_the_rest_catalog(
     rest_table: SparkTable, rest_catalog_server: RestCatalogServer, second_reader: object
 ) -> None:
-    table = tables.with_deletes(rest_table, 2)
+    table = tables.with_deletes(rest_table, 2, commits=8)
     expected = table.read().combine_chunks()
     counted = go.compact(rest_catalog_server.url, table.identifier)
     assert counted["removed_files"] > counted["added_files"] == 1

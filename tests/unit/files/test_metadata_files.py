@@ -73,3 +73,43 @@ def test_deep_schema_is_refused() -> None:
         kind = {"type": "record", "name": f"r{number}", "fields": [{"name": "inner", "type": kind}]}
     with pytest.raises(ValueError, match="nested too deep"):
         unpack(written(kind, []), SCHEMA)
+
+
+def test_fields_may_be_called_by_their_ids() -> None:
+    fields = [{"name": "state", "type": "int", "field-id": 0}]
+    other = {"type": "record", "name": "entry", "fields": fields}
+    names = {0: "status"}
+    unpacked = unpack(written(other, [{"state": 2}]), SCHEMA, lambda field: names[field["field-id"]])
+    assert [*unpacked.records()] == [{"status": 2}]
+
+
+def test_fixed_types_and_records_without_fields_are_read() -> None:
+    fixed = {"type": "fixed", "name": "two", "size": 2}
+    empty = {"type": "record", "name": "empty", "fields": []}
+    fields = [
+        {"name": "a", "type": fixed},
+        {"name": "b", "type": ["null", "two"]},
+        {"name": "c", "type": empty},
+    ]
+    schema = {"type": "record", "name": "entry", "fields": fields}
+    row = {"a": b"xy", "b": b"zz", "c": {}}
+    assert [*unpack(written(schema, [row]), SCHEMA).records()] == [row]
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ({"type": "fixed", "name": "f", "size": 0}, "without a size"),
+        ({"type": "fixed", "name": "f", "size": 1 << 30}, "without a size"),
+        ({"type": "array", "items": {"type": "record", "name": "e", "fields": []}}, "no bytes"),
+    ],
+)
+def test_types_that_could_take_any_memory_are_refused(kind: Any, problem: str) -> None:
+    schema = {"type": "record", "name": "entry", "fields": [{"name": "a", "type": kind}]}
+    with pytest.raises(ValueError, match=problem):
+        unpack(written(schema, []), SCHEMA)
+
+
+def test_rows_without_fields_are_refused() -> None:
+    with pytest.raises(ValueError, match="rows without fields"):
+        unpack(written({"type": "record", "name": "entry", "fields": []}, []), SCHEMA)

@@ -38,7 +38,8 @@ _MOST_AT_ONCE = 8 << 20
 _OBJECTS = 1 << 10
 """Maximum number of entries that exist as objects at a time."""
 _ANCHOR = (DATA_FILE, "file_format")
-_FORMATS = (b"parquet", b"puffin", b"avro", b"orc")
+_FORMATS = {b"parquet": ord("q"), b"puffin": ord("u"), b"avro": ord("v"), b"orc": ord("o")}
+"""The names of file formats, each with a letter that is rare in manifests."""
 _LOWER = np.uint8(0x20)
 
 _ENTRY = {
@@ -237,15 +238,25 @@ def _decoded(unpacked: Unpacked, schema: Any, wanted: pa.StructType) -> Iterator
             yield pa.array([_as_wanted(each, encode) for each in part], wanted)
 
 
-def format_anchors(block: ByteBlock) -> Numbers:
-    """All offsets where the name of a file format may be encoded, in capitals or not."""
-    octets, found = block.octets, []
-    for name in _FORMATS:
-        places = np.flatnonzero(octets[: block.size - len(name)] == 2 * len(name))
+def format_anchors(block: ByteBlock, enough: int) -> Numbers:
+    """The offsets where the name of a file format may be encoded, in capitals or not.
+
+    Args:
+        block: encoded entries.
+        enough: once as many offsets are known, rarer formats are not looked for.
+    """
+    lowered = block.octets[: block.size] | _LOWER
+    found: Numbers = np.empty(0, dtype=np.int64)
+    for name, rare in _FORMATS.items():
+        places = np.flatnonzero(lowered == rare) - name.index(rare) - 1
+        places = places[(places >= 0) & (places < block.size - len(name))]
+        places = places[block.octets[places] == 2 * len(name)]
         for number, letter in enumerate(name, 1):
-            places = places[(octets[places + number] | _LOWER) == letter]
-        found.append(places)
-    return np.sort(np.concatenate(found))
+            places = places[lowered[places + number] == letter]
+        found = np.sort(np.concatenate([found, places]))
+        if len(found) >= enough:
+            break
+    return found
 
 
 def _group_encoders(schema: Any, wanted: pa.StructType) -> dict[str, Any]:

@@ -216,7 +216,7 @@ def test_depth_counts_the_files_around_the_start_of_a_file(files: list[tuple[Ran
 @settings(max_examples=examples(200))
 @given(st.lists(st.tuples(ranges, st.integers(0, 1), st.integers(50, 100)), max_size=20))
 def test_files_are_joined_with_neighbours_only(files: list[tuple[Range, int, int]]) -> None:
-    """No file that stays lies in a gap between the files that a bin joins, unless another one spans the gap."""
+    """No file that stays lies in a gap between the files of a bin, unless another one spans the gap."""
     found = figures([size for _, _, size in files], [group for _, group, _ in files])
     options = replace(SMALL, max_group_size=10**9)
     plan = plan_rewrites(ranged([each for each, _, _ in files]), found, options, [KEY])

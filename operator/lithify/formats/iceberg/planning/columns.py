@@ -1,0 +1,102 @@
+"""Which columns' statistics a plan needs: those by which files are clustered, and those that deletes compare.
+
+Called by the adapter before it reads manifests, with schemas and sort orders as table metadata has them.
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columns.column_groups import listed, whole
+from lithify.formats.iceberg.manifests.bounds import is_comparable
+from lithify.formats.iceberg.manifests.delete_index import ComparedColumn
+from lithify.formats.iceberg.manifests.view import Statistics
+from lithify.formats.iceberg.planning.clustering import ClusterColumn
+
+_MOST_CANDIDATES = 4
+"""Columns to consider in tables without a sort order: the bounds of each take time to read."""
+_ORDERED = re.compile(r"identity|year|month|day|hour|truncate\[\d+\]")
+"""The transforms that keep the order of values."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaColumn:
+    """A column of a primitive type, also one within structs.
+
+    Attributes:
+        id: its field id.
+        type: Iceberg's name of its type.
+        is_required: whether neither it nor a struct around it may be null.
+    """
+
+    id: int
+    type: str
+    is_required: bool
+
+
+def schema_columns(schema: Mapping[str, Any]) -> dict[int, SchemaColumn]:
+    """The primitive columns of a schema by id, in its order; elements of lists and maps are none."""
+    return {column.id: column for column in _columns(schema["fields"], required=True)}
+
+
+def _columns(fields: Iterable[Mapping[str, Any]], *, required: bool) -> Iterator[SchemaColumn]:
+    for field in fields:
+        kind, is_required = field["type"], required and bool(field.get("required"))
+        if isinstance(kind, str):
+            yield SchemaColumn(int(field["id"]), kind.replace(" ", ""), is_required)
+        elif kind.get("type") == "struct":
+            yield from _columns(kind["fields"], required=is_required)
+
+
+def cluster_columns(
+    columns: Mapping[int, SchemaColumn], sort_order: Mapping[str, Any], spec: Mapping[str, Any]
+) -> tuple[ClusterColumn, ...]:
+    """The columns by which files may be clustered: that of the sort order, else the first ones.
+
+    Args:
+        columns: the columns of the current schema.
+        sort_order: the default sort order as JSON.
+        spec: the current partition spec as JSON; columns that are equal within a partition cluster nothing.
+    """
+    fields = list(sort_order.get("fields") or ())
+    if fields:
+        column = columns.get(int(fields[0].get("source-id", -1)))
+        is_ordered = _ORDERED.fullmatch(str(fields[0].get("transform")))
+        if column is None or not is_ordered or not is_comparable(column.type):
+            return ()
+        return (ClusterColumn(column.id, column.type, is_sorted=True),)
+    constant = {
+        each.get("source-id") for each in spec.get("fields") or () if each.get("transform") == "identity"
+    }
+    usable = [each for each in columns.values() if is_comparable(each.type) and each.type != "boolean"]
+    chosen = [each for each in usable if each.id not in constant][:_MOST_CANDIDATES]
+    return tuple(ClusterColumn(each.id, each.type) for each in chosen)
+
+
+def compared_columns(deletes: pa.Table, columns: Mapping[int, SchemaColumn]) -> dict[int, ComparedColumn]:
+    """The columns that equality deletes compare, by field id.
+
+    Args:
+        deletes: the delete files of a view.
+        columns: the columns of the current schema; those that are gone are not compared by statistics.
+    """
+    ids = listed(pc.unique(whole(deletes["equality_ids"]).flatten()).drop_null())
+    known = (columns[number] for number in ids if number in columns)
+    return {
+        each.id: ComparedColumn(each.type, each.is_required) for each in known if is_comparable(each.type)
+    }
+
+
+def needed_statistics(
+    clustered: Iterable[ClusterColumn], compared: Mapping[int, ComparedColumn]
+) -> Statistics:
+    """The statistics that a view needs for these columns."""
+    bounds = frozenset(each.id for each in clustered)
+    return Statistics(bounds=bounds | frozenset(compared), counts=frozenset(compared))

@@ -1,0 +1,65 @@
+"""Faults of Iceberg 1.11.0 that comparisons must except, each with the case that shows it.
+
+A test here that fails after an upgrade is good news: the exception in our comparisons can go.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from infrastructure.iceberg import second_reader as go
+from infrastructure.iceberg.model import EqualityDeletes
+from infrastructure.iceberg.tables import LINEAGE, SparkTable, rows
+
+
+def _gone(first: int, count: int) -> list[EqualityDeletes]:
+    return [EqualityDeletes(["id"], f"SELECT id FROM range({first}, {first + count}, 1, 1)")]
+
+
+@pytest.mark.parametrize(("appends", "comes_back"), [(0, False), (1, True), (2, True)])
+def test_rewrite_beside_an_equality_delete_brings_rows_back(
+    sql_table: SparkTable, appends: int, comes_back: bool
+) -> None:
+    """PR #10962: the delete file is dropped although the new files, with the start's number, need it."""
+    table = sql_table.create(2).append_many(2, 10)
+    start = table.snapshot_id
+    files = [task.file.path for task in table.spark.scan(table.name)]
+    table.spark.row_delta(table.name, equality=_gone(0, 3))
+    for number in range(appends):
+        table.append(100 + number, 1)
+    before = table.read("id").num_rows
+    table.spark.rewrite_files(table.name, files, rows(0, 20), start)
+    assert table.read("id").num_rows - before == (3 if comes_back else 0)
+
+
+def test_sequence_number_of_lineage_is_that_of_the_file(sql_table: SparkTable, second_reader: object) -> None:
+    """#17039: `_last_updated_sequence_number` is the file's number, not the data's; iceberg-go is right."""
+    table = sql_table.create(3).append_many(2, 10)
+    start = table.snapshot_id
+    files = [task.file.path for task in table.spark.scan(table.name)]
+    table.spark.rewrite_files(table.name, files, rows(0, 20), start)
+    (task,) = table.spark.scan(table.name)
+    assert (task.file.data_sequence_number, task.file.file_sequence_number) == (2, 3)
+    column = LINEAGE[1]
+    assert table.read("id", column)[column].unique().to_pylist() == [3]
+    found = go.read(table.metadata_location, lineage=True)
+    assert found[column].unique().to_pylist() == [2]
+
+
+def test_rewrite_of_manifests_loses_first_row_ids(sql_table: SparkTable) -> None:
+    """#16699: Spark's procedure forgets them, so rows get other ids."""
+    table = sql_table.create(3).append_many(3, 10)
+    before = {task.file.path: task.file.first_row_id for task in table.spark.scan(table.name)}
+    assert sorted(before.values()) == [0, 10, 20]
+    table.procedure("rewrite_manifests")
+    after = {task.file.path: task.file.first_row_id for task in table.spark.scan(table.name)}
+    assert after.keys() == before.keys()
+    assert after != before
+
+
+def test_lineage_of_upgraded_tables_is_null_until_files_are_rewritten(sql_table: SparkTable) -> None:
+    """The spec says so of rows that no commit has given ids: files from before the upgrade have none."""
+    table = sql_table.create(2).append(0, 10)
+    table.upgrade(3)
+    found = table.read("id", *LINEAGE)
+    assert found["_row_id"].null_count == found["_last_updated_sequence_number"].null_count == 10

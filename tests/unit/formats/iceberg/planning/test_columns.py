@@ -1,0 +1,77 @@
+"""The columns whose statistics a plan needs follow from schema, sort order, spec and equality deletes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lithify.formats.iceberg.manifests.delete_index import ComparedColumn
+from lithify.formats.iceberg.manifests.view import Statistics
+from lithify.formats.iceberg.planning.clustering import ClusterColumn
+from lithify.formats.iceberg.planning.columns import (
+    SchemaColumn,
+    cluster_columns,
+    compared_columns,
+    needed_statistics,
+    schema_columns,
+)
+
+POINT = {
+    "type": "struct",
+    "fields": [
+        {"id": 4, "name": "x", "required": True, "type": "double"},
+        {"id": 5, "name": "tags", "required": True, "type": {"type": "list", "element": "string"}},
+    ],
+}
+SCHEMA: dict[str, Any] = {
+    "type": "struct",
+    "fields": [
+        {"id": 1, "name": "is_new", "required": True, "type": "boolean"},
+        {"id": 2, "name": "price", "required": False, "type": "decimal(9, 2)"},
+        {"id": 3, "name": "point", "required": False, "type": POINT},
+        {"id": 6, "name": "at", "required": True, "type": "timestamptz"},
+        {"id": 7, "name": "shape", "required": False, "type": "geometry"},
+        *({"id": n, "name": f"c{n}", "required": False, "type": "int"} for n in range(10, 20)),
+    ],
+}
+FOUND = schema_columns(SCHEMA)
+
+
+def test_columns_are_primitive_also_within_structs() -> None:
+    first = {each.id: each for each in FOUND.values() if each.id < 10}
+    assert first == {
+        1: SchemaColumn(1, "boolean", True),
+        2: SchemaColumn(2, "decimal(9,2)", False),
+        4: SchemaColumn(4, "double", False),
+        6: SchemaColumn(6, "timestamptz", True),
+        7: SchemaColumn(7, "geometry", False),
+    }
+
+
+def order(source: int, transform: str) -> dict[str, Any]:
+    return {"order-id": 1, "fields": [{"source-id": source, "transform": transform, "direction": "asc"}]}
+
+
+@pytest.mark.parametrize("transform", ["identity", "day", "truncate[4]"])
+def test_first_column_of_the_sort_order_counts(transform: str) -> None:
+    assert cluster_columns(FOUND, order(6, transform), {}) == (ClusterColumn(6, "timestamptz", True),)
+
+
+@pytest.mark.parametrize(("source", "transform"), [(6, "bucket[4]"), (99, "identity"), (7, "identity")])
+def test_sort_orders_whose_bounds_say_nothing_are_passed_over(source: int, transform: str) -> None:
+    assert cluster_columns(FOUND, order(source, transform), {}) == ()
+
+
+def test_first_columns_are_candidates_without_a_sort_order() -> None:
+    spec = {"fields": [{"source-id": 2, "transform": "identity"}, {"source-id": 6, "transform": "day"}]}
+    assert [each.id for each in cluster_columns(FOUND, {"order-id": 0, "fields": []}, spec)] == [4, 6, 10, 11]
+
+
+def test_columns_of_equality_deletes_are_compared_if_they_are_still_there() -> None:
+    ids = pa.array([[6, 99], None, [2, 7]], pa.list_(pa.int32()))
+    compared = compared_columns(pa.table({"equality_ids": ids}), FOUND)
+    assert compared == {6: ComparedColumn("timestamptz", True), 2: ComparedColumn("decimal(9,2)", False)}
+    statistics = needed_statistics([ClusterColumn(10, "int")], compared)
+    assert statistics == Statistics(bounds=frozenset({2, 6, 10}), counts=frozenset({2, 6}))
