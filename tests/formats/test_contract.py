@@ -180,7 +180,9 @@ class TestPlan:
             assert sum(len(names) for names in unit.rewrites) == unit.rewritten_files
             assert len(unit.upgrades) == unit.upgraded_files
 
-    def test_writes_nothing(self, tables: FormatTables, table: Any, tmp_path: Path) -> None:
+    def test_planning_writes_nothing_and_groups_are_distinct(
+        self, tables: FormatTables, table: Any, tmp_path: Path
+    ) -> None:
         before = files_of(tmp_path)
         opened, plan = planned(tables.address(table))
         assert len(plan.units) == len(opened.tasks_of(plan, Sizing())) == 2

@@ -1,4 +1,4 @@
-"""No folder of tests imports another one's modules: what several need is in `support` or `infrastructure`."""
+"""Folders of tests: none imports another one's modules, and those of `unit` are the folders of the source."""
 
 from __future__ import annotations
 
@@ -92,3 +92,14 @@ def test_every_import_is_its_own_or_shared() -> None:
 )
 def test_an_import_is_judged_by_where_it_stands(module: str, source: str, expected: list[str]) -> None:
     assert foreign(Path(module), source) == expected
+
+
+UNIT, SOURCE = TESTS / "unit", TESTS.parent / "operator" / "lithify"
+APART = frozenset({"chart", "cluster", "docs"})
+"""Folders of `unit` about what is outside of the source: chart, cluster infrastructure and pages."""
+
+
+def test_folders_of_unit_tests_are_those_of_the_source() -> None:
+    folders = {path.parent.relative_to(UNIT) for path in UNIT.rglob("*.py")}
+    mirrored = [folder for folder in folders if not APART & {*folder.parts[:1]}]
+    assert [str(folder) for folder in mirrored if not (SOURCE / folder).is_dir()] == []

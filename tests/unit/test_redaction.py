@@ -44,7 +44,7 @@ def knowing(*values: str) -> Redactor:
         case(b64encode(f"users:{VALUE}\n".encode()).decode(), id="in the middle of base64"),
     ],
 )
-def test_each_form_goes(text: str) -> None:
+def test_each_form_of_a_secret_is_redacted(text: str) -> None:
     shown = knowing(VALUE).redact(f"before {text} after")
     assert shown.startswith("before ")
     assert shown.endswith(" after")

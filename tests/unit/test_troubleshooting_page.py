@@ -59,7 +59,7 @@ def test_links_within_the_page_lead_somewhere() -> None:
     assert set(LINK.findall(text())) <= {anchor(heading) for heading in HEADING.findall(text())}
 
 
-def test_fields_are_some() -> None:
+def test_fields_on_the_page_are_fields_of_resources() -> None:
     known, fields = schemas(), set(FIELD.findall(text()))
     assert len(fields) > 30
     assert [field for field in sorted(fields) if not any(has(schema, field) for schema in known)] == []

@@ -1,1 +1,1 @@
-"""What every table format shares: units of work are opaque here."""
+"""Rooms that every table format shares: units of work are opaque here."""

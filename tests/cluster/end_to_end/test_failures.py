@@ -170,7 +170,9 @@ class TestTables:
         stage.stands(run, Reason.TABLE_NOT_FOUND)
 
     @proves(Reason.UNSUPPORTED)
-    def test_that_are_refused(self, oracle: Oracle, stage: Stage, table: Table) -> None:
+    def test_refused_tables_and_their_runs_name_the_option(
+        self, oracle: Oracle, stage: Stage, table: Table
+    ) -> None:
         oracle.alter_table(table, {"set_option": ["lookup.remote-file.enabled", "true"]})
         care = stage.care_for(table, under=ONCE)
         run = stage.run(care)

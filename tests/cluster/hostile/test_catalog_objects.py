@@ -53,7 +53,9 @@ REST = {"metastore": "Rest", "warehouse": "w", "uri": "https://catalog.example.o
         ),
     ],
 )
-def test_refused_and_named(stage: Stage, spec: Mapping[str, Any], reason: str, named: str) -> None:
+def test_a_refused_catalog_names_what_is_refused(
+    stage: Stage, spec: Mapping[str, Any], reason: str, named: str
+) -> None:
     name = stage.name("keys")
     stage.kubectl.apply(secret(name, path="/etc/passwd", token="t"))
     if "secretRef" in spec:

@@ -178,7 +178,7 @@ class TestAddresses:
                     await local.observe(ObservationRequest(target, cache_key=tenant), PATIENCE)
         assert heard == {"eagle": {"eagle"}, "owl": {"owl"}}
 
-    async def test_allowed_ones_work(self, local: ObserverPool, table: SmallTable) -> None:
+    async def test_allowed_addresses_can_be_observed(self, local: ObserverPool, table: SmallTable) -> None:
         with RestServer(table.warehouse) as server:
             reach = OwnIdentity((("*", str(table.warehouse)),)).reach("team")
             target = TableAddress(WAREHOUSE, "db.t", server.options, reach=reach)
@@ -240,7 +240,9 @@ async def test_a_store_that_is_allowed_works(local: ObserverPool, s3: Bucket) ->
 
 @pytest.mark.asyncio(loop_scope="module")
 class TestOwnRights:
-    async def test_need_a_grant(self, workers: ObserverPool, table: SmallTable, tmp_path: Path) -> None:
+    async def test_own_rights_are_refused_without_a_grant(
+        self, workers: ObserverPool, table: SmallTable, tmp_path: Path
+    ) -> None:
         granted = AccessPolicy((str(tmp_path / "lake"), "s3://lake/"), with_endpoint=False)
         database = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path}/catalog.db"}
         for warehouse, options in (
@@ -277,7 +279,9 @@ class TestOwnRights:
                 assert isinstance(error, OutOfReach), place
                 assert error.where == place
 
-    async def test_a_grant_serves(self, workers: ObserverPool, table: SmallTable) -> None:
+    async def test_a_grant_serves_its_namespace_and_no_other(
+        self, workers: ObserverPool, table: SmallTable
+    ) -> None:
         reach = OwnIdentity((("team", str(table.warehouse)),)).reach("team")
         target = TableAddress(str(table.warehouse), "db.t", {}, reach=reach)
         assert await workers.observe(ObservationRequest(target, cache_key="db.t"), PATIENCE) is not None
@@ -303,7 +307,7 @@ class TestAnswers:
             case(b'{"a":' * 200_000, 500, id="an error nested deeply"),
         ],
     )
-    def test_are_not_repeated(self, body: bytes, status: int) -> None:
+    def test_secrets_in_answers_are_not_repeated(self, body: bytes, status: int) -> None:
         with answering(saying(status, body)) as port, pytest.raises(LithifyError) as caught:
             open_table(TableAddress("w", "db.t", {**BEAR, "uri": f"http://127.0.0.1:{port}"}))
         assert SECRET not in str(caught.value)
@@ -324,13 +328,13 @@ class TestAnswers:
             assert SECRET not in str(caught.value)
 
     @pytest.mark.parametrize("status", [200, 404, 503])
-    def test_have_an_end(self, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_endless_answers_are_cut_off(self, status: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(rest_client, "LARGEST_BODY", 1 << 20)
         with answering(endless(status)) as port, pytest.raises(CatalogUnavailable):
             open_table(TableAddress("w", "db.t", {**BEAR, "uri": f"http://127.0.0.1:{port}"}))
 
     @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-    def test_are_not_followed(self, listener: Listener, status: int) -> None:
+    def test_redirections_are_not_followed(self, listener: Listener, status: int) -> None:
         elsewhere = redirecting(f"http://127.0.0.1:{listener.port}/", status)
         with answering(elsewhere) as port, pytest.raises(StorageError):
             open_table(TableAddress("w", "db.t", {**BEAR, "uri": f"http://127.0.0.1:{port}"}))

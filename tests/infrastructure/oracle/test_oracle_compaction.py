@@ -15,7 +15,9 @@ pytestmark = pytest.mark.oracle
 
 
 class TestCompaction:
-    def test_on_a_copy(self, oracle: Oracle, rich: Table, tmp_path: Path) -> None:
+    def test_compaction_of_a_copy_leaves_the_original_alone(
+        self, oracle: Oracle, rich: Table, tmp_path: Path
+    ) -> None:
         copy = rich.copy_to(tmp_path / "copy")
         before = oracle.digest(rich)
         compaction = oracle.compact(copy)
@@ -137,7 +139,7 @@ class TestPlanner:
             [["d"]],
         ]
 
-    def test_pick(self, oracle: Oracle) -> None:
+    def test_picks_of_each_strategy_name_files_and_level(self, oracle: Oracle) -> None:
         def runs(*sizes: int) -> list[dict[str, Any]]:
             levels = [0, 0, 0, 4, 5][-len(sizes) :]
             return [
@@ -174,7 +176,7 @@ class TestPlanner:
         ]
         assert [pick and pick["output_level"] for pick in picks[3:7]] == [3, 4, 3, 3]
 
-    def test_manager(self, oracle: Oracle) -> None:
+    def test_manager_rounds_return_units_and_levels(self, oracle: Oracle) -> None:
         files = [
             {
                 "name": "new",

@@ -149,7 +149,7 @@ class TestReadAndWrite:
         oracle.generate(table, rows=2, key={"mode": "sequential"}, columns=of)
         assert oracle.read(table) == [["+I", key, [1.0] * 3, [1, -2]] for key in range(2)]
 
-    def test_generate(self, oracle: Oracle, tmp_path: Path) -> None:
+    def test_generated_rows_are_the_same_for_the_same_seed(self, oracle: Oracle, tmp_path: Path) -> None:
         digests = []
         for name in ("db.a", "db.b"):
             table = Table(tmp_path, name)

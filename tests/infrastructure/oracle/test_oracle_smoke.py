@@ -65,7 +65,7 @@ class TestSchema:
         assert schema["options"]["num-sorted-run.compaction-trigger"] == "3"
         assert oracle.read(plain) == [["+I", 1, None, "a"], ["+I", 2, None, "a"]]
 
-    def test_nested_types(self, oracle: Oracle, tmp_path: Path) -> None:
+    def test_nested_types_come_back_as_declared(self, oracle: Oracle, tmp_path: Path) -> None:
         table = Table(tmp_path, "db.nested")
         columns = {
             "id": "BIGINT NOT NULL",
@@ -82,7 +82,7 @@ class TestSchema:
         oracle.write(table, rows)
         assert oracle.read(table) == rows
 
-    def test_special_values(self, oracle: Oracle, tmp_path: Path) -> None:
+    def test_special_values_come_back_as_written(self, oracle: Oracle, tmp_path: Path) -> None:
         table = Table(tmp_path, "db.special")
         types = [
             "FLOAT",
@@ -110,7 +110,7 @@ class TestSchema:
 
 
 class TestMetadata:
-    def test_files(self, oracle: Oracle, rich: Table) -> None:
+    def test_files_have_their_partition_bucket_and_statistics(self, oracle: Oracle, rich: Table) -> None:
         files = oracle.files(rich)
         assert {(file.partition["dt"], file.bucket) for file in files} == {
             (dt, bucket) for dt in ("2024-01-01", "2024-01-02") for bucket in (0, 1)

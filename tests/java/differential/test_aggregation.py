@@ -10,11 +10,11 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, OracleError, Table
 from lithify.errors import UnsupportedTable
-from support.comparing.rounds import compacted_by_both
+from support.comparing.rounds import check_rounds
 from support.comparing.rows import VALUES
 from support.comparing.shapes import Shape
 from support.runs import run_inline
-from support.tables import copy_of, stray_files
+from support.tables import copy_of
 
 pytestmark = pytest.mark.oracle
 
@@ -302,15 +302,6 @@ def test_functions_on_chosen_values_do_what_java_does(oracle: Oracle, name: str,
         kinds = ["+I", "+I", "+U", "-U", "-D"] if name.endswith("retracted") else ["+I"]
         oracle.write(table, [[random.choice(kinds), key, random.choice(pool)] for key in range(50)])
     check_rounds(oracle, table, tmp_path)
-
-
-def check_rounds(oracle: Oracle, original: Table, folder: Path) -> None:
-    """Both kinds of rounds on copies of a table."""
-    rows = oracle.read(original)
-    for full in (False, True):
-        ours, _ = compacted_by_both(oracle, original, folder, full=full)
-        assert oracle.read(ours.table) == rows
-        assert stray_files(oracle, ours.table) == set()
 
 
 @pytest.mark.sampled(10)

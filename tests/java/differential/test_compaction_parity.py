@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle
-from support.comparing.rounds import compacted_by_both
+from support.comparing.rounds import check_rounds
 from support.comparing.shapes import SHAPES, Shape
-from support.tables import stray_files
 
 pytestmark = pytest.mark.oracle
 
@@ -27,9 +26,4 @@ CASES = [
 @pytest.mark.sampled(32)
 @pytest.mark.parametrize("shape", CASES)
 def test_rounds_are_those_that_java_makes(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
-    original = shape.make(oracle, tmp_path / "original")
-    rows = oracle.read(original)
-    for full in (False, True):
-        ours = compacted_by_both(oracle, original, tmp_path, full=full)[0].table
-        assert oracle.read(ours) == rows
-        assert stray_files(oracle, ours) == set()
+    check_rounds(oracle, shape.make(oracle, tmp_path / "original"), tmp_path)

@@ -45,7 +45,7 @@ def in_image(image: Image, pattern: str) -> Iterator[Path]:
     return (path for layer in image.layers for path in layer.glob(pattern))
 
 
-def test_it_is_valid(archive: Path) -> None:
+def test_bills_of_materials_are_valid_cyclonedx(archive: Path) -> None:
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(write_bill(archive).read_text()) is None
 
 

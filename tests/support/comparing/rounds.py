@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile, KeyValue, Stats
 from support.runs import run_inline
-from support.tables import copy_of
+from support.tables import copy_of, stray_files
 
 TARGET = 128 << 20
 SMALL = 0.7
@@ -82,6 +82,20 @@ def compacted_by_both(
     of_ours, of_java = (Round(table, before, oracle.files(table)) for table in (ours, java))
     assert_rounds_agree(oracle, of_ours, of_java)
     return of_ours, of_java
+
+
+def check_rounds(oracle: Oracle, original: Table, folder: Path) -> Table:
+    """Minor and full rounds on copies of a table agree with Java's, keep its rows and leave no stray file.
+
+    Returns:
+        Our copy after the full round.
+    """
+    rows = oracle.read(original)
+    for full in (False, True):
+        ours = compacted_by_both(oracle, original, folder, full=full)[0].table
+        assert oracle.read(ours) == rows
+        assert stray_files(oracle, ours) == set()
+    return ours
 
 
 def names(files: list[DataFile]) -> set[str]:

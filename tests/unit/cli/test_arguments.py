@@ -58,7 +58,9 @@ class TestPairs:
             case(["a=%2C"], {"a": "%2C"}, id="nothing is unescaped"),
         ],
     )
-    def test_of_options(self, option: str, texts: list[str], expected: dict[str, str]) -> None:
+    def test_each_option_gets_the_pairs_of_its_own_flag(
+        self, option: str, texts: list[str], expected: dict[str, str]
+    ) -> None:
         address = understood(*(word for text in texts for word in (option, text))).address
         given, other = address.overrides, address.catalog_options
         assert (given, other) == ((expected, {}) if option == "--option" else ({}, expected))
@@ -69,7 +71,7 @@ class TestPairs:
 
     @pytest.mark.parametrize("option", ["--option", "--catalog-option", "--partition"])
     @pytest.mark.parametrize("text", ["", " ", "a", "=1", " =1", "="])
-    def test_that_are_none(self, option: str, text: str) -> None:
+    def test_texts_that_are_no_pairs_are_refused(self, option: str, text: str) -> None:
         with pytest.raises(InvalidOption) as caught:
             understood(option, "fine=1", option, text)
         assert caught.value.option == option
@@ -118,7 +120,7 @@ class TestPartitions:
             case("dt=1,dt=2", id="a column twice"),
         ],
     )
-    def test_that_are_none(self, text: str) -> None:
+    def test_texts_that_are_no_partitions_are_refused(self, text: str) -> None:
         with pytest.raises(InvalidOption) as caught:
             understood("--partition", text)
         assert caught.value.option == "--partition"
@@ -167,7 +169,7 @@ class TestBuckets:
             case("1" * 5000, id="a number without end"),
         ],
     )
-    def test_that_are_none(self, text: str) -> None:
+    def test_texts_that_are_no_buckets_are_refused(self, text: str) -> None:
         with pytest.raises(InvalidOption) as caught:
             understood("--bucket", text)
         assert caught.value.option == "--bucket"
@@ -175,7 +177,7 @@ class TestBuckets:
 
 class TestTimeZone:
     @pytest.mark.parametrize("name", ["Europe/Berlin", "UTC", "America/Argentina/Ushuaia"])
-    def test_is_the_clocks(self, name: str) -> None:
+    def test_the_time_zone_is_that_of_the_clock_and_the_address(self, name: str) -> None:
         arguments = understood("--time-zone", name)
         assert arguments.address.zone() == ZoneInfo(name)
         assert arguments.clock.now().tzinfo == ZoneInfo(name)
@@ -207,11 +209,11 @@ class TestSize:
             ("20GiB", 20 << 30),
         ],
     )
-    def test_has_a_unit(self, text: str, expected: int) -> None:
+    def test_sizes_are_read_with_their_units(self, text: str, expected: int) -> None:
         assert size("--task-size", text) == expected
 
     @pytest.mark.parametrize("text", ["", "mb", "lots", "-1", "-1mb", "1.5gb", "12 parsecs", "0", "0mb"])
-    def test_that_is_none(self, text: str) -> None:
+    def test_texts_that_are_no_sizes_are_refused(self, text: str) -> None:
         with pytest.raises(InvalidOption) as caught:
             size("--task-size", text)
         assert caught.value.option == "--task-size"

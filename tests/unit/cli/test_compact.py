@@ -51,7 +51,7 @@ def missing(facts: list[str], report: Report) -> list[str]:
 
 
 class TestReport:
-    def test_of_a_compaction(self) -> None:
+    def test_a_bucket_is_one_row_with_its_levels_before_and_after(self) -> None:
         headline, _, bucket, _ = text_of(report_view(COMPACTED)).splitlines()
         facts = [
             "db.t",

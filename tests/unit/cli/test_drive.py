@@ -52,13 +52,13 @@ def told(warehouse: str, **changes: Any) -> Instructions:
 
 
 class TestEnvironment:
-    def test_of_a_process(self) -> None:
+    def test_a_driver_process_exchanges_files_in_a_folder(self) -> None:
         variables = {"LITHIFY_OUTCOME": "/o", "LITHIFY_PROGRESS": "/p", "LITHIFY_MEMBERS": "/m"}
         found = driver_environment(variables)
         assert found == DriverEnvironment(Path("/o"), progress=Path("/p"), members=Path("/m"))
         assert found.exchange == FolderExchange(Path("/m"))
 
-    def test_of_a_pod(self) -> None:
+    def test_a_driver_pod_writes_its_termination_message(self) -> None:
         found = driver_environment({**IN_POD, "LITHIFY_SECRETS": "/secrets"})
         log = Path("/dev/termination-log")
         assert found == DriverEnvironment(log, Path("/secrets"), pod=POD, pod_ip="fd00::7")

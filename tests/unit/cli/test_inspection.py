@@ -62,7 +62,7 @@ def inspection(*groups: GroupInspection, **changes: Any) -> TableInspection:
 
 
 class TestJson:
-    def test_of_a_table(self) -> None:
+    def test_json_of_a_table_lists_its_figures_and_buckets(self) -> None:
         plain = json.loads(json.dumps(inspection_dict(inspection(GROUP))))
         assert {key: value for key, value in plain.items() if key != "buckets"} == {
             "table": "db.t",
@@ -74,7 +74,7 @@ class TestJson:
         }
         assert len(plain["buckets"]) == 1
 
-    def test_of_a_bucket(self) -> None:
+    def test_json_of_a_bucket_lists_its_levels_and_triggers(self) -> None:
         (plain,) = json.loads(json.dumps(inspection_dict(inspection(GROUP))))["buckets"]
         assert list(plain) == [
             "bucket",
@@ -130,7 +130,7 @@ class TestPicture:
         levels = [LevelSummary(level, 1, count, 1, 1) for level, count in enumerate(files)]
         assert [line[2].count("▇") for line in lines_of(levels_picture(levels))] == list(blocks)
 
-    def test_of_nothing(self) -> None:
+    def test_no_levels_are_an_empty_picture(self) -> None:
         assert text_of(levels_picture([])).strip() == ""
 
     def test_starts_with_the_table(self) -> None:
@@ -241,7 +241,7 @@ class TestCommand:
         ended = lithify("inspect", *named(table))
         assert ended.out.startswith("shop.[red]orders[bold] ")
 
-    def test_changes_nothing(self, lithify: Lithify, orders: TableAddress) -> None:
+    def test_commands_without_work_change_no_file(self, lithify: Lithify, orders: TableAddress) -> None:
         before = sorted(Path(orders.warehouse).rglob("*"))
         for command in (["inspect"], ["plan"], ["plan", "--strategy", "full"], ["compact"]):
             assert lithify(*command, *named(orders)).code == 0

@@ -44,13 +44,13 @@ def test_where_no_trigger_fires_the_next_command_is_named(lithify: Lithify, orde
 
 
 class TestJson:
-    def test_of_a_plan(self, lithify: Lithify, orders: TableAddress) -> None:
+    def test_json_of_a_plan_lists_units_by_bucket(self, lithify: Lithify, orders: TableAddress) -> None:
         found = lithify("plan", *named(orders), "--strategy", "full", "--json").json
         assert list(found) == ["table", "snapshot", "units", "resting", "left", "blocked"]
         assert (found["table"], found["snapshot"], found["resting"]) == (NAME, "3", {})
         assert [unit["bucket"] for unit in found["units"]] == BUCKETS
 
-    def test_of_a_unit(self, lithify: Lithify, orders: TableAddress) -> None:
+    def test_json_of_a_unit_names_its_files_and_bytes(self, lithify: Lithify, orders: TableAddress) -> None:
         found = lithify("plan", *named(orders), "--strategy", "full", "--bucket", "1", "--json").json
         for unit in found["units"]:
             folder = Path(orders.warehouse, "shop.db", "orders", unit["bucket"])
@@ -65,7 +65,7 @@ class TestJson:
             assert sorted(rewrite) == sorted(path.name for path in folder.glob("data-*"))
             assert unit["bytes"] == sum((folder / name).stat().st_size for name in rewrite)
 
-    def test_of_upgrades(self, plan: RunPlan) -> None:
+    def test_upgraded_files_are_listed_and_read_no_bytes(self, plan: RunPlan) -> None:
         first = plan.units[0]
         upgrading = replace(first, work=UnitWork((), first.files[:2]))
         plain = plan_dict(NAME, replace(plan, units=(upgrading,)))
@@ -73,7 +73,7 @@ class TestJson:
         assert (unit["upgrades"], unit["rewrites"]) == ([file.name for file in first.files[:2]], [])
         assert unit["bytes"] == 0
 
-    def test_of_rests(self, lithify: Lithify, orders: TableAddress) -> None:
+    def test_resting_buckets_are_counted_by_reason(self, lithify: Lithify, orders: TableAddress) -> None:
         found = lithify("plan", *named(orders), "--json").json
         assert (found["units"], found["resting"]) == ([], {"no trigger fired": 4})
 
@@ -130,6 +130,6 @@ class TestPicture:
         marked = replace(plan, units=(replace(plan.units[0], bucket=MARKED),))
         assert MARKED.path in text_of(plan_view(NAME, marked))
 
-    def test_neither_are_tables(self, lithify: Lithify, tmp_path: Path) -> None:
+    def test_names_of_tables_are_no_markup(self, lithify: Lithify, tmp_path: Path) -> None:
         table = make_orders(tmp_path, 1, "[red].[bold]orders")
         assert lithify("plan", *named(table)).out.startswith("[red].[bold]orders ")

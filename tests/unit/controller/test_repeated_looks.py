@@ -73,7 +73,9 @@ def looked_at(draw: st.DrawFn) -> tuple[DecisionInput, datetime]:
 class TestTables:
     @BRIEFLY
     @given(looked_at(), st.floats(0, 1), st.integers(1, 10**6))
-    def test_a_later_look(self, looked: tuple[DecisionInput, datetime], share: float, seconds: int) -> None:
+    def test_a_later_observation_of_the_same_writes_nothing(
+        self, looked: tuple[DecisionInput, datetime], share: float, seconds: int
+    ) -> None:
         asked, now = looked
         # What a first look changes by itself is seen by the second one.
         for _ in range(3):
@@ -85,7 +87,7 @@ class TestTables:
         assert written(asked, later) == asked.table.status
 
     @pytest.mark.parametrize(("first", "second"), TWICE)
-    def test_the_same_failure(self, first: LithifyError, second: LithifyError) -> None:
+    def test_the_same_failure_again_writes_nothing(self, first: LithifyError, second: LithifyError) -> None:
         assert problem_of(first) == problem_of(second)
         asked = situation(problem=problem_of(first))
         status = written(asked, NOON)

@@ -45,7 +45,7 @@ def test_links_lead_somewhere(page: Page) -> None:
 
 
 @each_current
-def test_files_are_there(page: Page) -> None:
+def test_pages_name_only_files_that_exist(page: Page) -> None:
     assert absent_files(page) == []
 
 

@@ -52,7 +52,7 @@ DELETES: dict[str, tuple[list[list[int]], bool]] = {
 class TestHiddenDeletes:
     @pytest.mark.parametrize("statistics", [True, False], ids=["with statistics", "without statistics"])
     @pytest.mark.parametrize(("groups", "holds"), DELETES.values(), ids=DELETES)
-    def test_are_found(
+    def test_footers_tell_whether_a_file_may_hold_deletes(
         self, footers: Footers, groups: list[list[int]], holds: bool, statistics: bool, tmp_path: Path
     ) -> None:
         path = kinds_file(tmp_path / "f.parquet", groups, statistics=statistics)
@@ -112,7 +112,7 @@ class TestDictionaries:
         )
         assert footers.columns_with_dictionary([one, other]) == {"a", "b"}
 
-    def test_no_files(self, footers: Footers) -> None:
+    def test_no_files_have_no_columns_with_dictionary(self, footers: Footers) -> None:
         assert footers.columns_with_dictionary([]) == frozenset()
 
 
@@ -201,7 +201,7 @@ class TestOverhead:
 
 
 class TestUnreadable:
-    def test_a_missing_file(self, footers: Footers, tmp_path: Path) -> None:
+    def test_a_missing_file_is_named(self, footers: Footers, tmp_path: Path) -> None:
         with pytest.raises(MissingFile) as caught:
             footers.of(str(tmp_path / "gone"))
         assert caught.value.path == str(tmp_path / "gone")

@@ -105,7 +105,7 @@ def rows_of_every_type(draw: st.DrawFn, longest: int = 10_000) -> list[dict[str,
 class TestEveryType:
     @PROPERTY
     @given(rows=rows_of_every_type(), parts=st.integers(1, 3), thin=st.booleans())
-    def test_comes_back(
+    def test_every_type_comes_back_from_every_format(
         self, tmp_path: Path, kind: str, rows: list[dict[str, Any]], parts: int, thin: bool
     ) -> None:
         groups = [group for group in (rows[start::parts] for start in range(parts)) if group]
@@ -246,7 +246,7 @@ class TestFiles:
         assert max(piece.rows.nbytes for piece in pieces) <= 300_000
         assert sum(piece.rows.num_rows for piece in pieces) == 4_000
 
-    def test_formats_mix(self, tmp_path: Path, kind: str) -> None:
+    def test_files_of_different_formats_are_read_together(self, tmp_path: Path, kind: str) -> None:
         old = write(tmp_path / "old", SIMPLE, [simple_rows(1)], {"file.format": kind})
         other = write(tmp_path / "other", SIMPLE, [simple_rows(2)])
         files = [input_file(tmp_path / "old", old), input_file(tmp_path / "other", other)]

@@ -146,7 +146,7 @@ STORED: dict[str, tuple[list[str], bool, tuple[str, ...] | None, list[Any], list
 
 class TestStored:
     @pytest.mark.parametrize(("modes", "dense", "names", "minima", "nulls"), STORED.values(), ids=STORED)
-    def test_of_value_columns(
+    def test_stored_value_statistics_have_the_columns_of_their_modes(
         self,
         modes: list[str],
         dense: bool,

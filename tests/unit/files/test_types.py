@@ -33,7 +33,7 @@ class TestOrderParts:
     @every_type
     @settings(max_examples=examples(20), deadline=None)
     @given(data=st.data())
-    def test_they_lose_nothing(self, atomic: Atomic, data: st.DataObject) -> None:
+    def test_order_parts_give_every_value_back(self, atomic: Atomic, data: st.DataObject) -> None:
         """But for the sign of a zero."""
         raw = data.draw(atomic.raws)
         assert raw_of_parts(atomic.column, order_parts(atomic.column, raw)) == raw

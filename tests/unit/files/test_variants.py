@@ -118,7 +118,9 @@ def object_of(**fields: str) -> ColumnType:
 
 @PROPERTY
 @given(st.lists(st.just(...) | DOCUMENTS, max_size=8), st.none() | SIMPLE, st.integers(0, 2))
-def test_nothing_is_lost(documents: list[Any], simple: ColumnType | None, skipped: int) -> None:
+def test_split_variants_join_to_the_same_values(
+    documents: list[Any], simple: ColumnType | None, skipped: int
+) -> None:
     variants = column(documents).slice(skipped)
     parts = shred(variants, simple or infer(variants, share=0.3))
     whole = joined(parts, WHOLE)

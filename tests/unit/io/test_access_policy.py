@@ -41,7 +41,7 @@ GRANTED = AccessPolicy(("s3://lake/team-a/", "/data/lake", "file:/other"))
         ),
     ],
 )
-def test_below_a_prefix(path: str) -> None:
+def test_paths_below_a_granted_prefix_are_allowed(path: str) -> None:
     GRANTED.check(path)
 
 

@@ -106,7 +106,7 @@ class PolicyLimits:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Which runs may start.
+    """The runs that may start now, and when to decide again.
 
     Attributes:
         admitted: the runs that may start now, in order.
@@ -172,7 +172,7 @@ def _rank(one: Waiting, now: datetime) -> tuple[datetime, datetime, ObjectKey]:
 
 
 class _Room:
-    """What the limits leave free while runs are admitted."""
+    """Remaining slots and bytes within the limits while runs are admitted."""
 
     def __init__(self, caps: Caps, limits: Mapping[ObjectKey, PolicyLimits], now: datetime) -> None:
         self._caps = caps

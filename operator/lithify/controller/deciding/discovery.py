@@ -18,7 +18,7 @@ from lithify.resources.table import LakeTable
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What discovery makes of a list of tables.
+    """Result of discovery for a list of tables.
 
     Attributes:
         bodies: the LakeTables to create, as objects for the API server.

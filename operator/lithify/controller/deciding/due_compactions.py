@@ -1,4 +1,4 @@
-"""What is due for a table: a requested compaction, a full one by the clock, or a minor one.
+"""Compactions that are due for a table: a requested compaction, a full one by the clock, or a minor one.
 
 Used by `decide`. `hold_reasons` decides whether it may start now.
 """
@@ -34,7 +34,7 @@ _HANDLED_LENGTH = 256
 
 @dataclass(frozen=True, slots=True)
 class DueCompactions:
-    """What is due.
+    """The compactions that are due.
 
     Attributes:
         due: the compaction that goes first, None if none is due.
@@ -50,7 +50,7 @@ class DueCompactions:
 
 
 def due_compactions(decision_input: DecisionInput, now: datetime) -> DueCompactions:
-    """What is due now: a request goes first, then a full compaction, then a minor one."""
+    """Returns the due compactions: a request goes first, then a full compaction, then a minor one."""
     policy = decision_input.policy if decision_input.policy_problem is None else None
     # Observations from before a table became unreachable do not count: they are lost at a restart.
     seen = decision_input.observation if decision_input.problem is None else None

@@ -91,7 +91,7 @@ def _failing_now(decision_input: DecisionInput) -> TableProblem | None:
 
 
 def catalog_health(problem: TableProblem | None, tables: Iterable[TableProblem | None]) -> set[TableHealth]:
-    """What is wrong with a catalog, in the words of HEALTH; empty if nothing is.
+    """The problem of a catalog, in the words of HEALTH; empty without one.
 
     Args:
         problem: why the catalog as a whole cannot be used; see `references.catalog_problem`.

@@ -30,7 +30,7 @@ from lithify.resources.table import (
 
 _DECIMALS = 3
 _LARGEST = 2**63 - 1
-"""Largest number in a status; whoever may change pods may report any."""
+"""Largest number in a status; any account that may change pods may report any."""
 _NO_FAILURES = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND})
 """Ends that a user wanted, or that an observation reports: they cause no back-off."""
 

@@ -44,7 +44,7 @@ _SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What holds a table back.
+    """The reason why a table is held back.
 
     Attributes:
         reason: the reason, None if nothing does.
@@ -111,7 +111,7 @@ def problem_of_table(decision_input: DecisionInput) -> TableProblem | None:
 
 
 def _standing(decision_input: DecisionInput, due: Due | None) -> HoldReason | None:
-    """What holds the table back at any time; a duplicate starts only what is requested for it."""
+    """Lasting reason to hold a table back; a duplicate starts requested runs only."""
     if decision_input.table.spec.suspend:
         return TableSuspended()
     problem = problem_of_table(decision_input)

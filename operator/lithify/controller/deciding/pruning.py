@@ -1,4 +1,4 @@
-"""Which LakeTables discovery removes because it no longer includes their tables. Pure.
+"""Selects the LakeTables that discovery removes because it no longer includes their tables. Pure.
 
 Used by `reconciling.catalogs` after each list of a catalog's tables. A LakeTable is removed only if it is
 unchanged since discovery made it, two complete lists in a row lack its table, and either the patterns exclude

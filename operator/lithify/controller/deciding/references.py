@@ -41,7 +41,7 @@ _DRIVERS_ONLY = (
 
 @dataclass(frozen=True, slots=True)
 class Discovered:
-    """What discovery has found.
+    """Result of the last discovery.
 
     Attributes:
         wanted: number of tables that it includes.

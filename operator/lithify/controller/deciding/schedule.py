@@ -29,7 +29,7 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class FullTime:
-    """What interval or schedule say about full compactions of a table.
+    """Times of full compactions of a table, from its interval or schedule.
 
     Attributes:
         due: since when one is due; None if none is.

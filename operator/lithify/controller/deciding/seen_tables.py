@@ -1,4 +1,4 @@
-"""Which tables of a catalog have or had a LakeTable, so that a deleted one is not re-created. Pure.
+"""Remembers the tables of a catalog that have or had a LakeTable, to re-create no deleted one. Pure.
 
 Used by `reconciling.catalogs` where a Catalog's discovery says `recreate: Never`. The Catalog's status stores
 digests of all tables that ever got a LakeTable, since one may be deleted while no operator runs. Digests take

@@ -106,7 +106,7 @@ def not_due_text(reason: NotDue) -> str:
 
 
 def hold_text(held: HoldReason) -> str:
-    """What holds a compaction back."""
+    """Sentence for the reason that holds a compaction back."""
     match held:
         case TableSuspended():
             return "spec.suspend of the LakeTable is true"
@@ -145,7 +145,7 @@ def policy_text(held: PolicyHold) -> str:
 
 
 def limit_text(limit: SlotLimit) -> str:
-    """Which limit keeps a run waiting."""
+    """Sentence for the limit that keeps a run waiting."""
     match limit:
         case OperatorRuns(most):
             return f"the operator's limit of {most} active runs is reached"

@@ -130,7 +130,7 @@ class Catalogs:
         return min((wait for wait in (again, read_again) if wait is not None), default=None)
 
     def _problems(self, key: ObjectKey) -> list[TableProblem | None]:
-        """What the last observation of each table of the catalog met; None for a successful one."""
+        """Problem of the last observation of each table of the catalog; None for a successful one."""
         tables = self.context.store.tables.using("catalog", key)
         seen = [self.context.scheduler.seen(table.metadata.key) for table in tables]
         return [problem_of(one.failure) if one.failure else None for one in seen if one.is_known]

@@ -27,7 +27,7 @@ from lithify.resources.policy import CompactionPolicySpec
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the reconcilers share.
+    """State and services that the reconcilers share.
 
     Attributes:
         api: the API server; it refuses writes of an operator that is not the leader.

@@ -88,7 +88,7 @@ class RunFactsGatherer:
     async def _problem(
         self, run: Compaction, table: LakeTable | None, catalog: Catalog | None
     ) -> Problem | None:
-        """What keeps a run without a driver from starting one."""
+        """The problem that keeps a run without a driver from starting one."""
         namespace = run.metadata.namespace
         if table is None:
             missing = f"there is no LakeTable {run.spec.table_ref.name} in namespace {namespace}"

@@ -42,7 +42,7 @@ async def write_status(api: Api, kind: ResourceKind, known: Resource, status: St
     found = read(type(known), written)
     if found.metadata.uid != known.metadata.uid:
         raise ClusterConflict(
-            f"status of {kind.name} {known.metadata.key}", "it was deleted and created again meanwhile"
+            f"status of {kind.name} {known.metadata.key}", "it was deleted and created again"
         )
     return found
 

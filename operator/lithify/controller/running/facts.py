@@ -108,7 +108,7 @@ class RunFacts:
 
 
 class Action(Enum):
-    """What to do; every action is idempotent.
+    """Actions of the reconciler; each is idempotent.
 
     TAKE_LOCK and DROP_LOCK concern the lock of the table. START_DRIVER starts the attempt in status.
     STOP_DRIVER asks the driver to end. KEEP_DRIVER releases it and keeps its logs, REMOVE_DRIVER without

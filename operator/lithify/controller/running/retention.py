@@ -1,4 +1,4 @@
-"""Which finished Compactions are to be deleted, by number and by age. Called by `reconciling`. Pure."""
+"""Selects finished Compactions to delete, by number and by age. Called by `reconciling`. Pure."""
 
 from __future__ import annotations
 

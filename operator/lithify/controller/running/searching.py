@@ -53,7 +53,7 @@ def go_on_searching(inputs: ReconcileInput, found: SearchStatus) -> Step:
 
 
 def searched_for(inputs: ReconcileInput, cancelled: str) -> SearchStatus:
-    """What follows the search; a cancellation in the course of it counts, and shortens it.
+    """Next stage after the search; a cancellation in the course of it counts, and shortens it.
 
     A status that was edited may lack it.
     """
@@ -95,7 +95,7 @@ def _deadline(inputs: ReconcileInput) -> datetime:
 
 
 def _text(found: SearchStatus) -> str:
-    """What failed, and what happens next."""
+    """Sentence for the failure and what happens next."""
     follows = f"the run ends with {found.reason}" if found.failure is None else "the attempt counts as failed"
     return (
         f"{ended_text(found.message)} Searching the table for a commit of the run, at most until "

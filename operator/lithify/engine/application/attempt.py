@@ -72,7 +72,7 @@ class DriverAttempt:
             report = runs(request, self._observer)
             self._stop.shield()
             return self._ended(request, report)
-        except BaseException as error:  # noqa: BLE001  # whatever it is, the operator is told
+        except BaseException as error:  # noqa: BLE001  # the operator gets an outcome for any error
             return self._after(error)
 
     def _ended(self, request: Request, report: Report) -> Outcome:

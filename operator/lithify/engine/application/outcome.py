@@ -132,4 +132,4 @@ def replace_file(path: Path, text: str) -> None:
 def _skips(report: Report) -> str:
     if not report.skipped:
         return ""
-    return f"{len(report.skipped)} buckets were left out because others changed them meanwhile"
+    return f"{len(report.skipped)} buckets were left out because other writers changed them"

@@ -41,7 +41,7 @@ _MOST_TOLD = 100
 
 
 class Fate(Enum):
-    """What the table's snapshots say of an attempt.
+    """Fate of an attempt, as the table's snapshots show it.
 
     `HARMLESS` means that it certainly has not committed; whether it still may is a separate question.
     """
@@ -52,7 +52,7 @@ class Fate(Enum):
 
 
 class Remains(Protocol[Scope]):
-    """What clean-up asks of a table and its attempts; each adapter has one."""
+    """Questions of clean-up about a table and its attempts; each adapter answers them."""
 
     @property
     def journal(self) -> Journal[Scope]:

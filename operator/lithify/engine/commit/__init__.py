@@ -1,1 +1,1 @@
-"""How changes of several groups become one snapshot, whatever others commit meanwhile."""
+"""Commits the changes of several groups as one snapshot, while other writers commit."""

@@ -25,7 +25,7 @@ Draft = TypeVar("Draft")
 
 @dataclass(frozen=True, slots=True)
 class Validation(Generic[Change]):
-    """Which changes a snapshot admits.
+    """The changes that a snapshot admits, and the conflicts of the others.
 
     Attributes:
         ready: the changes that can be applied, by group, completed from the snapshot.
@@ -56,7 +56,7 @@ class CommitOutcome:
 
 
 class CommitHooks(Protocol[Base, Change, Draft]):
-    """What a format does in a try. Groups, changes, bases and drafts are opaque to the loop."""
+    """The parts of a try that a format implements. Groups, changes, bases and drafts are opaque here."""
 
     @property
     def table(self) -> str:

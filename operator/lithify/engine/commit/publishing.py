@@ -51,7 +51,7 @@ class Published:
 
 
 class Found(Enum):
-    """What a read finds in the place of a draft: this draft, another snapshot, or none."""
+    """Content of the place of a draft: this draft, another snapshot, or none."""
 
     OURS = auto()
     OTHER = auto()
@@ -59,7 +59,7 @@ class Found(Enum):
 
 
 class Sent(Enum):
-    """What is known of all sendings of a draft.
+    """Combined answer to all sendings of a draft.
 
     `REFUSED`: the only one was refused. `UNANSWERED`: one of them may take effect. `ACCEPTED`: one did.
     """
@@ -70,7 +70,7 @@ class Sent(Enum):
 
 
 class Next(Enum):
-    """What to do about a draft whose outcome is not known yet; `NOT_WRITTEN`: it is known to have failed."""
+    """Next step for a draft whose outcome is unknown; `NOT_WRITTEN`: its write has certainly failed."""
 
     READ_AGAIN = auto()
     SEND_AGAIN = auto()
@@ -149,7 +149,7 @@ def publish(publisher: Publisher[Draft], draft: Draft, backoff: Backoff) -> Publ
 
 
 def next_step(sent: Sent, found: Found | None, *, can_arrive_late: bool) -> Place | Next:
-    """What follows from the sendings of a draft and a read of its place; `found` is None if that failed."""
+    """Decides from the answers to a draft and a read of its place; `found` is None if that read failed."""
     if found is None:
         return Next.READ_AGAIN
     if found is Found.OURS:
@@ -165,7 +165,7 @@ def next_step(sent: Sent, found: Found | None, *, can_arrive_late: bool) -> Plac
 
 @dataclass(frozen=True, slots=True)
 class _Sending:
-    """What is known of all sendings of a draft, and the last error of a sending or a read."""
+    """The combined answer to all sendings of a draft, and the last error of a sending or a read."""
 
     sent: Sent
     failure: Exception | None = None
@@ -224,7 +224,7 @@ def _send_again(publisher: Publisher[Draft], draft: Draft, before: _Sending) -> 
 
 
 def _find(publisher: Publisher[Draft], draft: Draft, sending: _Sending) -> tuple[Found | None, _Sending]:
-    """What is in the place of a draft; None if it cannot be read."""
+    """Reads the place of a draft; None if that fails."""
     try:
         return publisher.find_published(draft), sending
     except Exception as error:  # noqa: BLE001  # whatever it was, the place is unknown

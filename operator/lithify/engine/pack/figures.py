@@ -1,4 +1,4 @@
-"""What packing knows of a data file: plain figures, whatever the format.
+"""Figures of a data file that packing uses: plain figures, whatever the format.
 
 Adapters pass their own objects, which only need these attributes; packing returns the same objects. Pure.
 """

@@ -105,7 +105,7 @@ class LastValues:
 
 
 def _valid(columns: Sequence[pa.Array]) -> Mask:
-    """Which values are not null; shape (columns, rows)."""
+    """Mask of the values that are not null; shape (columns, rows)."""
     valid = np.empty((len(columns), len(columns[0])), dtype=bool)
     for number, column in enumerate(columns):
         bitmap = column.buffers()[0]

@@ -1,4 +1,4 @@
-"""Which row groups of some files are copied, and which are decoded and encoded again.
+"""Decides which row groups of some files are copied; the others are decoded and encoded again.
 
 Called by adapters whose file format can copy row groups. Copying is cheap but keeps row groups as small as
 they are, and readers pay for each; so small ones that are neighbours are decoded and become larger ones.

@@ -27,6 +27,11 @@ from lithify.columns.order import (
 from lithify.engine.rewrite.records import Mask, RecordLayout
 from lithify.errors import CorruptTable, UnsupportedTable
 
+_OUT_OF_ORDER = (
+    "its keys are not strictly increasing, so it cannot be merged; the engine that wrote it is at fault, "
+    "restore the file or rewrite the partition with it (in ORC files, CHAR keys with control characters and "
+    "TIMESTAMP keys just before 1970 are stored as other values: rewrite these with file.format = parquet)"
+)
 _PIECES_PER_BUFFER = 4
 
 _OVERSIZE = 2
@@ -260,19 +265,6 @@ class RunCursor:
         if wrong is None and self._last_key is not None and key_at(keyed.keys, 0) <= self._last_key:
             wrong = 0
         if wrong is not None:
-            raise self._out_of_order(keyed, wrong)
+            raise CorruptTable(piece.origin, _OUT_OF_ORDER)
         self._last_key = keyed.last_key
         return keyed
-
-    def _out_of_order(self, keyed: KeyedPiece, row: int) -> CorruptTable | UnsupportedTable:
-        """Why the key of a row is not greater than the one before."""
-        piece = keyed.piece
-        before = keyed.key(row - 1) if row else self._last_key or ()
-        known = self._layout.known_disorder(piece.origin, piece.rows, before, keyed.key(row))
-        if known is not None:
-            return UnsupportedTable(piece.origin, (known,))
-        return CorruptTable(
-            piece.origin,
-            "its keys are not strictly increasing, so it cannot be merged; "
-            "the engine that wrote it is at fault, restore the file or rewrite the partition with it",
-        )

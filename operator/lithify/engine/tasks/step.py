@@ -1,4 +1,4 @@
-"""What the steps of every format do: numbered tasks, heartbeats, results by unit, and the end of an attempt.
+"""The parts of a step that formats share: numbered tasks, heartbeats, results by unit, and its end.
 
 Base of the steps of adapters, which write the journal entry first. A format adds what results become, how
 they are committed, and which of its files an attempt leaves behind. This module decides in which order an

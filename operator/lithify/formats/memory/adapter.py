@@ -42,7 +42,7 @@ class OpenedTable:
         return recover(MemoryRemains(self._table), clock)
 
     def find_run(self, run: str) -> PastRun | None:
-        """What a run has committed."""
+        """The commits of a run."""
         return past_run(self._table, run)
 
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
@@ -68,7 +68,7 @@ class OpenedTable:
         return planning.plan(self._table, view, selection)
 
     def tasks_of(self, plan: MemoryPlan, sizing: Sizing) -> Mapping[Group, Sequence[MemoryTask]]:
-        """One task per group, whatever its size."""
+        """One task per group of any size."""
         del sizing
         return {unit.group: (self._task(unit),) for unit in plan.units}
 

@@ -1,4 +1,4 @@
-"""What `lithify inspect` shows of a reference table."""
+"""Figures of a reference table for `lithify inspect`."""
 
 from __future__ import annotations
 

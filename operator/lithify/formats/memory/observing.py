@@ -39,7 +39,7 @@ class MemoryObserver:
         return _observation(table, newest, request.wanted)
 
     def find_run(self, address: TableAddress, run: str, since: datetime | None = None) -> RunFound | None:
-        """What a run has committed."""
+        """The commits of a run."""
         del since
         past = past_run(open_table(address), run)
         return None if past is None else past.found

@@ -1,4 +1,4 @@
-"""What a run has committed to a reference table, from the snapshots that carry its id."""
+"""Finds the commits of a run to a reference table by the snapshots that carry its id."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lithify.formats.protocol.results import PastRun
 
 
 def past_run(table: MemoryTable, run: str) -> PastRun | None:
-    """What a run has committed; None if no snapshot is of it."""
+    """The commits of a run; None if no snapshot carries its id."""
     snapshots = [table.snapshot(number) for number in table.numbers()]
     found = [(each, each.mark) for each in snapshots if each and each.mark and each.mark.run == run]
     if not found:

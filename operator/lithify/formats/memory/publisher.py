@@ -57,7 +57,7 @@ class SnapshotPublisher:
         return isinstance(error, AttemptFenced)
 
     def find_published(self, draft: Draft) -> Found:
-        """What is in the place of the snapshot."""
+        """Reads the file of the snapshot's number."""
         found = self.table.snapshot(draft.snapshot.number)
         if found is None:
             return Found.NOTHING

@@ -1,4 +1,4 @@
-"""What clean-up asks of a reference table: `Remains` of `engine.attempts.clean_up`."""
+"""Answers the questions of clean-up about a reference table: `Remains` of `engine.attempts.clean_up`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attempt at a reference table works on, as its journal records it."""
+"""The scope of an attempt at a reference table, as its journal records it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ Files = Mapping[Group, tuple[DataFile, ...]]
 
 @dataclass(frozen=True, slots=True)
 class RunMark:
-    """What a snapshot says of the run that committed it.
+    """The run that committed a snapshot, as the snapshot records it.
 
     Attributes:
         run: id of the run.

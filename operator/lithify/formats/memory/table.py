@@ -81,7 +81,7 @@ class MemoryTable:
         """The newest snapshot; None if there is none."""
         while numbers := self.numbers():
             found = self.snapshot(numbers[-1])
-            if found is not None:  # else it was rolled back meanwhile
+            if found is not None:  # else it was rolled back after the listing
                 return found
         return None
 

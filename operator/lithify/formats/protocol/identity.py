@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class IdentifiedTable(Protocol):
-    """Which table it is, and whether this release can serve it."""
+    """Identifies a table, and tells whether this release can serve it."""
 
     @property
     def name(self) -> str:

@@ -17,7 +17,7 @@ from lithify.formats.protocol.observation import Observation, RunFound
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which partitions and buckets count as due.
+    """Selects the partitions and buckets that count as due.
 
     Attributes:
         selection: the part of the table. Its strategy is ignored: an observation covers both strategies.
@@ -66,7 +66,7 @@ class TableObserver(Protocol):
         ...
 
     def find_run(self, address: TableAddress, run: str, since: datetime | None = None) -> RunFound | None:
-        """What a run has committed; None if no snapshot records a commit of it.
+        """The commits of a run; None if no snapshot records one.
 
         Raises:
             CommitUnknown: expired snapshots may have been of this run.

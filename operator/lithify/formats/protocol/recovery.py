@@ -9,12 +9,12 @@ from lithify.formats.protocol.results import PastRun, Recovered
 
 
 class RecoveredTable(Protocol):
-    """What earlier attempts have left at a table."""
+    """Finds and cleans up what earlier attempts have left in a table."""
 
     def recover(self, clock: Clock) -> Recovered:
         """Removes the files of dead attempts where that is certain to be safe."""
         ...
 
     def find_run(self, run: str) -> PastRun | None:
-        """What a run has committed; None if no snapshot records a commit of it."""
+        """The commits of a run; None if no snapshot records one."""
         ...

@@ -108,7 +108,7 @@ async def test_a_patch_for_another_version_or_object_is_a_conflict(folder: Folde
     assert (await the_table(folder))["status"]["runs"] == 1
 
 
-async def test_nothing_is_there(folder: Folder) -> None:
+async def test_an_empty_folder_has_no_objects_to_read_or_change(folder: Folder) -> None:
     assert await folder.api.get(LAKE_TABLE, ORDERS) is None
     assert await folder.api.patch(LAKE_TABLE, ORDERS, {"spec": {}}) is None
     await folder.api.delete(LAKE_TABLE, ORDERS)

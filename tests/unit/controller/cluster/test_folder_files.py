@@ -185,7 +185,7 @@ async def test_the_first_of_two_documents_counts(folder: Folder) -> None:
     assert (await the_table(folder))["spec"]["identifier"] == "other.one"
 
 
-async def test_which_files_count(folder: Folder) -> None:
+async def test_only_visible_yaml_files_count(folder: Folder) -> None:
     for name in ("deep/er/a.yml", ".hidden/b.yaml", ".c.yaml", "d.yaml~", "e.txt"):
         path = folder.path / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -80,7 +80,9 @@ class TestOrder:
             case([waits("a", age=-(10**6)), waits("b")], ["a", "b"], id="a wait from the future is none"),
         ],
     )
-    def test_who_goes_first(self, waiting: list[Waiting], expected: list[str]) -> None:
+    def test_waiting_runs_start_by_priority_and_age(
+        self, waiting: list[Waiting], expected: list[str]
+    ) -> None:
         assert names(ask(waiting)) == expected
 
 
@@ -166,7 +168,7 @@ class TestLimits:
             ),
         ],
     )
-    def test_bytes(
+    def test_runs_wait_until_the_bytes_of_an_hour_suffice(
         self, waiting: list[Waiting], recent: list[Active], admitted: list[str], wake: int | None
     ) -> None:
         found = ask(waiting, recent=recent, limits={NIGHTLY: PolicyLimits(bytes_per_hour=100)})

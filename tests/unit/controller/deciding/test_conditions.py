@@ -168,7 +168,9 @@ class TestConditions:
             ),
         ],
     )
-    def test_say(self, asked: DecisionInput, expected: Mapping[str, str]) -> None:
+    def test_conditions_say_what_is_wrong_and_where(
+        self, asked: DecisionInput, expected: Mapping[str, str]
+    ) -> None:
         status = status_of(asked)
         assert {kind: " ".join(said(status, kind)) for kind in expected} == dict(expected)
 
@@ -199,7 +201,7 @@ class TestConditions:
         alone = status_of(situation(BUSY, status=status))
         assert "Duplicate" not in {one.type for one in alone.conditions}
 
-    def test_messages_fit(self) -> None:
+    def test_long_messages_are_cut_to_the_limits_of_the_schema(self) -> None:
         refused = replace(QUIET, refusals=("x" * 5000,))
         for asked in (situation(refused), situation(QUIET, policy_problem="y" * 5000)):
             status = status_of(asked)
@@ -232,7 +234,7 @@ class TestSummary:
             case(replace(QUIET, delete_percent=None), id="deletes unknown"),
         ],
     )
-    def test_fits_its_schema(self, seen: Observation) -> None:
+    def test_every_summary_fits_its_schema(self, seen: Observation) -> None:
         summary = summary_of(seen)
         assert read(type(summary), plain(summary)) == summary
 

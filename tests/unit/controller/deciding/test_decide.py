@@ -130,7 +130,7 @@ class TestDue:
             ),
         ],
     )
-    def test_what_is_due(
+    def test_a_run_is_due_for_the_first_trigger_that_fired(
         self, asked: DecisionInput, trigger: str | None, strategy: RunStrategy | None
     ) -> None:
         decision = decide(asked, NOON)
@@ -388,7 +388,9 @@ class TestHolds:
             case("Compacted", "Minor", 600, None, id="not in vain"),
         ],
     )
-    def test_after_a_run(self, reason: str, strategy: str, age: int, hold: Hold | None) -> None:
+    def test_a_run_is_held_back_after_one_in_vain(
+        self, reason: str, strategy: str, age: int, hold: Hold | None
+    ) -> None:
         last = RunSummary(
             name="orders-6", strategy=strategy, reason=reason, completion_time=NOON - age * SECOND
         )
@@ -482,7 +484,9 @@ class TestFullTimes:
             ),
         ],
     )
-    def test_next(self, asked: DecisionInput, next_full: datetime | None, wake: datetime | None) -> None:
+    def test_next_full_compaction_is_also_when_to_decide_again(
+        self, asked: DecisionInput, next_full: datetime | None, wake: datetime | None
+    ) -> None:
         decision = decide(asked, NOON)
         assert (decision.next_full, decision.wake) == (next_full, wake)
 

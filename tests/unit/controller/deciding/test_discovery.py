@@ -46,7 +46,9 @@ class TestWanted:
             case(["sales.order"], [], [], id="the whole name has to match"),
         ],
     )
-    def test_patterns(self, include: list[str], exclude: list[str], expected: list[str]) -> None:
+    def test_included_tables_are_wanted_unless_excluded(
+        self, include: list[str], exclude: list[str], expected: list[str]
+    ) -> None:
         found = wanted_tables(FOUND, TableFilter(tuple(include), tuple(exclude)), may_be_nested=False)
         assert (list(found.names), found.wanted, found.unusable) == (expected, len(expected), 3)
 
@@ -83,7 +85,7 @@ def bodies_of(names: Sequence[str], of: Catalog, existing: Iterable[LakeTable]) 
 
 
 class TestBodies:
-    def test_are_laketables(self) -> None:
+    def test_bodies_are_laketables_of_their_catalog(self) -> None:
         (body,) = bodies_of(["sales.orders"], catalog(include=["*.*"], policyRef={"name": "nightly"}), [])
         made = read(LakeTable, body)
         assert made.metadata.key.namespace == "lake"

@@ -47,7 +47,7 @@ class TestMinInterval:
         assert all(part in why_text(decision) for part in ("orders-7", "3600", "2026-03-10 12:50:00"))
         assert decide(situation(BUSY, HOURLY, status=ended(600)), decision.wake).hold is None
 
-    def test_holds_no_request(self) -> None:
+    def test_the_least_interval_holds_no_request_back(self) -> None:
         asked = situation(BUSY, HOURLY, status=ended(1), requested="now")
         assert decide(asked, NOON).hold is None
 
@@ -71,7 +71,7 @@ class TestMinGain:
     def test_one_of_the_two_is_enough(self, spec: CompactionPolicySpec, hold: Hold | None) -> None:
         assert decide(situation(SEEN, spec), NOON).hold is hold
 
-    def test_says_the_figures(self) -> None:
+    def test_the_message_of_the_least_gain_says_the_figures(self) -> None:
         message = why_text(decide(situation(SEEN, policy(minGain={"files": 50, "bytes": "64Mi"})), NOON))
         assert all(part in message for part in ("3.9Ki", "10 files", "50 files", "64.0Mi"))
 

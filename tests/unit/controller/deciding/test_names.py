@@ -84,14 +84,14 @@ class TestTables:
         assert name != begin.strip("-")
 
     @given(identifiers)
-    def test_are_valid(self, identifier: str) -> None:
+    def test_names_of_tables_are_dns_labels(self, identifier: str) -> None:
         name = table_object_name("lake", identifier)
         assert DNS_LABEL.fullmatch(name)
         assert len(name) <= MOST_LENGTH
 
     @BRIEFLY
     @given(st.sets(identifiers | st.from_regex(r"[ab_-]{1,2}\.[ab_-]{1,2}", fullmatch=True), max_size=30))
-    def test_never_collide(self, found: set[str]) -> None:
+    def test_different_tables_have_different_names(self, found: set[str]) -> None:
         assert len({table_object_name("lake", identifier) for identifier in found}) == len(found)
 
     def test_a_name_that_is_taken_is_not_taken_again(self) -> None:

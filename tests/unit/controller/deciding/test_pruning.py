@@ -135,7 +135,7 @@ class TestWhatAListLacks:
             ),
         ],
     )
-    def test_absent_tables(
+    def test_tables_that_complete_lists_lack_are_absent(
         self, of: Catalog, table: LakeTable, latest: ListedTables, is_absent: bool
     ) -> None:
         assert absent_tables(of, [table], latest) == ((table,) if is_absent else ())

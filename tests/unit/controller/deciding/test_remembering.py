@@ -46,7 +46,7 @@ def test_who_gets_another_laketable(
 
 
 @given(known=names, having=names, listed=st.none() | names)
-def test_what_is_remembered(
+def test_names_are_remembered_until_a_listing_lacks_them(
     known: frozenset[str], having: frozenset[str], listed: frozenset[str] | None
 ) -> None:
     of = catalog(*known)

@@ -44,7 +44,7 @@ class TestNextTime:
             ),
         ],
     )
-    def test_in_berlin(self, schedule: str, after: str, expected: str) -> None:
+    def test_next_time_follows_the_clocks_of_berlin(self, schedule: str, after: str, expected: str) -> None:
         assert next_time(schedule, "Europe/Berlin", utc(after)) == utc(expected)
 
     @given(schedules, ZONES, moments)
@@ -120,7 +120,9 @@ class TestInterval:
             ),
         ],
     )
-    def test_due(self, last: datetime | None, expected: FullTime) -> None:
+    def test_full_compaction_is_due_an_interval_after_the_last(
+        self, last: datetime | None, expected: FullTime
+    ) -> None:
         assert full_time(table(LakeTableStatus(last_full_time=last)), self.DAILY, NOON) == expected
 
     def test_never_without_an_interval_or_a_schedule(self) -> None:
@@ -154,7 +156,9 @@ class TestPromises:
             case(TOMORROW + 4000 * HOUR, None, None, id="promised by a clock that was wrong"),
         ],
     )
-    def test_due(self, promised: datetime | None, last: datetime | None, due: datetime | None) -> None:
+    def test_promised_full_compaction_is_due_until_it_has_run(
+        self, promised: datetime | None, last: datetime | None, due: datetime | None
+    ) -> None:
         assert self.ask(promised, last) == replace(self.NOT_DUE, due=due)
 
     @pytest.mark.parametrize(

@@ -78,7 +78,9 @@ class TestGroups:
             case([ready("b", 1), ready("a", 2), ready("c", 3)], [["c", "a", "b"]], id="by their wait"),
         ],
     )
-    def test_who_starts_together(self, candidates: list[Candidate], groups: list[list[str]]) -> None:
+    def test_runs_start_together_within_the_limits_of_a_group(
+        self, candidates: list[Candidate], groups: list[list[str]]
+    ) -> None:
         assert names(candidates) == groups
 
     @BRIEFLY
@@ -116,7 +118,7 @@ class TestWhoMayShare:
             case(SHARING, SMALL, (FailureCounts(user=1, conflict=2),), MIB, id="other failures do not count"),
         ],
     )
-    def test_at_creation(
+    def test_only_small_runs_of_the_operator_may_share(
         self, spec: Any, due: Due, runs: tuple[FailureCounts, ...], expected: int | None
     ) -> None:
         earlier = [
@@ -142,7 +144,7 @@ class TestWhoMayShare:
             case(compaction(approval=Approval.MANUAL), None, id="to be approved"),
         ],
     )
-    def test_later(self, run: Compaction, expected: int | None) -> None:
+    def test_only_first_attempts_without_wishes_share(self, run: Compaction, expected: int | None) -> None:
         assert bytes_of_sharing(run) == expected
 
     def test_pools_are_apart_by_catalog_policy_and_time_zone(self) -> None:

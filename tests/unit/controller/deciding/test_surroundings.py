@@ -104,7 +104,7 @@ class TestCatalogs:
             ),
         ],
     )
-    def test_conditions(
+    def test_conditions_of_a_catalog_follow_its_tables_observations(
         self, looks: list[TableProblem | None], tables: int, expected: dict[str, str]
     ) -> None:
         status = catalog_status(catalog(), looks, tables, NOON)
@@ -122,7 +122,9 @@ class TestCatalogs:
             case([], None, id="nobody asked"),
         ],
     )
-    def test_problem(self, looks: list[TableProblem | None], expected: TableProblem | None) -> None:
+    def test_problem_of_a_catalog_is_the_one_to_mend_first(
+        self, looks: list[TableProblem | None], expected: TableProblem | None
+    ) -> None:
         assert catalog_problem(looks) == expected
 
     def test_what_was_said_stays_after_a_restart(self) -> None:
@@ -142,7 +144,7 @@ class TestCatalogs:
             case({}, 5, 7, None, id="switched off"),
         ],
     )
-    def test_discovered_tables(
+    def test_count_of_discovered_tables_is_that_of_the_last_listing(
         self, spec: dict[str, Any], known: int | None, found: int | None, expected: int | None
     ) -> None:
         one = catalog(CatalogStatus(discovered_tables=known), **spec)
@@ -237,7 +239,9 @@ class TestPolicies:
             case("no such zone", {"Ready": "False Invalid", "Stalled": "True Invalid"}, id="invalid"),
         ],
     )
-    def test_conditions(self, problem: str | None, expected: dict[str, str]) -> None:
+    def test_conditions_of_a_policy_name_its_problem_and_settle(
+        self, problem: str | None, expected: dict[str, str]
+    ) -> None:
         status = policy_status(self.POLICY, problem, 4, NOON)
         assert conditions(status) == expected
         assert (status.observed_generation, status.tables) == (2, 4)

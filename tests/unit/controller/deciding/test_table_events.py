@@ -78,7 +78,9 @@ TWICE = AttemptFailure(2, "DriverFailed", "?", Reason.RUNNING, is_lasting=True)
         ),
     ],
 )
-def test_events(old: LakeTableStatus, new: LakeTableStatus, expected: list[tuple[str, str]]) -> None:
+def test_each_change_of_a_condition_is_one_event(
+    old: LakeTableStatus, new: LakeTableStatus, expected: list[tuple[str, str]]
+) -> None:
     assert [(severity, reason) for severity, reason, _ in table_events(old, new)] == expected
     assert table_events(new, new) == []
 

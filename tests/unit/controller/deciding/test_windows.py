@@ -117,7 +117,9 @@ class TestOpening:
             ),
         ],
     )
-    def test_in_berlin(self, found: list[Window], now: str, is_open: bool, until: str | None) -> None:
+    def test_windows_open_and_close_by_the_clocks_of_berlin(
+        self, found: list[Window], now: str, is_open: bool, until: str | None
+    ) -> None:
         answer = opening(found, BERLIN, berlin(now))
         assert (answer.is_open, answer.until) == (is_open, until and berlin(until))
 
@@ -193,6 +195,6 @@ class TestZones:
             case("2026-10-25 03:00", "2026-10-25 02:00", id="after the repeated hour"),
         ],
     )
-    def test_moments(self, wall: str, moment: str) -> None:
+    def test_local_times_are_moments_also_where_clocks_change(self, wall: str, moment: str) -> None:
         local = datetime.fromisoformat(wall)
         assert moment_of(local.date(), local.time(), BERLIN) == utc(moment)

@@ -27,7 +27,7 @@ CATALOG = CatalogSpec(
 )
 
 
-def test_survive_the_way() -> None:
+def test_instructions_reach_the_driver_unchanged() -> None:
     told = instructions_of(
         order(
             catalog=CATALOG,

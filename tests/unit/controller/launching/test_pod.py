@@ -290,7 +290,7 @@ class TestTemplate:
         with pytest.raises(InvalidOption):
             driver_pod(with_template(template), SETTINGS)
 
-    def test_of_executors(self) -> None:
+    def test_template_of_executors_keeps_what_policies_set(self) -> None:
         mine = {
             "metadata": {"annotations": {"note": "x"}},
             "spec": {
@@ -374,7 +374,7 @@ class TestKueue:
         # All pods of the group count like the driver.
         assert container_of(pod)["resources"]["requests"] == {"cpu": "2", "memory": "3072Mi"}
 
-    def test_driver_alone(self) -> None:
+    def test_queues_can_admit_the_driver_alone(self) -> None:
         kueue = KueueTemplate(queue_name="lake", admission=QueueAdmission.DRIVER)
         ordered = order(spark=SparkTemplate(kueue=kueue))
         pod, template = driver_pod(ordered, SETTINGS), executors(ordered)
@@ -385,7 +385,7 @@ class TestKueue:
 class TestNames:
     @settings(deadline=None)
     @given(name=NAMES)
-    def test_are_valid(self, name: str) -> None:
+    def test_long_names_become_valid_names_and_labels(self, name: str) -> None:
         key = pod_key(ObjectKey("shop", name))
         assert len(key.name) <= 253
         assert len(label_value(name)) <= 63

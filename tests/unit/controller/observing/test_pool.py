@@ -293,7 +293,7 @@ def time_out(worker: Paper) -> None:
 
 
 class TestEnds:
-    async def test_after_many_answers(self, shop: Shop) -> None:
+    async def test_workers_are_replaced_after_many_answers(self, shop: Shop) -> None:
         async with pool_of(answers=2) as pool:
             assert [await ask(pool, "a") for _ in range(5)] == [0, 0, 1, 1, 2]
             assert [worker.has_ended for worker in shop.workers] == [True, True, False]
@@ -323,7 +323,7 @@ class TestEnds:
             shop.workers[0].kill()
             assert await ask(pool, "a") == 1
 
-    async def test_cannot_be_started(self, shop: Shop) -> None:
+    async def test_a_worker_that_cannot_be_started_is_tried_again(self, shop: Shop) -> None:
         shop.failures = [ProcessLost("starting", "no memory")]
         async with pool_of(workers=1) as pool:
             with pytest.raises(ProcessLost):

@@ -86,7 +86,7 @@ ENDPOINT = {"s3.endpoint": "http://minio"}
         case(table("young", 2, of="nobody"), id="a Catalog that is missing"),
     ],
 )
-def test_others_are_none(young: LakeTable) -> None:
+def test_other_tables_are_no_duplicates(young: LakeTable) -> None:
     hidden = {"name": "s", "options": {"s3.endpoint": "e"}}
     store = stored(
         catalog("one", **S3),

@@ -249,7 +249,7 @@ class TestSuspend:
         assert way.run.status.failures == Way().run.status.failures
         assert way.ask(driver=None, lock=Lock.FREE).last.wake is None
 
-    def test_a_result_counts(self) -> None:
+    def test_a_result_counts_though_the_run_was_suspended(self) -> None:
         way = under_way().edit(suspend=True).ask().ask(driver=ended(COMPACTED))
         assert way.reason is Reason.COMPACTED
 
@@ -277,7 +277,7 @@ class TestCancel:
         assert way.last.actions == (Action.FIND_RUN,)
         assert way.ask(found=found).reason is reason
 
-    def test_a_result_counts(self) -> None:
+    def test_a_result_counts_though_the_run_was_cancelled(self) -> None:
         assert under_way().edit(cancel=True).ask().ask(driver=ended(COMPACTED)).reason is Reason.COMPACTED
 
     def test_a_commit_may_end(self) -> None:
@@ -285,7 +285,7 @@ class TestCancel:
         assert way.last.actions == ()
         assert Action.STOP_DRIVER in way.ask(after=DEADLINES.committing_seconds).last.actions
 
-    def test_goes_before_suspend(self) -> None:
+    def test_a_suspended_run_can_be_cancelled(self) -> None:
         way = under_way().edit(suspend=True).ask().edit(cancel=True).ask()
         way.ask(driver=ended(outcome_of(Reason.CANCELLED))).ask().ask(found=None)
         assert way.reason is Reason.CANCELLED
@@ -417,7 +417,9 @@ class TestApproval:
             case({"approval": Approval.MANUAL, "approved": True}, False, id="approved from the start"),
         ],
     )
-    def test_what_only_plans(self, spec: dict[str, object], expected: bool) -> None:
+    def test_dry_runs_and_runs_to_be_approved_only_plan(
+        self, spec: dict[str, object], expected: bool
+    ) -> None:
         assert is_plan_only(run_of(**spec)) is expected
 
 

@@ -23,7 +23,7 @@ def told(old: CompactionStatus, way: Way) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_whole_way() -> None:
+def test_a_run_that_commits_has_an_event_for_each_stage() -> None:
     way, story = Way(), []
     drivers = [
         None,

@@ -65,7 +65,7 @@ class TestADryRun:
     def test_an_answer_of_an_earlier_attempt_is_none(self) -> None:
         assert planning().ask(plan=replace(PLANNED, attempt=0)).reason is Reason.PLANNING
 
-    def test_nothing_to_do(self) -> None:
+    def test_a_dry_run_without_work_ends_with_nothing_to_do(self) -> None:
         way = planning().ask(plan=outcome_of(Reason.NOTHING_TO_DO))
         assert way.reason is Reason.NOTHING_TO_DO
 
@@ -124,11 +124,13 @@ class TestADryRun:
             ),
         ],
     )
-    def test_is_given_up(self, change: dict[str, bool], facts: dict[str, object], reason: Reason) -> None:
+    def test_a_dry_run_that_is_stopped_takes_no_plan(
+        self, change: dict[str, bool], facts: dict[str, object], reason: Reason
+    ) -> None:
         way = planning().edit(**change).ask(plan=PLANNED, **facts)
         assert (way.reason, way.last.actions) == (reason, ())
 
-    def test_out_of_time(self) -> None:
+    def test_a_dry_run_ends_at_its_deadline(self) -> None:
         way = planning(dry_run=True, active_deadline_seconds=60).ask(after=61)
         assert way.reason is Reason.DEADLINE_EXCEEDED
 

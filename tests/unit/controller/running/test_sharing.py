@@ -79,7 +79,9 @@ class TestView:
             ),
         ],
     )
-    def test_phase(self, driver: SharedDriver, phase: DriverPhase, waits: bool) -> None:
+    def test_phase_of_a_shared_run_follows_its_driver(
+        self, driver: SharedDriver, phase: DriverPhase, waits: bool
+    ) -> None:
         found = seen(driver)
         assert (found.phase, found.waits, found.owner_uid) == (phase, waits, UID)
         assert found.released == (phase is DriverPhase.ENDED)

@@ -88,7 +88,7 @@ class TestBackOff:
         way.ask(after=(following - way.now).total_seconds())
         assert (way.reason, way.run.status.next_attempt_time) == (Reason.QUEUED, None)
 
-    def test_suspended_meanwhile(self) -> None:
+    def test_a_run_that_is_suspended_while_backing_off_says_so(self) -> None:
         assert self.backing_off().edit(suspend=True).ask().reason is Reason.SUSPENDED
 
     def test_cancelled_meanwhile_it_is_searched_for_first(self) -> None:
@@ -110,7 +110,7 @@ class TestActiveDeadline:
         assert way.ask(after=99).reason is Reason.QUEUED
         assert way.ask(after=1).reason is Reason.DEADLINE_EXCEEDED
 
-    def test_stops_a_driver(self) -> None:
+    def test_the_active_deadline_stops_a_driver(self) -> None:
         way = under_way(active_deadline_seconds=100).ask(after=100)
         assert way.last.actions == (Action.STOP_DRIVER,)
         way.ask(driver=ended(exit_code=143)).ask().ask(found=None)

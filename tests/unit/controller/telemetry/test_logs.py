@@ -142,7 +142,7 @@ def test_no_text_adds_a_line_to_the_log(start: Start) -> None:
         assert "forged" in stream.getvalue()
 
 
-def test_who_is_heard(start: Start) -> None:
+def test_only_warnings_of_other_libraries_are_logged(start: Start) -> None:
     stream = start()
     for name in ("kopf.objects", "asyncio", "aiohttp.access", "some.library"):
         logging.getLogger(name).info("chatter")

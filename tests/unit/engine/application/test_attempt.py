@@ -90,7 +90,7 @@ def test_tasks_are_smaller_after_one_ran_out_of_memory(orders: TableAddress) -> 
 
 
 class TestOutcome:
-    def test_compacted(self, table: TableAddress) -> None:
+    def test_a_committed_attempt_reports_snapshot_and_files(self, table: TableAddress) -> None:
         outcome, code = execute(told(table.warehouse, uuid=open_table(table).uuid))
         assert outcome is not None
         assert (outcome.reason, outcome.committed_snapshot_id, code) == (Reason.COMPACTED, "4", 0)
@@ -98,7 +98,7 @@ class TestOutcome:
         assert outcome.result is not None
         assert outcome.plan.files == outcome.result.input_files == 12
 
-    def test_nothing_to_do(self, orders: TableAddress) -> None:
+    def test_an_attempt_without_work_ends_with_nothing_to_do(self, orders: TableAddress) -> None:
         outcome, code = execute(told(orders.warehouse, strategy=Strategy.MINOR))
         assert outcome is not None
         assert (outcome.reason, code) == (Reason.NOTHING_TO_DO, 0)

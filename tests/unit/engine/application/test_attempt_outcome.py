@@ -107,7 +107,7 @@ def test_each_error_has_its_reason_and_failure(error: Exception, reason: Reason,
 
 
 class TestReports:
-    def test_compacted(self) -> None:
+    def test_report_of_a_commit_becomes_result_and_snapshots(self) -> None:
         outcome = outcome_of_report(COMPACTED, 3, PLAN)
         assert (outcome.reason, outcome.failure, outcome.plan) == (Reason.COMPACTED, None, PLAN)
         assert (outcome.base_snapshot_id, outcome.committed_snapshot_id) == ("7", "9")
@@ -121,7 +121,7 @@ class TestReports:
         assert len(write_outcome(outcome).encode()) <= MOST_BYTES
         assert read_outcome(write_outcome(outcome)) == outcome
 
-    def test_nothing_to_do(self) -> None:
+    def test_a_report_without_work_counts_deleted_orphans(self) -> None:
         report = Report(
             "db.t", "run", "NothingToDo", "minor", snapshot_before=SnapshotId("7"), orphans_deleted=4
         )
@@ -130,7 +130,7 @@ class TestReports:
         assert outcome.result is not None
         assert outcome.result.orphans_deleted == 4
 
-    def test_committed_before(self) -> None:
+    def test_rerun_of_a_committed_run_reports_its_snapshot(self) -> None:
         report = Report("db.t", "run", "AlreadyCommitted", "minor", snapshot_after=SnapshotId("9"))
         outcome = outcome_of_report(report, 2, None)
         assert (outcome.reason, outcome.result) == (Reason.COMPACTED, None)
@@ -143,7 +143,9 @@ class TestReports:
             case({"buckets": 0}, Reason.NOTHING_TO_DO, id="nothing to do"),
         ],
     )
-    def test_planned(self, changes: dict[str, int], reason: Reason) -> None:
+    def test_outcome_of_a_plan_has_its_figures_and_base(
+        self, changes: dict[str, int], reason: Reason
+    ) -> None:
         plan = replace(PLAN, **changes)
         outcome = outcome_of_plan("run", 1, PlanFound(snapshot=SnapshotId("7"), **plan_fields(plan)))
         assert (outcome.reason, outcome.plan, outcome.base_snapshot_id) == (reason, plan, "7")
@@ -168,7 +170,7 @@ class TestReports:
 class TestSaved:
     OUTCOME = Outcome(run="run", attempt=1, reason=Reason.COMPACTED)
 
-    def test_in_one_go(self, tmp_path: Path) -> None:
+    def test_an_outcome_replaces_a_longer_file_in_one_go(self, tmp_path: Path) -> None:
         path = tmp_path / "outcome.json"
         path.write_text("what was there before, and is longer than what is there afterwards" * 9)
         save_outcome(self.OUTCOME, path)

@@ -37,7 +37,7 @@ class TestRuns:
             case([190, 20, 10, 10], [["f1", "f2", "f3"]], id="the window moves past a large file"),
         ],
     )
-    def test_of_minor_compactions(self, sizes: list[int], expected: list[list[str]]) -> None:
+    def test_minor_runs_are_of_files_side_by_side(self, sizes: list[int], expected: list[list[str]]) -> None:
         assert [names(run) for run in minor_runs(files(*sizes), ORDERED, BY_FIRST)] == expected
 
     @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ class TestRuns:
             case([100, 100, 100], [], id="nothing small"),
         ],
     )
-    def test_of_full_compactions(self, sizes: list[int], expected: list[str]) -> None:
+    def test_full_runs_leave_out_large_files_at_the_ends(self, sizes: list[int], expected: list[str]) -> None:
         assert names(full_run(files(*sizes), ORDERED, BY_FIRST)) == expected
 
     def test_a_forced_full_compaction_takes_all(self) -> None:

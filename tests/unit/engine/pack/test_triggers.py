@@ -47,7 +47,7 @@ class TestDeletedRows:
         assert "1 of them above 20 %" in found["DeletedRows"].detail
         assert len(verdicts(group, LOOSE, NOW, BY_FIRST)) == 2
 
-    def test_let_leftovers_wait(self) -> None:
+    def test_leftovers_wait_while_deleted_rows_are_due(self) -> None:
         """As in Paimon, they grow old only while nothing else is to be done."""
         group = [marked(File("m", 10)), *files(10, 10)]
         due = due_bins(group, self.MARKING, NOW + timedelta(days=1), BY_FIRST)

@@ -159,7 +159,9 @@ WINNERS = {
 
 class TestWinners:
     @pytest.mark.parametrize(("options", "runs", "left"), WINNERS.values(), ids=WINNERS)
-    def test_of_one_key(self, options: dict[str, bool], runs: list[list[Any]], left: list[str]) -> None:
+    def test_of_rows_with_one_key_the_latest_is_left(
+        self, options: dict[str, bool], runs: list[list[Any]], left: list[str]
+    ) -> None:
         table = Table((INT,), **options)
         merged = merge(table, sources_of(table, [rows(*run) for run in runs]))
         assert [row["origin"] for row in merged] == left
@@ -215,7 +217,7 @@ class TestWinners:
 
 
 class TestStreaming:
-    def test_nothing_to_merge(self) -> None:
+    def test_a_merge_of_no_rows_is_empty(self) -> None:
         table = Table((INT,))
         assert merge(table, []) == []
         assert merge(table, sources_of(table, [[], []])) == []

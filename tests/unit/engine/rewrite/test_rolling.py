@@ -185,7 +185,7 @@ class TestRest:
         ],
     )
     @pytest.mark.parametrize("row_group", [1_000, 1 << 20], ids=["small row groups", "large row groups"])
-    def test_small(self, count: int, sizes: list[int], row_group: int) -> None:
+    def test_small_rests_join_the_file_before(self, count: int, sizes: list[int], row_group: int) -> None:
         rolling = Rolling(10_000, row_group, 10.0, absorbs_rest=True)
         batches = rows_of_width(10, count)
         files = roll(batches, rolling)
@@ -259,7 +259,7 @@ class TestKnownRest:
         ],
         ids=["even", "a small rest", "one file", "two", "the last takes the rest"],
     )
-    def test_of_encoded_rows(self, sizes: list[int], files: list[int]) -> None:
+    def test_encoded_rows_are_rolled_by_their_known_sizes(self, sizes: list[int], files: list[int]) -> None:
         folder = Folder()
         encoded = [Encoded(str(number), size) for number, size in enumerate(sizes)]
         found = roll_known(encoded, Rolling(1_000, 1 << 20, 10.0, absorbs_rest=True), folder=folder)

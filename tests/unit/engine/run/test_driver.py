@@ -189,7 +189,7 @@ class TestBadRequests:
             pytest.param({"buckets": frozenset({2})}, NotFound, id="bucket without files"),
         ],
     )
-    def test_selection_of_nothing(
+    def test_a_selection_of_unknown_groups_begins_no_attempt(
         self, made: TableAddress, change: dict[str, Any], error: type[Exception]
     ) -> None:
         with pytest.raises(error):

@@ -1,6 +1,6 @@
 """Decides which changes of a run a snapshot admits, and completes these with what it has of their inputs.
 
-Called by `committer` in every try. Pure.
+Called by `committer` in every try. Pure. The rules of conflict are in `conflict_rules`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lithify.columns.order_key import OrderKey
 from lithify.engine.commit.loop import Validation
-from lithify.formats.paimon.commit.changes import BucketChange, conflict_of
+from lithify.formats.paimon.commit.changes import BucketChange
+from lithify.formats.paimon.commit.conflict_rules import (
+    validate_bucket_count,
+    validate_inputs_live,
+    validate_inputs_postponed,
+    validate_marked_files_live,
+    validate_no_key_overlap,
+    validate_no_new_deletes,
+    validate_no_newer_rows,
+    validate_target_count,
+)
 from lithify.formats.paimon.commit.moves import Live, MovedRows
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.formats.paimon.manifests.entries import ManifestEntry
@@ -55,9 +65,35 @@ def admitted(
     return Validation(ready, conflicts)
 
 
-def _moved(change: MovedRows, live: Live) -> MovedRows | str:
-    reason = change.conflict_in(live)
-    return change.found_in(live) if reason is None else reason
+def conflict_of(
+    change: BucketChange,
+    live: Sequence[ManifestEntry],
+    key: Callable[[bytes], OrderKey],
+    vectors: Sequence[VectorIndex] = (),
+) -> str | None:
+    """Why a change cannot be applied to a bucket with these live files and vectors; None if it can."""
+    inputs = {entry.identity for entry in change.inputs}
+    others = [entry for entry in live if entry.identity not in inputs]
+    return (
+        validate_inputs_live(change, live)
+        or validate_no_new_deletes(change, vectors)
+        or validate_marked_files_live(change, others)
+        or validate_bucket_count(change, others)
+        or validate_no_key_overlap(change, others, key)
+    )
+
+
+def conflict_of_move(move: MovedRows, live: Live) -> str | None:
+    """Why a move cannot be applied to a partition with these live files; None if it can."""
+    return (
+        validate_inputs_postponed(move, live)
+        or validate_target_count(move, live)
+        or validate_no_newer_rows(move, live)
+    )
+
+
+def _moved(move: MovedRows, live: Live) -> MovedRows | str:
+    return conflict_of_move(move, live) or move.found_in(live)
 
 
 def _changed(
@@ -66,5 +102,4 @@ def _changed(
     key: Callable[[bytes], OrderKey],
     vectors: Sequence[VectorIndex],
 ) -> BucketChange | str:
-    reason = conflict_of(change, live, key, vectors)
-    return change.found_in(live) if reason is None else reason
+    return conflict_of(change, live, key, vectors) or change.found_in(live)

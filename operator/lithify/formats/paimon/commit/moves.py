@@ -1,9 +1,6 @@
-"""The move of postponed rows to their real buckets, and whether the newest snapshot still admits it.
+"""The move of postponed rows to their real buckets, as manifest entries.
 
-Called by `committer` in every try. Pure. All files of the postponed bucket that were read must still be
-live, and the partition must have the number of buckets for which the rows were distributed. Rows that another
-writer has put into one of these buckets would have the same sequence numbers as the moved ones, so that
-neither of them was clearly the newer; Paimon accepts that, here it is a conflict.
+Made by steps. `conflict_check` decides whether the newest snapshot admits it; `committer` commits it. Pure.
 """
 
 from __future__ import annotations
@@ -55,7 +52,7 @@ class MovedRows:
         """The same change with its inputs as they are in a snapshot, statistics included.
 
         Raises:
-            KeyError: an input is not among the live files; see `conflict_in`.
+            KeyError: an input is not among the live files; see `validate_inputs_postponed`.
         """
         found = {entry.identity: entry for entry in live[self.bucket.bucket]}
         return replace(self, removed=tuple(found[entry.identity] for entry in self.removed))
@@ -70,20 +67,3 @@ class MovedRows:
                 for bucket, file in self.moved
             ),
         ]
-
-    def conflict_in(self, live: Live) -> str | None:
-        """Why the change cannot be applied to a partition with these live files; None if it can."""
-        postponed = {entry.identity for entry in live.get(self.bucket.bucket, ())}
-        for entry in self.removed:
-            if entry.identity not in postponed:
-                return f"{entry.file.name} is no longer postponed"
-        targets = {bucket.bucket for bucket, _ in self.moved}
-        for number, entries in live.items():
-            if number == self.bucket.bucket:
-                continue
-            if any(entry.total_buckets != self.count for entry in entries):
-                return f"the partition no longer has {self.count} buckets"
-            newest = max((entry.file.max_sequence for entry in entries), default=-1)
-            if number in targets and newest > self.highest.get(number, -1):
-                return f"others have written to bucket {number} of the partition"
-        return None

@@ -12,13 +12,13 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from lithify.columns.bitmaps import bitmap_of, deserialize
 from lithify.engine.attempts.names import writer_id
 from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.commit.changes import BucketChange
 from lithify.formats.paimon.commit.conflict_check import Change
 from lithify.formats.paimon.compaction.blocking import failed_buckets
 from lithify.formats.paimon.compaction.plan import BucketPlan, BucketUnit
-from lithify.formats.paimon.deletion_vectors.bitmaps import bitmap_of, deserialize
 from lithify.formats.paimon.deletion_vectors.maintaining import NO_VECTORS, VectorChange, maintain
 from lithify.formats.paimon.deletion_vectors.sharing import SharedVectorChange
 from lithify.formats.paimon.model import BucketId

@@ -4,18 +4,16 @@ Used by `index_files`, and by merges, which collect positions. Pure. A vector is
 positions in its data file. The form decides how it is framed: both have a length, a magic number, the bitmap
 and a checksum, with different byte orders (Paimon's `BitmapDeletionVector`, `Bitmap64DeletionVector`).
 Positions of 2^32 and more are not supported in either form: no data file has as many rows.
-
-Of the modules for vectors, only this one imports pyroaring, and only where a bitmap is made: the operator's
-image does not have it.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from lithify.columns.bitmaps import bitmap_of, deserialize, serialize
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
@@ -51,13 +49,6 @@ class DeletionVector:
         return DeletionVector(self.positions | positions, self.is_wide)
 
 
-def bitmap_of(positions: Iterable[int] = ()) -> BitMap:
-    """A bitmap of some positions."""
-    from pyroaring import BitMap
-
-    return BitMap(positions)
-
-
 def encode(vector: DeletionVector) -> tuple[bytes, int]:
     """A vector as it is stored, and the length that the manifest gives for it.
 
@@ -70,13 +61,6 @@ def encode(vector: DeletionVector) -> tuple[bytes, int]:
         return _framed(data), len(data) + _FRAME
     data = struct.pack(">i", _MAGIC) + content
     return _framed(data), len(data)
-
-
-def serialize(positions: BitMap) -> bytes:
-    """A bitmap in Roaring's portable format, with runs where they are smaller, as Java writes it."""
-    optimized = positions.copy()
-    optimized.run_optimize()
-    return bytes(optimized.serialize())
 
 
 def stored_length(length: int, *, is_wide: bool) -> int:
@@ -106,17 +90,6 @@ def decode(stored: bytes, length: int) -> DeletionVector:
     if zlib.crc32(data) != struct.unpack_from(">I", stored, 4 + size)[0]:
         raise ValueError("the checksum of a vector is wrong")
     return DeletionVector(_wide(data) if is_wide else deserialize(data[4:]), is_wide)
-
-
-def deserialize(content: bytes) -> BitMap:
-    """Reads what `serialize` wrote.
-
-    Raises:
-        ValueError: it is no bitmap.
-    """
-    if not content:
-        raise ValueError("it is empty")
-    return type(bitmap_of()).deserialize(content)
 
 
 def _framed(data: bytes) -> bytes:

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lithify.formats.paimon.deletion_vectors.bitmaps import DeletionVector, bitmap_of
+from lithify.columns.bitmaps import bitmap_of
+from lithify.formats.paimon.deletion_vectors.bitmaps import DeletionVector
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, read_vectors, write_vectors
 from lithify.io.storage import Storage
 

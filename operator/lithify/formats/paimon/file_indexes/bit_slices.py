@@ -13,9 +13,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.columns.bitmaps import bitmap_of, serialize
 from lithify.files.types import ColumnType
 from lithify.formats.paimon.file_indexes.model import IndexSettings, Unindexable
-from lithify.formats.paimon.file_indexes.roaring import Ints, one
+from lithify.formats.paimon.file_indexes.stored_values import Ints
 from lithify.formats.paimon.file_indexes.values import Numbers, as_numbers
 
 _VERSION = 1
@@ -71,7 +72,7 @@ def _signed(rows: Ints, numbers: Numbers) -> bytes:
     largest = int(numbers.max())
     slices = slices_of(rows, numbers, largest.bit_length())
     head = _BOUNDS.pack(_VERSION, 0, largest)
-    return b"".join([head, one(rows), _COUNT.pack(len(slices)), *slices])
+    return b"".join([head, serialize(bitmap_of(rows)), _COUNT.pack(len(slices)), *slices])
 
 
 def slices_of(rows: Ints, numbers: Numbers, count: int) -> list[bytes]:
@@ -82,4 +83,4 @@ def slices_of(rows: Ints, numbers: Numbers, count: int) -> list[bytes]:
         numbers: their numbers.
         count: number of bits.
     """
-    return [one(rows[(numbers >> bit & 1).astype(np.bool_)]) for bit in range(count)]
+    return [serialize(bitmap_of(rows[(numbers >> bit & 1).astype(np.bool_)])) for bit in range(count)]

@@ -13,16 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from lithify.columns.bitmaps import bitmap_of, serialize
 from lithify.files.types import ColumnType
 from lithify.formats.paimon.file_indexes.model import IndexSettings, Unindexable
-from lithify.formats.paimon.file_indexes.roaring import (
-    Bitmaps,
-    Ints,
-    bitmaps,
-    one,
-)
 from lithify.formats.paimon.file_indexes.stored_values import (
     Coded,
+    Ints,
     ValueCodes,
     cuts,
     fixed,
@@ -33,7 +29,6 @@ _START = struct.Struct(">biib")
 """Version, number of rows, number of values, whether there are nulls."""
 _NUMBER = struct.Struct(">i")
 _COUNT_BYTES = _NUMBER.size
-_ROWS_AT_ONCE = 1 << 20
 
 
 class BitmapIndex:
@@ -97,11 +92,14 @@ def _rows_of_values(coded: Coded) -> _RowsOfValues:
     counts = np.bincount(coded.codes + 1, minlength=len(coded.values) + 1)  # nulls come first
     starts = np.cumsum(counts) - counts
     several = counts > 1
-    stored = _bitmaps(order[np.repeat(several, counts)], counts[several])
+    # Values of one row have no bitmap, so there are at most half as many as rows.
+    begins, ends = starts[several].tolist(), (starts + counts)[several].tolist()
+    stored = [serialize(bitmap_of(order[begin:end])) for begin, end in zip(begins, ends, strict=True)]
+    sizes = np.fromiter(map(len, stored), np.int64, len(stored))
     lengths = np.full(len(counts), -1, np.int64)
-    lengths[several] = stored.lengths
+    lengths[several] = sizes
     offsets = np.zeros(len(counts), np.int64)
-    offsets[several] = np.cumsum(stored.lengths) - stored.lengths
+    offsets[several] = np.cumsum(sizes) - sizes
     single = counts == 1
     offsets[single] = -1 - order[starts[single]]
     return _RowsOfValues(
@@ -109,22 +107,8 @@ def _rows_of_values(coded: Coded) -> _RowsOfValues:
         lengths=lengths[1:],
         null_count=int(counts[0]),
         null_offset=int(offsets[0]),
-        null_bytes=int(lengths[0]) if several[0] else len(one(order[: counts[0]])),
-        body=stored.data.tobytes(),
-    )
-
-
-def _bitmaps(positions: Ints, counts: Ints) -> Bitmaps:
-    """Serializes many bitmaps, some at a time, because unserialized positions take much memory."""
-    ends = np.cumsum(counts)
-    made, start, upto = [], 0, 0
-    while start < len(counts):
-        end = max(start + 1, int(np.searchsorted(ends, upto + _ROWS_AT_ONCE, side="right")))
-        made.append(bitmaps(positions[upto : ends[end - 1]], counts[start:end]))
-        start, upto = end, int(ends[end - 1])
-    return Bitmaps(
-        np.concatenate([np.zeros(0, np.uint8), *(each.data for each in made)]),
-        np.concatenate([np.zeros(0, np.int64), *(each.lengths for each in made)]),
+        null_bytes=int(lengths[0]) if several[0] else len(serialize(bitmap_of(order[: counts[0]]))),
+        body=b"".join(stored),
     )
 
 

@@ -11,12 +11,13 @@ import struct
 import numpy as np
 import pyarrow as pa
 
+from lithify.columns.bitmaps import bitmap_of, serialize
 from lithify.files.types import ColumnType
 from lithify.formats.paimon.file_indexes.bit_slices import slices_of
 from lithify.formats.paimon.file_indexes.model import IndexSettings
-from lithify.formats.paimon.file_indexes.roaring import Ints, one
 from lithify.formats.paimon.file_indexes.stored_values import (
     Coded,
+    Ints,
     Records,
     ValueCodes,
     cuts,
@@ -85,7 +86,7 @@ def _slices(coded: Coded) -> bytes:
     lengths = np.array([len(each) for each in slices])
     starts = np.cumsum(lengths) - lengths
     places = b"".join(map(_PLACE.pack, starts.tolist(), lengths.tolist()))
-    every = one(rows)
+    every = serialize(bitmap_of(rows))
     head = _SLICES.pack(_VERSION, count, len(every), len(places)) + places
     return b"".join([_NUMBER.pack(len(head)), head, every, *slices])
 

@@ -10,7 +10,6 @@ from lithify.engine.rewrite.changelog import ChangelogSpec
 from lithify.engine.rewrite.functions import MergeFunction
 from lithify.engine.rewrite.records import RecordLayout, RowKinds
 from lithify.engine.rewrite.spec import MergeSpec
-from lithify.files.orc.key_order import OrcKeyOrder
 from lithify.formats.paimon.primary_key.merge_functions.unordered import NO_ORDER
 from lithify.formats.paimon.schema.schema import RETRACTING_KINDS, SEQUENCE_NUMBER, VALUE_KIND, Schema
 
@@ -32,6 +31,5 @@ def merge_spec(
         sequence=(*sequence_fields, SequenceField(SEQUENCE_NUMBER)),
         kinds=RowKinds(VALUE_KIND, RETRACTING_KINDS),
         nan_problem=NO_ORDER,
-        disorder=OrcKeyOrder({name: schema.column(name).type for name in schema.primary_key}),
     )
     return MergeSpec(layout, function, drop_deletes, changelog)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lithify.columns.bitmaps import serialize
 from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.engine.rewrite.functions import LoneRecords
 from lithify.engine.rewrite.merge import Record, forget
@@ -24,7 +25,6 @@ from lithify.formats.paimon.data_files.expired_rows import ExpiredRows
 from lithify.formats.paimon.data_files.new_files import NewFiles, rolling_of
 from lithify.formats.paimon.data_files.reader import FileRun, Reading
 from lithify.formats.paimon.data_files.writer import FileTarget, OpenDataFile
-from lithify.formats.paimon.deletion_vectors.bitmaps import serialize
 from lithify.formats.paimon.manifests.entries import FileMeta
 from lithify.formats.paimon.primary_key.copying import largest_run, may_copy
 from lithify.formats.paimon.primary_key.looked_up_keys import MOST_KEYS, WORTH_BYTES, first_keys_of

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.formats.paimon.commit.changes import BucketChange, conflict_of
+from lithify.formats.paimon.commit.changes import BucketChange
+from lithify.formats.paimon.commit.conflict_check import conflict_of
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex, VectorRange
 from lithify.formats.paimon.deletion_vectors.maintaining import VectorChange
 from lithify.formats.paimon.deletion_vectors.sharing import SharedVectorChange

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from lithify.clock import SystemClock
+from lithify.columns.bitmaps import bitmap_of, serialize
 from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.buckets.postponed import postponed_verdict
 from lithify.formats.paimon.compaction.outputs import Outputs
 from lithify.formats.paimon.compaction.plan import BucketPlan
 from lithify.formats.paimon.compaction.planning import BucketPlanner
-from lithify.formats.paimon.deletion_vectors.bitmaps import bitmap_of, serialize
 from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.primary_key.merge_task import SupersededRows

@@ -410,7 +410,9 @@ VALUE_STATS: dict[str, tuple[dict[str, str], tuple[str, ...] | None, list[Raw]]]
 
 class TestMetadata:
     @pytest.mark.parametrize(("options", "expected"), NAMES.values(), ids=NAMES)
-    def test_names(self, tmp_path: Path, options: dict[str, str], expected: list[str]) -> None:
+    def test_file_names_follow_the_options(
+        self, tmp_path: Path, options: dict[str, str], expected: list[str]
+    ) -> None:
         to = target(tmp_path, SIMPLE, options)
         assert [to.name("writer", number) for number in (0, 1)] == expected
 
@@ -447,14 +449,16 @@ class TestMetadata:
         assert file.close().size == (tmp_path / "f.parquet").stat().st_size > sizes[-1]
 
     @pytest.mark.parametrize(("options", "bounds"), KEY_STATS.values(), ids=KEY_STATS)
-    def test_key_statistics(self, tmp_path: Path, options: dict[str, str], bounds: tuple[Raw, Raw]) -> None:
+    def test_key_statistics_are_cut_and_key_bounds_are_not(
+        self, tmp_path: Path, options: dict[str, str], bounds: tuple[Raw, Raw]
+    ) -> None:
         keyed = schema([("k", "STRING NOT NULL")], ["k"])
         meta = write(tmp_path, keyed, [[{"k": "a" * 200}, {"k": "b" * 200}]], options)
         assert first_bounds(meta.key_stats, keyed.key_types) == bounds
         assert decode_row(meta.min_key, keyed.key_types) == (b"a" * 200,)
 
     @pytest.mark.parametrize(("options", "columns", "minima"), VALUE_STATS.values(), ids=VALUE_STATS)
-    def test_value_statistics(
+    def test_value_statistics_have_the_columns_of_the_mode(
         self, tmp_path: Path, options: dict[str, str], columns: tuple[str, ...] | None, minima: list[Raw]
     ) -> None:
         texts = schema([("k", "STRING NOT NULL"), ("v", "STRING")], ["k"])
@@ -665,7 +669,9 @@ class TestKeyRanges:
     """Row groups outside a range are left out, as far as the statistics of the first key column tell."""
 
     @pytest.mark.parametrize(("keys", "groups"), ROW_GROUPS.values(), ids=ROW_GROUPS)
-    def test_row_groups(self, tmp_path: Path, keys: KeyRange, groups: list[int]) -> None:
+    def test_row_groups_outside_of_the_keys_are_skipped(
+        self, tmp_path: Path, keys: KeyRange, groups: list[int]
+    ) -> None:
         meta = write(tmp_path, SIMPLE, [simple_rows(*range(start, start + 10)) for start in (0, 20, 40)])
         file = input_file(tmp_path, meta, is_inside=False)
         assert row_groups(reading([file], [SIMPLE], ["id"], keys), file) == groups

@@ -245,7 +245,7 @@ class TestIndexManifests:
         assert index_names(second) == {"new", "2"}
         assert decode_indexes(second).vectors == {}
 
-    def test_none_is_left(self) -> None:
+    def test_there_is_no_manifest_without_indexes(self) -> None:
         first = replaced(None, (), [(PLACES[0], self.index("a"))], "zstd")
         assert first is not None
         assert replaced(first, ["a"], (), "zstd") is None

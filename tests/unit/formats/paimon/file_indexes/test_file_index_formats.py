@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
 
+from lithify.columns.bitmaps import serialize
 from lithify.columns.order import EPOCH_DAY
 from lithify.files.types import arrow_type
 from lithify.formats.paimon.file_indexes.bit_slices import BitSliceIndex
@@ -32,7 +32,6 @@ from lithify.formats.paimon.file_indexes.model import (
     Unindexable,
 )
 from lithify.formats.paimon.file_indexes.range_bitmap import RangeBitmap
-from lithify.formats.paimon.file_indexes.roaring import bitmaps
 from lithify.formats.paimon.file_indexes.stored_values import cuts
 from lithify.formats.paimon.schema.type_texts import parse_type
 from support.comparing.file_indexes import Reader, bitmap_index, indexes_in, width_of
@@ -41,62 +40,6 @@ from support.properties import examples
 
 USUAL = IndexSettings()
 INT, BIGINT, TEXT, DOUBLE = (parse_type(each) for each in ("INT", "BIGINT", "STRING", "DOUBLE"))
-POSITIONS = st.one_of(
-    st.integers(0, 300),
-    st.integers(65_000, 66_000),
-    st.integers(0, 2**32 - 1),
-)
-
-
-def ranges(drawn: tuple[int, int]) -> list[int]:
-    first, count = drawn
-    return [*range(first, min(first + count, 2**32))]
-
-
-SETS = st.one_of(
-    st.sets(POSITIONS, max_size=40).map(sorted),
-    st.tuples(POSITIONS, st.integers(0, 9_000)).map(ranges),
-    st.tuples(st.integers(0, 200_000), st.integers(0, 9_000)).map(
-        lambda drawn: [*range(drawn[0], sum(drawn), 2)]
-    ),
-)
-
-
-class TestRoaring:
-    @settings(max_examples=examples(200), deadline=None)
-    @given(st.lists(SETS, max_size=5))
-    def test_every_bitmap_is_read_as_it_was(self, sets: list[list[int]]) -> None:
-        positions = np.array([each for one in sets for each in one], np.int64)
-        made = bitmaps(positions, np.array([len(one) for one in sets], np.int64))
-        at = 0
-        for one, length in zip(sets, made.lengths.tolist(), strict=True):
-            content = made.data[at : at + length].tobytes()
-            assert list(BitMap.deserialize(content)) == one
-            plain = BitMap(one)
-            plain.run_optimize()
-            assert len(plain.serialize()) <= length <= len(plain.serialize()) + 4 * len(one)
-            at += length
-        assert at == len(made.data)
-
-    @pytest.mark.parametrize(
-        ("positions", "kind"),
-        [
-            ([1, 2], "list"),
-            ([1, 2, 3], "list"),  # as many bytes as a run
-            ([1, 2, 3, 4], "run"),
-            ([1, 2, 3, 5, 6], "list"),
-            ([*range(0, 8192, 2)], "list"),
-            ([*range(0, 8194, 2)], "bits"),
-            ([*range(5000)], "run"),
-        ],
-    )
-    def test_containers_are_those_of_java(self, positions: list[int], kind: str) -> None:
-        data = bitmaps(np.array(positions), np.array([len(positions)])).data.tobytes()
-        has_runs = struct.unpack_from("<H", data)[0] == 12347
-        size = len(data) - (4 + 1 + 4 if has_runs else 8 + 4 + 4)
-        assert has_runs == (kind == "run")
-        runs = 1 + sum(before + 1 != after for before, after in pairwise(positions))
-        assert size == {"run": 2 + 4 * runs, "list": 2 * len(positions), "bits": 8192}[kind]
 
 
 @given(
@@ -214,8 +157,8 @@ def slices_in(reader: Reader, count: int) -> list[BitMap]:
     found = []
     for _ in range(count):
         one = BitMap.deserialize(reader.data[reader.at :])
-        own = bitmaps(np.array(list(one), np.int64), np.array([len(one)])).data
-        assert reader.take(len(own)) == own.tobytes()
+        own = serialize(one)
+        assert reader.take(len(own)) == own
         found.append(one)
     return found
 

@@ -127,7 +127,7 @@ class TestFindings:
             found = work([bucket("bucket-7", stack(*runs))], policy, now=MIDNIGHT + timedelta(hours=hours))
             assert [finding.detail for finding in found.findings] == [detail]
 
-    def test_nothing_is_due(self) -> None:
+    def test_calm_buckets_have_no_findings(self) -> None:
         found = work([bucket("bucket-0", stack(*CALM)), bucket("bucket-1", stack(*TOP))])
         assert (found.findings, found.next_trigger) == ((), None)
         assert found.full_bytes == 10_010, "a bucket that is in the top level needs no full compaction"
@@ -262,7 +262,7 @@ class TestTime:
 
 
 class TestCounts:
-    def test_one_bucket(self) -> None:
+    def test_figures_of_a_bucket_count_its_files_and_runs(self) -> None:
         files = [
             *stack((0, 100), (0, 120), created=MIDNIGHT_MILLIS + 5),
             file("m-0", (0, 9), level=3, size=SMALL_FILE - 1),
@@ -288,7 +288,7 @@ class TestCounts:
             case([], None, id="no files"),
         ],
     )
-    def test_size_amplification(
+    def test_size_amplification_counts_all_buckets_with_levels(
         self, buckets: list[tuple[tuple[int, int], ...]], percent: int | None
     ) -> None:
         found = [bucket(f"bucket-{number}", stack(*runs)) for number, runs in enumerate(buckets)]

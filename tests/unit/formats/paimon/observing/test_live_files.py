@@ -142,7 +142,9 @@ def test_what_does_not_fit_is_noticed(deltas: list[list[Change]]) -> None:
         case([[change(DELETE, "a")]], {}, id="the last one removed"),
     ],
 )
-def test_what_is_left(deltas: list[list[Change]], expected: dict[tuple[str, int], int]) -> None:
+def test_deltas_leave_the_files_that_are_live(
+    deltas: list[list[Change]], expected: dict[tuple[str, int], int]
+) -> None:
     left = applied(everything([[change(ADD, "a")]]), in_order(deltas))
     assert {
         (name, level): size for name, level, size in rows_of(left.select(["name", "level", "size"]))

@@ -140,7 +140,7 @@ class TestWhatIsFound:
         assert (finding.trigger, finding.buckets) == ("SizeRatio", 1)
         assert finding.detail.startswith(f"in bucket {finding.bucket[-1]} of dt=b, ")
 
-    def test_kept_snapshots(self, table: SmallTable, watcher: Watcher) -> None:
+    def test_bytes_that_only_kept_snapshots_need_are_found(self, table: SmallTable, watcher: Watcher) -> None:
         before = watcher.find()
         compact(table)
         after = watcher.find().snapshots
@@ -547,7 +547,7 @@ class TestHistory:
         found = watcher.find()
         assert (found.snapshot, found.files) == ("5", 16)
 
-    def test_a_new_schema(self, table: SmallTable, watcher: Watcher) -> None:
+    def test_options_of_a_new_schema_are_observed(self, table: SmallTable, watcher: Watcher) -> None:
         watcher.find()
         table.set_option("num-sorted-run.compaction-trigger", "2")
         table.append()
@@ -685,7 +685,7 @@ class TestRuns:
             assert watcher.watch.find_run(table.address, "run-2", datetime.now(UTC)) is None
         assert "snapshot-1" not in asked.of("new_input_stream")
 
-    def test_nobody_can_say(self, table: SmallTable, watcher: Watcher) -> None:
+    def test_expired_snapshots_leave_a_recent_run_unknown(self, table: SmallTable, watcher: Watcher) -> None:
         table.expire(keep=1)
         began = datetime.now(UTC) - 2 * HOUR
         with pytest.raises(CommitUnknown):
@@ -693,14 +693,14 @@ class TestRuns:
         assert watcher.watch.find_run(table.address, "run-1") is None
         assert watcher.watch.find_run(table.address, "run-1", began + 4 * HOUR) is None
 
-    def test_rolled_back_since(self, table: SmallTable, watcher: Watcher) -> None:
+    def test_a_run_that_was_rolled_back_is_not_found(self, table: SmallTable, watcher: Watcher) -> None:
         compact(table, run="run-1")
         table.roll_back_to(2)
         assert watcher.watch.find_run(table.address, "run-1", datetime.now(UTC) - HOUR) is None
 
 
 class TestTables:
-    def test_of_a_warehouse(self, table: SmallTable, watcher: Watcher) -> None:
+    def test_tables_of_a_warehouse_are_listed_by_database(self, table: SmallTable, watcher: Watcher) -> None:
         shutil.copytree(table.folder, table.folder.with_name("copy"))
         shutil.copytree(table.folder.parent, table.warehouse / "another.db")
         shutil.copytree(table.folder.parent, table.warehouse / "sys.db")

@@ -47,7 +47,7 @@ class TestOrder:
             case(file("a"), file("b"), id="the name decides between twins"),
         ],
     )
-    def test_of_level_0(self, first: DataFile, second: DataFile) -> None:
+    def test_files_of_level_0_are_runs_by_sequence(self, first: DataFile, second: DataFile) -> None:
         for files in ((first, second), (second, first)):
             levels = build_levels(files, 6)
             assert [run.files for run in levels.runs] == [(first,), (second,)]

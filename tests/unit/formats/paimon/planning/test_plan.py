@@ -72,7 +72,7 @@ class TestRests:
             ),
         ],
     )
-    def test_say_why(self, files: Files, strategy: Strategy) -> None:
+    def test_buckets_without_work_say_why(self, files: Files, strategy: Strategy) -> None:
         rest = plan(files, strategy)
         assert isinstance(rest, Idle)
         assert rest.bucket == bucket_of(files).id

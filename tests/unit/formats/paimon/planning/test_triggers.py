@@ -59,7 +59,7 @@ class TestOffPeak:
             case(5, 5, [], id="an empty window"),
         ],
     )
-    def test_hours(self, start: int, end: int, hours: list[int]) -> None:
+    def test_off_peak_ratio_holds_in_its_hours_only(self, start: int, end: int, hours: list[int]) -> None:
         off_peak = OffPeak(start, end, ratio=30)
         assert {hour: off_peak.ratio_at(hour) for hour in range(24)} == {
             hour: 30 if hour in hours else 0 for hour in range(24)
@@ -77,7 +77,9 @@ class TestSizeAmplification:
             case([(0, 1), (0, 1), (5, 10**6)], 0, True, id="nothing above the oldest run is allowed"),
         ],
     )
-    def test_limits(self, runs: list[tuple[int, int]], percent: int, fires: bool) -> None:
+    def test_size_amplification_fires_above_its_percentage(
+        self, runs: list[tuple[int, int]], percent: int, fires: bool
+    ) -> None:
         policy = MergeTreeOptions(run_trigger=3, size_amplification_percent=percent)
         verdict = size_amplification(levels_of(*runs), policy)
         assert (verdict.trigger, verdict.fired) == (Trigger.SIZE_AMPLIFICATION, fires)
@@ -132,7 +134,9 @@ class TestEarlyFull:
             ),
         ],
     )
-    def test_thresholds(self, early: EarlyFull, fired: dict[Trigger, bool]) -> None:
+    def test_early_full_compactions_fire_at_their_thresholds(
+        self, early: EarlyFull, fired: dict[Trigger, bool]
+    ) -> None:
         levels = levels_of((0, 1), (1, 10), (5, 100))
         verdicts = early_full_verdicts(levels, MergeTreeOptions(early_full=early), MIDNIGHT)
         assert [(verdict.trigger, verdict.fired) for verdict in verdicts] == list(fired.items())
@@ -197,7 +201,9 @@ class TestInterval:
             case(datetime(2026, 3, 1, tzinfo=UTC), wall(3, 2, 0), False, id="written in the future"),
         ],
     )
-    def test_of_an_hour(self, now: datetime, created: int, fires: bool) -> None:
+    def test_an_interval_fires_an_hour_after_the_last_full_compaction(
+        self, now: datetime, created: int, fires: bool
+    ) -> None:
         levels = build_levels(stack((0, 1), (5, 1), created=created), 6)
         (verdict,) = early_full_verdicts(
             levels, MergeTreeOptions(early_full=EarlyFull(interval_millis=HOUR_MILLIS)), now

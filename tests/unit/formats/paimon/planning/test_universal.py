@@ -86,7 +86,9 @@ class TestUniversal:
             ),
         ],
     )
-    def test_picks(self, runs: Runs, expected: tuple[int, int, Trigger]) -> None:
+    def test_universal_compaction_picks_the_runs_of_its_trigger(
+        self, runs: Runs, expected: tuple[int, int, Trigger]
+    ) -> None:
         assert summary(pick_universal(levels_of(*runs), TOLERANT, MIDNIGHT)) == expected
 
     @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ class TestUniversal:
             case([(0, 100), (3, 102), (5, 10**6)], id="a byte too large for the ratio"),
         ],
     )
-    def test_rests(self, runs: Runs) -> None:
+    def test_universal_compaction_picks_no_run_below_its_triggers(self, runs: Runs) -> None:
         assert pick_universal(levels_of(*runs), TOLERANT, MIDNIGHT) is None
 
     @pytest.mark.parametrize(
@@ -136,14 +138,16 @@ class TestForcedLevel0:
             case([(0, 5), (0, 5), (3, 10), (5, 1000)], 3, 4, id="similar runs below are taken, too"),
         ],
     )
-    def test_picks(self, runs: Runs, taken: int, output: int) -> None:
+    def test_forced_level_0_picks_all_of_it_and_what_follows(
+        self, runs: Runs, taken: int, output: int
+    ) -> None:
         pick = pick_level0(levels_of(*runs), FORCED, MIDNIGHT)
         assert summary(pick) == (taken, output, Trigger.FORCED_LEVEL0)
 
     @pytest.mark.parametrize(
         "runs", [case([], id="an empty bucket"), case([(2, 1), (5, 1)], id="no level 0")]
     )
-    def test_rests(self, runs: Runs) -> None:
+    def test_forced_level_0_picks_no_run_where_level_0_is_empty(self, runs: Runs) -> None:
         assert pick_level0(levels_of(*runs), FORCED, MIDNIGHT) is None
 
     @pytest.mark.parametrize(("files", "is_picked"), [(2, False), (3, True), (4, True)])

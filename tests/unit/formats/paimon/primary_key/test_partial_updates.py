@@ -198,7 +198,7 @@ class TestRefusals:
         with pytest.raises(UnsupportedTable):
             merged(spec_of(PartialUpdate(COLUMNS)), [[row(2, kind)], [row(1)]], tmp_path)
 
-    def test_but_not_alone(self, tmp_path: Path) -> None:
+    def test_a_retraction_alone_is_taken_as_it_is(self, tmp_path: Path) -> None:
         (only,) = merged(spec_of(PartialUpdate(COLUMNS)), [[row(2, 3)]], tmp_path)
         assert only == row(2, 3)
 

@@ -255,7 +255,7 @@ class TestInlineRunner:
         assert told == [1, 2]
         assert values(task, results) == MERGED
 
-    def test_nothing_to_run(self) -> None:
+    def test_no_tasks_have_no_results(self) -> None:
         assert self.run([]) == ([], [])
 
     def test_a_failure_does_not_stop_the_others(self, task: MergeTask, tmp_path: Path) -> None:

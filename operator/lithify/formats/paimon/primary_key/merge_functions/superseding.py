@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lithify.columns.bitmaps import bitmap_of
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.functions import LoneRecords, Merged, MergeFunction
 from lithify.engine.rewrite.groups import Groups
 from lithify.engine.rewrite.records import Mask
 from lithify.engine.rewrite.row_positions import ROW_PLACE, split_places
-from lithify.formats.paimon.deletion_vectors.bitmaps import bitmap_of
 from lithify.formats.paimon.primary_key.merge_functions.lookup import Lookup, spread
 
 if TYPE_CHECKING:

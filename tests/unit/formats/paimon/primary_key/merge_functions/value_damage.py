@@ -27,7 +27,7 @@ from lithify.formats.paimon.deletion_vectors.bitmaps import (
 )
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.unions import UNIONS
 from support.process import peak_bytes
-from unit.formats.paimon.merge_functions.test_unions import SOME, hll, theta_in_bits
+from unit.formats.paimon.primary_key.merge_functions.test_unions import SOME, hll, theta_in_bits
 
 _NUMBERS = (0, 1, 255, 4096, 65535, 65536, 1 << 31, (1 << 32) - 1)
 _FLOATS = (0.0, -1.0, 1.5, 1e308, float("inf"), float("nan"))

@@ -82,7 +82,7 @@ def told(rows: list[Row]) -> list[Row]:
 
 @PROPERTY
 @given(data=st.data(), table=tables(), compares=st.booleans(), pieces=st.integers(1, 4), budget=BUDGETS)
-def test_by_full_compaction(
+def test_full_compactions_record_each_change_of_a_result(
     tmp_path: Path, data: st.DataObject, table: Table, compares: bool, pieces: int, budget: Budget
 ) -> None:
     table = replace(table, ignore_deletes=False)
@@ -128,7 +128,7 @@ def test_lookups_give_the_changes_of_the_model(
 
 @PROPERTY
 @given(data=st.data(), table=tables(), pieces=st.integers(1, 4), budget=BUDGETS)
-def test_of_first_rows(
+def test_first_rows_are_recorded_once(
     tmp_path: Path, data: st.DataObject, table: Table, pieces: int, budget: Budget
 ) -> None:
     table = replace(table, ignore_deletes=True, sequence=())

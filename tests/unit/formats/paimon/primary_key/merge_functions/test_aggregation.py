@@ -24,7 +24,7 @@ from lithify.formats.paimon.schema.schema import Column, Schema
 from lithify.formats.paimon.schema.type_texts import parse_type
 from support.properties import examples
 from support.rewriting.model import ListRun, SchemaRows
-from unit.formats.paimon.merge_functions.row_by_row import fold, function_of
+from unit.formats.paimon.primary_key.merge_functions.row_by_row import fold, function_of
 
 PROPERTY = settings(
     max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -19,8 +19,8 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import 
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.swapping import aggregate_swapping
 from lithify.formats.paimon.schema.type_texts import parse_type
 from support.properties import examples
-from unit.formats.paimon.merge_functions.row_by_row import CannotRetract, function_of
-from unit.formats.paimon.merge_functions.test_aggregates import CASES, known
+from unit.formats.paimon.primary_key.merge_functions.row_by_row import CannotRetract, function_of
+from unit.formats.paimon.primary_key.merge_functions.test_aggregates import CASES, known
 
 SWAPPED = [
     case

@@ -22,7 +22,7 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates.factory impor
 from lithify.formats.paimon.primary_key.merge_functions.aggregates.model import AggregatesRows
 from lithify.formats.paimon.schema.type_texts import parse_type
 from support.properties import examples
-from unit.formats.paimon.merge_functions.row_by_row import CannotRetract, fold, function_of
+from unit.formats.paimon.primary_key.merge_functions.row_by_row import CannotRetract, fold, function_of
 
 PROPERTY = settings(max_examples=examples(150), deadline=None)
 

@@ -150,7 +150,7 @@ def test_damaged_values_and_vectors_are_read_or_refused() -> None:
         [
             sys.executable,
             "-m",
-            "unit.formats.paimon.merge_functions.value_damage",
+            "unit.formats.paimon.primary_key.merge_functions.value_damage",
             str(seed),
             str(examples(1000)),
             "3000",
