@@ -11,13 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import integers, whole
-from lithify.formats.iceberg.commit.rules import unpartitioned_specs
 from lithify.formats.iceberg.compaction.groups import OLDER_SPECS, place_of, spec_of, values_of
 from lithify.formats.iceberg.compaction.plan import PinnedView
-from lithify.formats.iceberg.compaction.planning import options_of
-from lithify.formats.iceberg.manifests.delete_index import delete_index
-from lithify.formats.iceberg.planning.figures import OTHER_SPECS, figures_of
-from lithify.formats.iceberg.planning.plan import RewritePlan, plan_rewrites
+from lithify.formats.iceberg.compaction.planning import options_of, rewrites_of
+from lithify.formats.iceberg.planning.figures import OTHER_SPECS
+from lithify.formats.iceberg.planning.plan import RewritePlan
 from lithify.formats.iceberg.planning.statistics import group_statistics
 from lithify.formats.iceberg.planning.triggers import verdicts
 from lithify.formats.iceberg.table.table import IcebergTable
@@ -73,8 +71,8 @@ def inspect(table: IcebergTable, pinned: PinnedView | None, selection: Selection
 def group_figures(table: IcebergTable, pinned: PinnedView, selection: Selection) -> list[GroupFigures]:
     """The figures of each partition of a view."""
     view, options = pinned.view, options_of(table, selection)
-    index = delete_index(view.data, view.deletes, unpartitioned_specs(pinned.metadata))
-    plan = plan_rewrites(view.data, figures_of(view, index, pinned.start.spec_id), options)
+    plan, _ = rewrites_of(pinned, options)
+    is_sorted = plan.clustering is not None and plan.clustering.column.is_sorted
     spec, written = spec_of(pinned.metadata, pinned.start.spec_id), _written(pinned, plan)
     found = []
     for row, millis in zip(group_statistics(plan).to_pylist(), written, strict=True):
@@ -85,7 +83,7 @@ def group_figures(table: IcebergTable, pinned: PinnedView, selection: Selection)
                 place=place_of(partition, spec) if partition is not None else OLDER_SPECS,
                 values=values_of(partition, spec) if partition is not None else {},
                 row=row,
-                triggers=tuple(verdicts(row, options, is_sorted=False)),
+                triggers=tuple(verdicts(row, options, is_sorted=is_sorted)),
                 written_millis=millis,
             )
         )

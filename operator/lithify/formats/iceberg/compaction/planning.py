@@ -5,7 +5,7 @@ Called by the adapter. Reads manifests, never data files; `planning` decides, on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,10 +23,18 @@ from lithify.formats.iceberg.compaction.groups import (
     values_of,
 )
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView
-from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, delete_index
+from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
+from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
 from lithify.formats.iceberg.model import DataFile, Partition
+from lithify.formats.iceberg.planning.clustering import ClusterColumn
+from lithify.formats.iceberg.planning.columns import (
+    cluster_columns,
+    compared_columns,
+    needed_statistics,
+    schema_columns,
+)
 from lithify.formats.iceberg.planning.figures import figures_of
 from lithify.formats.iceberg.planning.options import REWRITE_ALL, PlanningOptions, planning_options
 from lithify.formats.iceberg.planning.plan import RewritePlan, plan_rewrites
@@ -70,15 +78,24 @@ def repin_view(table: IcebergTable, groups: Collection[IcebergGroup]) -> PinnedV
 def plan(table: IcebergTable, pinned: PinnedView, selection: Selection) -> IcebergPlan:
     """Plans the files of a view, except groups that could not be compacted before."""
     options = options_of(table, selection)
-    objects = FileObjects(pinned.view, _index(pinned))
-    figures = figures_of(pinned.view, objects.index, pinned.start.spec_id)
-    rewrites = plan_rewrites(pinned.view.data, figures, options)
+    rewrites, objects = rewrites_of(pinned, options)
     found = [*_units(pinned, rewrites, objects, options)]
     held = [unit.group for unit in found if selection.held.get(unit.group.path) == unit.group.fingerprint]
     chosen = tuple(unit for unit in found if unit.group not in held)
     resting = len(rewrites.partitions) - len({unit.group.place for unit in found})
     reason = ONE_GOOD_FILE if options.rewrite_all else NO_TRIGGER
     return IcebergPlan(pinned, chosen, {reason: resting} if resting > 0 else {}, tuple(held))
+
+
+def rewrites_of(pinned: PinnedView, options: PlanningOptions) -> tuple[RewritePlan, FileObjects]:
+    """What of a view is rewritten, on columns, and what makes objects of it."""
+    view, metadata = pinned.view, pinned.metadata
+    columns = schema_columns(metadata.schemas[metadata.schema_id])
+    compared = compared_columns(view.deletes, columns)
+    index = delete_index(view.data, view.deletes, unpartitioned_specs(metadata), compared)
+    figures = figures_of(view, index, pinned.start.spec_id)
+    rewrites = plan_rewrites(view.data, figures, options, _clustered(metadata))
+    return rewrites, FileObjects(view, index)
 
 
 def options_of(table: IcebergTable, selection: Selection) -> PlanningOptions:
@@ -93,14 +110,29 @@ def _newest(table: IcebergTable, previous: View | None = None) -> PinnedView | N
     if head is None or head.manifest_list is None:
         return None
     reader = ManifestReader(table.storage)
-    view = reader.view(reader.manifests(head.manifest_list), previous=previous)
+    view = _view(reader, reader.manifests(head.manifest_list), metadata, previous)
     start = Start(head.id, head.sequence, metadata.schema_id, metadata.spec_id, metadata.format_version)
     return PinnedView(metadata, start, view, view)
 
 
-def _index(pinned: PinnedView) -> DeleteIndex:
-    view = pinned.view
-    return delete_index(view.data, view.deletes, unpartitioned_specs(pinned.metadata))
+def _view(
+    reader: ManifestReader, manifests: Sequence[ManifestFile], metadata: TableMetadata, previous: View | None
+) -> View:
+    """The live files, with statistics of the columns that matter: equality deletes say which they compare."""
+    marks = [each for each in manifests if each.content is ManifestContent.DELETES]
+    deletes = reader.view(marks, previous=previous).deletes
+    columns = schema_columns(metadata.schemas[metadata.schema_id])
+    needed = needed_statistics(_clustered(metadata), compared_columns(deletes, columns))
+    return reader.view(manifests, needed, previous)
+
+
+def _clustered(metadata: TableMetadata) -> tuple[ClusterColumn, ...]:
+    """The columns by which files may be clustered."""
+    return cluster_columns(
+        schema_columns(metadata.schemas[metadata.schema_id]),
+        metadata.sort_orders[metadata.sort_order_id],
+        metadata.specs[metadata.spec_id],
+    )
 
 
 def _units(
