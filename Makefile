@@ -123,6 +123,7 @@ bench-start: $(READY) images ## Start drivers, plain and as the Spark image has 
 
 docs: $(READY) ## Make the generated pages of docs/ anew
 	$(BIN)/python -m lithify.formats.paimon.support.page > docs/support.md
+	$(BIN)/python -m lithify.formats.iceberg.support.page > docs/support-iceberg.md
 	$(BIN)/python -m lithify.controller.telemetry.page > docs/metrics.md
 
 pictures: $(READY) cluster helm oracle classes ## Make the pictures of docs/ anew, of tables that are written to for minutes

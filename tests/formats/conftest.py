@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from formats.iceberg import IcebergTables
 from formats.memory import MemoryTables
 from formats.paimon import PaimonTables
 from formats.paimon_append import (
@@ -27,15 +28,19 @@ OF_JAVA = {
     "paimon append, clustered": ClusteredTables,
     "paimon append with deletes": MarkedAppendTables,
 }
+WITHOUT_JAVA = {"memory": MemoryTables, "iceberg": IcebergTables}
 
 
-JAVAS = [pytest.param(name, marks=pytest.mark.oracle) for name in sorted({*FORMATS, *OF_JAVA})]
+JAVAS = [
+    pytest.param(name, marks=pytest.mark.oracle)
+    for name in sorted({*FORMATS, *OF_JAVA} - WITHOUT_JAVA.keys())
+]
 
 
-@pytest.fixture(scope="module", params=["memory", *JAVAS])
+@pytest.fixture(scope="module", params=[*WITHOUT_JAVA, *JAVAS])
 def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FormatTables:
-    if request.param == "memory":
-        return MemoryTables()
+    if request.param in WITHOUT_JAVA:
+        return WITHOUT_JAVA[request.param]()
     oracle = request.getfixturevalue("oracle")
     return OF_JAVA[request.param](oracle, tmp_path_factory.mktemp(request.param))
 

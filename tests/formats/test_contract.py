@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import signal
@@ -61,7 +62,9 @@ def run(
 
 def kill(address: TableAddress, point: str, *arguments: str) -> None:
     """Compacts in a process that is killed at a point."""
-    process = start(address, "--format", address.format, *arguments, faults={point: "kill"})
+    catalog = json.dumps(dict(address.catalog_options))
+    given = ("--format", address.format, "--catalog", catalog, *arguments)
+    process = start(address, *given, faults={point: "kill"})
     assert process.wait().code == -signal.SIGKILL
 
 

@@ -1,10 +1,10 @@
 """Keeps pandas out of processes that do not use it: it takes 36 MiB, and seconds to load.
 
-Called by `formats/paimon` before any of its imports, and by the processes that decode files. pypaimon imports
-pandas for type annotations of methods that are not called here, and PyArrow imports it when an array is
-created. Both get a stand-in module with only the name of a type and a version too old for PyArrow, which then
-works without pandas, and checks only once. If pandas is loaded already it is left alone; the
-images do not have it.
+Called by `formats/paimon` and `formats/iceberg` before any of their imports, and by the processes that decode
+files. pypaimon imports pandas for type annotations of methods that are not called here, and PyArrow imports
+it when an array is created. Both get a stand-in module with only the name of a type and a version too old for
+PyArrow, which then works without pandas, and checks only once. If pandas is loaded already it is left alone;
+the images do not have it.
 """
 
 from __future__ import annotations

@@ -41,6 +41,12 @@ ADAPTERS = MappingProxyType(
             f"{_FOLDER}.paimon.sample",
             group_noun="bucket",
         ),
+        "iceberg": Adapter(
+            f"{_FOLDER}.iceberg.adapter",
+            f"{_FOLDER}.iceberg.observer",
+            is_offered=False,
+            has_nested_namespaces=True,
+        ),
         "memory": Adapter(
             f"{_FOLDER}.memory.adapter",
             f"{_FOLDER}.memory.observing",

@@ -19,7 +19,7 @@ from support.pages import CURRENT, OPERATOR, ROOT, Page
 
 Words = tuple[str, ...]
 
-GENERATED = {"docs/support.md", "docs/metrics.md"}
+GENERATED = {"docs/support.md", "docs/support-iceberg.md", "docs/metrics.md"}
 """Made of what they speak of, and full of others' words."""
 CATALOG_OPTIONS = {
     "token.provider",

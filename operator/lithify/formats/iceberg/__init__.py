@@ -3,14 +3,22 @@
 Rooms, each importing only those below it (import-linter has the order):
 
 - `adapter`, `observer`: what `formats.registry` opens; thin.
-- `step`, `commit`: a run's steps; the rules of conflict; the REPLACE snapshot, published through the catalog.
+- `compaction`: one run: the pinned view, plans and tasks, and steps with their journal entries.
+- `attempts`: journals of attempts, what became of them, and what they left behind.
+- `commit`: the rules of conflict; the REPLACE snapshot, published through the catalog.
 - `rewriting`: what one task does: read, leave out deleted rows, sort or copy, write.
-- `deletes`: positions, vectors (Puffin) and equality deletes, as filters of rows.
 - `planning`: which files are rewritten together; pure.
+- `deletes`: positions, vectors (Puffin) and equality deletes, as filters of rows.
+- `data_files`: schemas by field id, and the rows of data files.
 - `manifests`: manifests and their lists as columns, read and written; the delete index.
-- `catalog`, `table`: catalogs by pyiceberg's clients; table metadata; the file system of a table.
+- `table`: table metadata as a frozen view; the files of a table.
+- `catalog`: catalogs by pyiceberg's clients.
 - `support`: what this release refuses, by name.
 - `model`: the values that these rooms exchange. Imports nothing of them.
 
-Only `catalog`, `table` and the modules that they name import pyiceberg.
+Only `catalog` and `table` import pyiceberg.
 """
+
+from lithify.files.without_pandas import leave_out_pandas
+
+leave_out_pandas()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
-from lithify.formats.paimon.access.jdbc_uri import read_jdbc_uri
+from lithify.io.jdbc_uri import read_jdbc_uri
 from lithify.io.s3.settings import OPTION_NAMES as S3_OPTIONS
 from lithify.io.s3.settings import PATIENCE
 from lithify.settings import METASTORE, URI, catalog_option

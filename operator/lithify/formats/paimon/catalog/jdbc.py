@@ -22,10 +22,10 @@ from pypaimon.common.options import Options
 from pypaimon.common.options.config import JdbcCatalogOptions
 
 from lithify.errors import CatalogUnavailable, LithifyError, NotAllowed, NotFound
-from lithify.formats.paimon.access.jdbc_uri import JdbcUri, read_jdbc_uri
 from lithify.formats.paimon.access.s3_file_io import S3FileIO
 from lithify.io.access_policy import AccessPolicy
 from lithify.io.guard import admit, is_guarded
+from lithify.io.jdbc_uri import JdbcUri, read_jdbc_uri
 from lithify.io.network_words import NO_SUCH_HOST, network_words, words_of
 
 _CONNECT_SECONDS = 10

@@ -11,11 +11,11 @@ from collections.abc import Collection
 from lithify.engine.attempts.journal import Journal
 from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.snapshots.attempt_scope import AttemptScopes, ExternalRoots, PaimonJournal
-from lithify.formats.paimon.snapshots.conditional_put import check_heeded
 from lithify.formats.paimon.snapshots.lineage import Lineage
 from lithify.formats.paimon.snapshots.live_buckets import LiveBuckets
 from lithify.formats.paimon.snapshots.writable_snapshots import WritableSnapshots
 from lithify.formats.paimon.table import PaimonTable
+from lithify.io.s3.conditional_puts import check_heeded
 
 
 def check_writable(table: PaimonTable) -> None:

@@ -1,26 +1,19 @@
 """Snapshots on S3: written by a conditional PUT that is refused if the name is taken.
 
 Used by `snapshots`, which reads back what is in place whatever the result of a write;
-docs/design/0009-object-stores.md explains why that is safe. A driver calls `check_heeded` before it begins,
-because not all stores honour the condition.
+docs/design/0009-object-stores.md explains why that is safe. A driver calls `check_heeded` of `io.s3` before
+it begins, because not all stores honour the condition.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
-from uuid import uuid4
 
 from pypaimon.common.json_util import JSON
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
-from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable, UnsupportedTable
-from lithify.io.local_files import TEMPORARY
 from lithify.io.s3.files import S3Files
-from lithify.io.small_files import MOST_JSON
-
-_FIRST, _SECOND = "first", "second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +35,3 @@ class ConditionalPut:
         """
         del base, statistics
         return self.s3.create(f"{self.folder}/snapshot-{snapshot.id}", JSON.to_json(snapshot, indent=2))
-
-
-def check_heeded(table: str, root: str, s3: S3Files) -> None:
-    """Checks that a store refuses to create an existing object; three small requests in the table's folder.
-
-    Raises:
-        UnsupportedTable: it overwrites, or does not support conditional puts.
-        NotAllowed: the credentials may not write there.
-        StorageUnavailable: it does not answer.
-    """
-    # If a crash leaves it behind, it is cleaned up like other temporary files.
-    probe = f"{root}/lithify/attempts/{TEMPORARY}probe-{uuid4()}"
-    try:
-        if not s3.create(probe, _FIRST):
-            raise _unsupported(table, root, "refuses If-None-Match where nothing is")
-        heeded = not s3.create(probe, _SECOND) and s3.read(probe, MOST_JSON) == _FIRST.encode()
-    except (NotAllowed, StorageUnavailable):
-        raise
-    except (StorageError, FileNotFoundError) as error:
-        raise _unsupported(table, root, f"refuses If-None-Match ({error})") from error
-    finally:
-        with suppress(LithifyError):
-            s3.delete(probe)
-    if not heeded:
-        raise _unsupported(table, root, "ignores If-None-Match, so that commits could overwrite each other")
-
-
-def _unsupported(table: str, root: str, problem: str) -> UnsupportedTable:
-    remedy = "use a store that heeds it, or a REST catalog that commits"
-    return UnsupportedTable(table, (f"table location = {root}: the store {problem}; {remedy}",))

@@ -14,7 +14,7 @@ from lithify.formats.paimon.access.catalog_options import (
     check_catalog_options,
     options_from_server,
 )
-from lithify.formats.paimon.access.jdbc_uri import JdbcUri, read_jdbc_uri
+from lithify.io.jdbc_uri import JdbcUri, read_jdbc_uri
 from lithify.io.s3.settings import OPTION_NAMES as S3_OPTIONS
 from lithify.redaction import NOTHING_KNOWN, is_telling
 from lithify.resources.catalog import is_credential

@@ -1,6 +1,6 @@
 """Parses JDBC URIs, in one strict form. Pure.
 
-Used by `catalog_options`, which refuses all others, and by `jdbc`, which connects. pypaimon passes a URI's
+Used by the adapters whose catalogs are databases; every other form is refused. Libraries pass a URI's
 query to the database driver as arguments, some of which read or send local files.
 """
 

@@ -1,0 +1,1 @@
+"""Attempts at Iceberg tables: what their journals record, what became of them, and what they left behind."""

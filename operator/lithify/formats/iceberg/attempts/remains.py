@@ -1,0 +1,104 @@
+"""What clean-up asks of an Iceberg table: `Remains` of `engine.attempts.clean_up`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columns.column_groups import listed, whole
+from lithify.engine.attempts.attempt import CommittedJournal
+from lithify.engine.attempts.clean_up import Fate
+from lithify.faults import failpoint
+from lithify.formats.iceberg.attempts.references import name_of, unreferenced
+from lithify.formats.iceberg.attempts.scope import IcebergAttempt, IcebergJournal, journal_of
+from lithify.formats.iceberg.manifests.view import ManifestReader
+from lithify.formats.iceberg.table.snapshots import ATTEMPT
+from lithify.formats.iceberg.table.table import IcebergTable
+from lithify.io.storage import Storage
+
+
+class IcebergRemains:
+    """The attempts at one table, on all of its branches."""
+
+    temporary_folders = ()
+
+    def __init__(self, table: IcebergTable) -> None:
+        self._table = table
+
+    @property
+    def journal(self) -> IcebergJournal:
+        """The table's journal."""
+        return journal_of(self._table)
+
+    @property
+    def storage(self) -> Storage:
+        """Access to the table's files."""
+        return self._table.storage
+
+    def take_back_strays(self, taken_back: set[str]) -> None:
+        """Does nothing: a catalog admits a snapshot only as the next one of its branch."""
+
+    def fate_of(self, attempt: IcebergAttempt) -> Fate:
+        """Whether an attempt has committed, from the summaries of snapshots.
+
+        It has not if its branch leads back to its base without a gap: expiry removes the oldest first, so no
+        snapshot in between can have been expired.
+        """
+        metadata = self._table.refresh()
+        if any(each.summary.get(ATTEMPT) == attempt.prefix for each in metadata.snapshots.values()):
+            return Fate.COMMITTED
+        is_readable = any(each.id == attempt.scope.base for each in metadata.ancestry(attempt.scope.branch))
+        return Fate.HARMLESS if is_readable else Fate.UNKNOWN
+
+    def has_lost_every_unit(self, attempt: IcebergAttempt) -> bool:
+        """Whether an input of each group is gone from the branch, so that a late commit would be refused."""
+        head = self._table.refresh().head(attempt.scope.branch)
+        if head is None or head.manifest_list is None or not attempt.scope.inputs:
+            return False
+        reader = ManifestReader(self._table.storage)
+        paths = whole(reader.view(reader.manifests(head.manifest_list)).data["file_path"])
+        wanted = pa.array([path for each in attempt.scope.inputs.values() for path in each], pa.string())
+        live = set(listed(paths.filter(pc.is_in(paths, value_set=wanted))))
+        return all(not set(inputs) <= live for inputs in attempt.scope.inputs.values())
+
+    def is_built_on(self, committed: CommittedJournal) -> bool:
+        """Always: nobody replaces a snapshot, so journals are closed once their attempt has committed."""
+        del committed
+        return True
+
+    def is_in_place(self, committed: CommittedJournal) -> bool:
+        """Always, for the same reason."""
+        del committed
+        return True
+
+    def check_files(self, attempt: IcebergAttempt) -> None:
+        """Does nothing: files are found by their names, below the table's folders."""
+
+    def check_places(self, attempt: IcebergAttempt) -> None:
+        """Does nothing, likewise."""
+
+    def sweep(self, *attempts: IcebergAttempt) -> int:
+        """Deletes unreferenced files of attempts; returns their number.
+
+        Raises:
+            CorruptTable: what references files cannot be read, so nothing was deleted.
+        """
+        if not attempts:
+            return 0
+        prefixes = tuple(attempt.prefix for attempt in attempts)
+        found = {name_of(path): path for path in self._files() if any(p in name_of(path) for p in prefixes)}
+        since = min(attempt.scope.sequence for attempt in attempts)
+        doomed = sorted(unreferenced(self._table, found, since)) if found else []
+        for name in doomed:
+            self._table.storage.delete(found[name])
+        if doomed:
+            failpoint("orphans-deleted")
+        return len(doomed)
+
+    def _files(self) -> Iterator[str]:
+        """All data and metadata files; journals are in neither folder."""
+        metadata = self._table.metadata
+        for folder in dict.fromkeys((metadata.data_folder, metadata.metadata_folder)):
+            yield from self._table.storage.files_below(folder)

@@ -1,0 +1,1 @@
+"""Commits of compactions: rules of conflict, the REPLACE snapshot, and how it is published by a catalog."""

@@ -1,0 +1,238 @@
+"""Commits the changes of a step as one REPLACE snapshot: Iceberg's hooks of `engine.commit.loop`.
+
+Called by steps. Every try is validated from the planned snapshot and built on the newest one. Files are
+deleted only when it is certain that no snapshot references them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from lithify.clock import Clock, epoch_millis
+from lithify.columns.column_groups import Flags, flagged, integers, is_null, is_one_of
+from lithify.engine.attempts.names import writer_id
+from lithify.engine.commit.loop import Validation
+from lithify.errors import AttemptFenced, LithifyError
+from lithify.faults import failpoint
+from lithify.formats.iceberg.catalog.model import Pointer
+from lithify.formats.iceberg.commit.changes import GroupChange, Start
+from lithify.formats.iceberg.commit.dropping import dropped_deletes
+from lithify.formats.iceberg.commit.publisher import Draft, SnapshotPublisher
+from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of, unpartitioned_specs
+from lithify.formats.iceberg.commit.snapshot_files import Replacement, SnapshotFiles, WrittenFiles
+from lithify.formats.iceberg.commit.summary import FileCounts, summary_of
+from lithify.formats.iceberg.manifests.view import ManifestReader, View
+from lithify.formats.iceberg.model import Content
+from lithify.formats.iceberg.table.evolving import with_snapshot
+from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.snapshots import Snapshot
+from lithify.formats.iceberg.table.table import IcebergTable
+
+_ID_BITS = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The newest snapshot of the branch, with the metadata that has it."""
+
+    metadata: TableMetadata
+    pointer: Pointer
+    head: Snapshot
+
+
+class Committer:
+    """The hooks for one attempt.
+
+    Args:
+        table: the table.
+        prefix: the attempt's prefix of file names.
+        start: the state on which its groups were planned.
+        notes: the fields of the summary by which the run finds its snapshot, of the committed groups.
+        check_fence: raises `AttemptFenced` if the attempt may not commit any more.
+        clock: source of commit times.
+    """
+
+    def __init__(
+        self,
+        table: IcebergTable,
+        prefix: str,
+        start: Start,
+        notes: Callable[[Collection[Any]], Mapping[str, str]],
+        check_fence: Callable[[], None],
+        clock: Clock,
+    ) -> None:
+        self._table = table
+        self._prefix = prefix
+        self._start = start
+        self._notes = notes
+        self._check_fence = check_fence
+        self._clock = clock
+        self._reader = ManifestReader(table.storage)
+        self._view: View | None = None
+
+    @property
+    def table(self) -> str:
+        """The table's name."""
+        return self._table.name
+
+    @property
+    def publisher(self) -> SnapshotPublisher:
+        """Sends snapshots to the catalog."""
+        return SnapshotPublisher(self._table, self._check_fence)
+
+    def newest(self) -> Base | None:
+        """The newest snapshot of the branch; None if it has none."""
+        metadata = self._table.refresh()
+        head = self._table.head()
+        return None if head is None else Base(metadata, self._table.pointer, head)
+
+    def exists(self, base: Base) -> bool:
+        """Whether a snapshot has not expired."""
+        return base.head.id in self._table.refresh().snapshots
+
+    def validate(self, changes: Mapping[Any, GroupChange], base: Base | None) -> Validation[GroupChange]:
+        """The changes that the newest snapshot admits, by the rules of `rules`."""
+        if base is None:
+            return Validation({}, dict.fromkeys(changes, NO_BRANCH))
+        view = self._view_of(base)
+        conflicts = conflicts_of(changes, self._start, base.metadata, self._table.branch, view)
+        ready = {group: change for group, change in changes.items() if group not in conflicts}
+        return Validation(ready, conflicts)
+
+    def prepare(self, changes: Mapping[Any, GroupChange], base: Base, number: int) -> Draft:
+        """Writes manifests, their list and, unless a server does, the metadata file."""
+        ready = [*changes.values()]
+        view, snapshot_id = self._view_of(base), _new_id(base.metadata)
+        writer = writer_id(self._prefix, number)
+        files = SnapshotFiles(self._table.storage, self._reader, base.metadata, view, snapshot_id, writer)
+        replacement = self._replacement(ready, view, base.metadata)
+        sequence = base.metadata.last_sequence + 1 if base.metadata.format_version > 1 else 0
+        try:
+            written = files.write(replacement, self._start, base.head.id, sequence)
+            failpoint("manifests-written")
+            summary = self._summary(changes, replacement, view, base.head)
+            snapshot = self._snapshot(base, snapshot_id, sequence, written, summary)
+            draft = self._draft(base, snapshot, files, writer)
+            self._table.storage.persist(draft.paths)
+            self._check_outputs(ready)
+            self._check_fence()  # last: a run that condemns this attempt from here on finds its snapshot
+        except BaseException:
+            self._delete(files.paths)
+            raise
+        return draft
+
+    def discard(self, draft: Draft) -> None:
+        """Deletes the metadata files of a try that certainly is in no snapshot."""
+        self._delete(draft.paths)
+
+    def _view_of(self, base: Base) -> View:
+        """The live files of a snapshot; manifests of the last try are not read again."""
+        manifests = self._reader.manifests(base.head.manifest_list or "")
+        self._view = self._reader.view(manifests, previous=self._view)
+        return self._view
+
+    def _replacement(
+        self, changes: Sequence[GroupChange], view: View, metadata: TableMetadata
+    ) -> Replacement:
+        inputs = [file.path for change in changes for file in change.inputs]
+        outputs = tuple(file for change in changes for file in change.outputs)
+        removed = is_one_of(view.data["file_path"], inputs)
+        new = self._start.sequence if outputs else None
+        dropped = dropped_deletes(view, ~removed, new, unpartitioned_specs(metadata))
+        return Replacement(outputs, removed, dropped)
+
+    def _summary(
+        self, changes: Mapping[Any, GroupChange], replacement: Replacement, view: View, before: Snapshot
+    ) -> dict[str, str]:
+        outputs = replacement.outputs
+        added = FileCounts(
+            len(outputs), sum(each.rows for each in outputs), sum(each.size for each in outputs)
+        )
+        removed = removed_files(view, replacement.data, replacement.deletes)
+        partitions = {file.partition for change in changes.values() for file in change.inputs}
+        partitions |= {file.partition for file in outputs}
+        return summary_of(added, removed, before.summary, len(partitions), self._notes(changes.keys()))
+
+    def _snapshot(
+        self, base: Base, snapshot_id: int, sequence: int, written: WrittenFiles, summary: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """The snapshot as JSON; its time is not before that of the metadata, which readers demand."""
+        metadata = base.metadata
+        snapshot: dict[str, Any] = {
+            "snapshot-id": snapshot_id,
+            "parent-snapshot-id": base.head.id,
+            "timestamp-ms": max(epoch_millis(self._clock.now()), metadata.last_updated),
+            "summary": dict(summary),
+            "manifest-list": written.manifest_list,
+            "schema-id": metadata.schema_id,
+        }
+        if metadata.format_version > 1:
+            snapshot["sequence-number"] = sequence
+        if written.next_row_id is not None:
+            snapshot["first-row-id"] = metadata.next_row_id
+            snapshot["added-rows"] = written.next_row_id - metadata.next_row_id
+        return snapshot
+
+    def _draft(self, base: Base, snapshot: Mapping[str, Any], files: SnapshotFiles, writer: str) -> Draft:
+        """The draft; writes the metadata file where creating it is not the commit itself."""
+        if self._table.server is not None:
+            return Draft(base.metadata, base.pointer, snapshot, tuple(files.paths))
+        pointers, folder = self._table.pointers, base.metadata.metadata_folder
+        version = with_snapshot(base.metadata, snapshot, self._table.branch)
+        location = pointers.next_location(base.pointer, folder, writer)
+        if not pointers.owns_files:
+            files.store(location, version.text.encode())
+        return Draft(base.metadata, base.pointer, snapshot, tuple(files.paths), location, version)
+
+    def _check_outputs(self, changes: Sequence[GroupChange]) -> None:
+        """Checks that the new files, which no snapshot references yet, still exist.
+
+        The fence keeps our own runs from deleting them; clean-ups of other engines delete what is old.
+
+        Raises:
+            AttemptFenced: one is gone.
+        """
+        paths = [file.path for change in changes for file in change.outputs]
+        for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
+            if not exists:
+                raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")
+
+    def _delete(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            with suppress(LithifyError):
+                self._table.storage.delete(path)
+
+
+def removed_files(view: View, data: Flags, deletes: Flags) -> FileCounts:
+    """The figures of the files that a snapshot removes."""
+    files, marks = flagged(view.data, data), flagged(view.deletes, deletes)
+    content, counts = integers(marks["content"]), integers(marks["record_count"])
+    is_vector = ~is_null(marks["content_offset"])
+    is_equality = content == Content.EQUALITY_DELETES
+    sizes = np.where(
+        is_vector, integers(marks["content_size_in_bytes"]), integers(marks["file_size_in_bytes"])
+    )
+    return FileCounts(
+        data_files=len(files),
+        records=int(integers(files["record_count"]).sum()),
+        size=int(integers(files["file_size_in_bytes"]).sum() + sizes.sum()),
+        position_files=int((~is_equality & ~is_vector).sum()),
+        vectors=int(is_vector.sum()),
+        positions=int(counts[~is_equality].sum()),
+        equality_files=int(is_equality.sum()),
+        equality_rows=int(counts[is_equality].sum()),
+    )
+
+
+def _new_id(metadata: TableMetadata) -> int:
+    """A random id that no snapshot of the table has."""
+    while True:
+        found = uuid4().int >> (128 - _ID_BITS)
+        if found and found not in metadata.snapshots:
+            return found

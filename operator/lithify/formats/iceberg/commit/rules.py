@@ -1,0 +1,158 @@
+"""The rules of conflict: which groups the newest snapshot admits, and why not the others. Pure.
+
+Checked on the first try and on each further one, always from the snapshot that was planned on: deletes that
+others commit while a group is rewritten must not get lost. Rules of the whole table give one reason; rules of
+groups give a reason for each group that they refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columns.column_groups import Flags, Numbers, flags, integers, is_null, whole
+from lithify.formats.iceberg.commit.changes import GroupChange, Start
+from lithify.formats.iceberg.manifests.view import View
+from lithify.formats.iceberg.model import Content
+from lithify.formats.iceberg.table.metadata import TableMetadata
+
+Reasons = dict[Any, str]
+
+NO_BRANCH = "the branch is gone, or has no snapshot any more"
+REPLACED_INPUT = "others have removed a file of it"
+NEW_DELETE = "others have deleted rows of a file of it, which the new files would bring back"
+OTHER_PARTITION = (
+    "others have deleted rows by equality, in a partition that the rewritten rows would enter or leave"
+)
+
+
+def conflicts_of(
+    changes: Mapping[Any, GroupChange], start: Start, metadata: TableMetadata, branch: str, view: View
+) -> Reasons:
+    """The groups that the newest snapshot refuses, by all rules.
+
+    Args:
+        changes: the changes by group.
+        start: the state that they were planned on.
+        metadata: the newest metadata.
+        branch: the branch that is committed to.
+        view: the live files of its newest snapshot.
+    """
+    reason = validate_definition(start, metadata) or validate_start(start, metadata, branch)
+    if reason is not None:
+        return dict.fromkeys(changes, reason)
+    return {
+        **validate_equality_deletes(changes, start, view, unpartitioned_specs(metadata)),
+        **validate_no_new_deletes(changes, start, view),
+        **validate_inputs_live(changes, view),
+    }
+
+
+def validate_start(start: Start, metadata: TableMetadata, branch: str) -> str | None:
+    """The snapshot that was planned on must be a part of the branch's history, without gaps."""
+    if metadata.head(branch) is None:
+        return NO_BRANCH
+    if any(snapshot.id == start.snapshot for snapshot in metadata.ancestry(branch)):
+        return None
+    if start.snapshot in metadata.snapshots:
+        return f"the branch was rolled back behind snapshot {start.snapshot}, on which the run was planned"
+    return f"snapshot {start.snapshot}, on which the run was planned, has expired meanwhile"
+
+
+def validate_definition(start: Start, metadata: TableMetadata) -> str | None:
+    """New files must fit the table's present format version, schema and partition spec."""
+    checks = (
+        ("format version", start.format_version, metadata.format_version),
+        ("schema", start.schema_id, metadata.schema_id),
+        ("partition spec", start.spec_id, metadata.spec_id),
+    )
+    for what, planned, now in checks:
+        if planned != now:
+            return f"the table's {what} changed from {planned} to {now} while the run was under way"
+    return None
+
+
+def validate_inputs_live(changes: Mapping[Any, GroupChange], view: View) -> Reasons:
+    """Every file that is replaced must still be live, once."""
+    inputs = _inputs(changes.values())
+    found = np.bincount(_rows_of(inputs, view.data["file_path"])[1], minlength=len(inputs))
+    return _refused(changes, inputs, found != 1, REPLACED_INPUT)
+
+
+def validate_no_new_deletes(changes: Mapping[Any, GroupChange], start: Start, view: View) -> Reasons:
+    """No position delete or vector that is newer than the plan may apply to a file that is replaced.
+
+    One that may delete from several files counts for all files of its partition.
+    """
+    inputs = _inputs(changes.values())
+    rows, places = _rows_of(inputs, view.data["file_path"])
+    fresh = _newer(view.deletes, start, Content.POSITION_DELETES)
+    referenced = fresh["referenced"]
+    refused = flags(pc.is_in(inputs, value_set=whole(referenced.drop_null())))
+    partial = integers(fresh["partition"])[is_null(referenced)]
+    in_partition = np.isin(integers(view.data["partition"])[rows], partial)
+    refused = refused | (np.bincount(places[in_partition], minlength=len(inputs)) > 0)
+    return _refused(changes, inputs, refused, NEW_DELETE)
+
+
+def validate_equality_deletes(
+    changes: Mapping[Any, GroupChange], start: Start, view: View, global_specs: Collection[int]
+) -> Reasons:
+    """Newer equality deletes must apply to new files exactly as they apply to the replaced ones.
+
+    They do by their sequence number, unless rows change their partition: then a delete of the old partition
+    would no longer apply, and one of the new partition would apply to rows that it never meant.
+    """
+    inputs = _inputs(changes.values())
+    rows, places = _rows_of(inputs, view.data["file_path"])
+    fresh = _newer(view.deletes, start, Content.EQUALITY_DELETES)
+    specs, partitions = integers(fresh["spec_id"]), integers(fresh["partition"])
+    local = ~np.isin(specs, list(global_specs))
+    moved = integers(view.data["spec_id"])[rows] != start.spec_id
+    leaves = np.isin(integers(view.data["partition"])[rows], partitions[local])
+    enters = bool((specs[local] == start.spec_id).any())
+    refused = np.bincount(places[moved & (leaves | enters)], minlength=len(inputs)) > 0
+    return _refused(changes, inputs, refused, OTHER_PARTITION)
+
+
+def unpartitioned_specs(metadata: TableMetadata) -> frozenset[int]:
+    """The specs whose equality deletes apply to all partitions: those without fields, or with void ones."""
+    return frozenset(
+        number
+        for number, spec in metadata.specs.items()
+        if all(field.get("transform") == "void" for field in spec.get("fields") or ())
+    )
+
+
+def _newer(deletes: pa.Table, start: Start, content: Content) -> pa.Table:
+    """The deletes of one kind that are newer than the plan."""
+    is_newer = integers(deletes["sequence_number"]) > start.sequence
+    return deletes.filter(pa.array(is_newer & (integers(deletes["content"]) == content)))
+
+
+def _inputs(changes: Collection[GroupChange]) -> pa.Array:
+    """The paths of all replaced files, in the order of the groups."""
+    return pa.array([path for change in changes for path in _paths(change)], pa.string())
+
+
+def _paths(change: GroupChange) -> Iterator[str]:
+    return (file.path for file in change.inputs)
+
+
+def _rows_of(inputs: pa.Array, paths: Any) -> tuple[Numbers, Numbers]:
+    """The rows with the paths of inputs, and for each the number of its input."""
+    numbers = pc.index_in(whole(paths), value_set=inputs)
+    there = flags(pc.is_valid(numbers))
+    return np.flatnonzero(there), integers(numbers)[there].astype(np.int64)
+
+
+def _refused(changes: Mapping[Any, GroupChange], inputs: pa.Array, refused: Flags, reason: str) -> Reasons:
+    """The groups of which an input is refused."""
+    sizes: Sequence[int] = [len(change.inputs) for change in changes.values()]
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    hit = np.bincount(owners[refused[: len(inputs)]], minlength=len(sizes)) > 0
+    return {group: reason for group, is_hit in zip(changes, hit, strict=True) if is_hit}

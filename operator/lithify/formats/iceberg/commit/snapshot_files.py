@@ -1,0 +1,214 @@
+"""Writes the manifests and the manifest list of a snapshot that replaces files.
+
+Called by `committer` in every try. Manifests of which nothing is removed are kept as they are; others are
+written once, together with those that the table's properties merge with them. Entries that stay keep their
+sequence numbers and row ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.columns.column_groups import Flags, Numbers, integers
+from lithify.formats.iceberg.commit.changes import Start
+from lithify.formats.iceberg.manifests.carrying import carried_entries
+from lithify.formats.iceberg.manifests.entries import Entries
+from lithify.formats.iceberg.manifests.manifest_lists import (
+    ListOwner,
+    ManifestContent,
+    ManifestFile,
+    write_list,
+)
+from lithify.formats.iceberg.manifests.manifest_writer import EncodedManifest, ManifestOwner, encode_manifest
+from lithify.formats.iceberg.manifests.merging import merge_options, merge_plan
+from lithify.formats.iceberg.manifests.new_entries import added_data_files
+from lithify.formats.iceberg.manifests.partition_types import PartitionField, PartitionType
+from lithify.formats.iceberg.manifests.view import ManifestReader, View
+from lithify.formats.iceberg.model import NewDataFile
+from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.partition_specs import partition_fields
+from lithify.io.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What a snapshot changes in the view of the one before it.
+
+    Attributes:
+        outputs: the data files that it adds.
+        data: mask of the data files that it removes.
+        deletes: mask of the delete files that it removes.
+    """
+
+    outputs: tuple[NewDataFile, ...]
+    data: Flags
+    deletes: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFiles:
+    """What a snapshot says of its files.
+
+    Attributes:
+        manifest_list: its manifest list.
+        next_row_id: the table's next row id after the commit; None before version 3.
+    """
+
+    manifest_list: str
+    next_row_id: int | None
+
+
+class SnapshotFiles:
+    """Writes the files of one snapshot.
+
+    Attributes:
+        paths: the files that were written so far; for clean-up if a later one fails.
+
+    Args:
+        storage: access to the table's files.
+        reader: reads manifests.
+        metadata: the metadata that the snapshot is built on.
+        view: the live files of the snapshot before it.
+        snapshot_id: its id.
+        writer: the unique part of the names of its files.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        reader: ManifestReader,
+        metadata: TableMetadata,
+        view: View,
+        snapshot_id: int,
+        writer: str,
+    ) -> None:
+        self.paths: list[str] = []
+        self._storage = storage
+        self._reader = reader
+        self._metadata = metadata
+        self._view = view
+        self._id = snapshot_id
+        self._writer = writer
+
+    def write(self, replacement: Replacement, start: Start, parent: int, sequence: int) -> WrittenFiles:
+        """Writes all files; `sequence` is that of the new snapshot.
+
+        Raises:
+            MissingFile: a manifest is gone; the snapshot before may have expired concurrently.
+            CorruptTable: a manifest cannot be read.
+            StorageError: the store refuses.
+        """
+        removed = {
+            **_positions(self._view.data, replacement.data),
+            **_positions(self._view.deletes, replacement.deletes),
+        }
+        version = self._metadata.format_version
+        manifests = [
+            *self._manifests(ManifestContent.DATA, removed, self._new_entries(replacement.outputs, start)),
+            *self._manifests(ManifestContent.DELETES, removed, {}),
+        ]
+        first_row_id = self._metadata.next_row_id if version > 2 else None
+        written = write_list(manifests, ListOwner(version, self._id, parent, sequence, first_row_id))
+        path = f"{self._metadata.metadata_folder}/snap-{self._id}-1-{self._writer}.avro"
+        self.store(path, written.content)
+        return WrittenFiles(path, written.next_row_id)
+
+    def store(self, path: str, content: bytes) -> None:
+        """Writes one of the snapshot's files."""
+        self.paths.append(path)
+        with closing(self._storage.create(path).sink) as sink:
+            sink.write(content)
+
+    def _new_entries(self, outputs: Sequence[NewDataFile], start: Start) -> Mapping[int, Entries]:
+        """The entries of new files, by spec; their sequence number is that of the planned snapshot."""
+        sequence = start.sequence if self._metadata.format_version > 1 else None
+        specs = dict.fromkeys(file.partition.spec_id for file in outputs)
+        return {
+            spec: added_data_files(
+                [file for file in outputs if file.partition.spec_id == spec],
+                self._partition_type(spec),
+                self._id,
+                sequence,
+            )
+            for spec in specs
+        }
+
+    def _manifests(
+        self, content: ManifestContent, removed: Mapping[int, Numbers], new: Mapping[int, Entries]
+    ) -> list[ManifestFile]:
+        """The manifests of one kind, new entries first."""
+        places = {
+            each.path: place
+            for place, each in enumerate(self._view.manifests)
+            if each.content is content and each.may_have_live
+        }
+        fresh = {each.path: new[spec] for spec in new for each in [self._planned(content, spec)]}
+        listed = [self._planned(content, spec) for spec in new]
+        listed += [self._view.manifests[place] for place in places.values()]
+        found = []
+        for group in merge_plan(listed, merge_options(self._metadata.properties)):
+            is_kept = len(group) == 1 and group[0].path not in fresh and places[group[0].path] not in removed
+            found.append(group[0] if is_kept else self._written(group, fresh, places, removed))
+        return found
+
+    def _written(
+        self,
+        group: Sequence[ManifestFile],
+        fresh: Mapping[str, Entries],
+        places: Mapping[str, int],
+        removed: Mapping[int, Numbers],
+    ) -> ManifestFile:
+        """Writes one manifest with the entries of some."""
+        parts = [
+            fresh[each.path] if each.path in fresh else self._carried(each, removed.get(places[each.path]))
+            for each in group
+        ]
+        number = len(self.paths)
+        path = f"{self._metadata.metadata_folder}/{self._writer}-m{number}.avro"
+        encoded: EncodedManifest = encode_manifest(parts, self._owner(group[0]), path)
+        self.store(path, encoded.content)
+        return encoded.file
+
+    def _carried(self, manifest: ManifestFile, removed: Numbers | None) -> Entries:
+        content = self._reader.content(manifest)
+        none = np.empty(0, dtype=np.int64) if removed is None else removed
+        return carried_entries(manifest, content, self._metadata.format_version, self._id, none)
+
+    def _owner(self, manifest: ManifestFile) -> ManifestOwner:
+        spec = self._metadata.specs.get(manifest.spec_id, {})
+        schema = self._metadata.schemas[self._metadata.schema_id]
+        return ManifestOwner(
+            version=self._metadata.format_version,
+            snapshot_id=self._id,
+            content=manifest.content,
+            spec_id=manifest.spec_id,
+            partition=self._partition_type(manifest.spec_id),
+            spec=json.dumps(spec.get("fields") or []),
+            schema=json.dumps(schema),
+        )
+
+    def _partition_type(self, spec_id: int) -> PartitionType:
+        """The fields of a spec: as manifests state them, else by its transforms."""
+        known = self._view.partitions.types.get(spec_id)
+        if known is not None:
+            return known
+        return tuple(PartitionField(*field) for field in partition_fields(self._metadata, spec_id))
+
+    def _planned(self, content: ManifestContent, spec_id: int) -> ManifestFile:
+        """A manifest of new files that is not written yet, for the plan of merges."""
+        counts = dict.fromkeys(
+            ("added_files", "existing_files", "deleted_files", "added_rows", "existing_rows", "deleted_rows")
+        )
+        return ManifestFile(f"new-{spec_id}", 0, spec_id, content, None, None, self._id, **counts)
+
+
+def _positions(rows: pa.Table, removed: Flags) -> dict[int, Numbers]:
+    """The positions of removed entries, by the place of their manifest."""
+    manifests, positions = integers(rows["manifest"])[removed], integers(rows["position"])[removed]
+    return {int(place): positions[manifests == place] for place in set(manifests.tolist())}

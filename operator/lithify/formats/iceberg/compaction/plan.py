@@ -1,0 +1,104 @@
+"""Plans of Iceberg tables as runs see them: implements `TableView`, `WorkUnit` and `Plan` of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lithify.formats.iceberg.commit.changes import Start
+from lithify.formats.iceberg.compaction.groups import IcebergGroup
+from lithify.formats.iceberg.manifests.view import View
+from lithify.formats.iceberg.model import DataFile, Partition
+from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.protocol.model import SnapshotId
+from lithify.formats.protocol.results import Block
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedView:
+    """The selected files of a pinned snapshot.
+
+    Attributes:
+        metadata: the metadata that has the snapshot.
+        start: the snapshot, and the state of the table.
+        view: its live files; of data files only the selected ones.
+        whole: all of its live files.
+    """
+
+    metadata: TableMetadata
+    start: Start
+    view: View
+    whole: View
+
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """Id of the pinned snapshot."""
+        return SnapshotId(str(self.start.snapshot))
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergUnit:
+    """The work in one group.
+
+    Attributes:
+        group: the group.
+        files: its data files with their deletes, in the order in which they are joined.
+        partition: their partition; None if they are of older specs and are partitioned again.
+        split_size: bytes of input for each file that is written.
+        trigger: the trigger that fired.
+        reason: the numbers behind it.
+        start: the state of the table that was planned on.
+    """
+
+    group: IcebergGroup
+    files: tuple[DataFile, ...]
+    partition: Partition | None
+    split_size: int
+    trigger: str
+    reason: str
+    start: Start
+
+    upgraded_files = 0
+    output_level = None
+    drop_deletes = False
+    upgrades = ()
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of the data files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def rewritten_files(self) -> int:
+        """Number of the data files."""
+        return len(self.files)
+
+    @property
+    def rewrites(self) -> tuple[tuple[str, ...], ...]:
+        """Locations of the data files: one rewrite."""
+        return (tuple(file.path for file in self.files),)
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergPlan:
+    """The work of a run; metadata alone blocks no group."""
+
+    pinned: PinnedView
+    units: tuple[IcebergUnit, ...]
+    resting: Mapping[str, int]
+    held: tuple[IcebergGroup, ...]
+
+    blocks: tuple[Block, ...] = ()
+    deferred = 0
+    remaining = None
+    unread_files = 0
+
+    @property
+    def conflicts(self) -> Mapping[IcebergGroup, str]:
+        """None: a plan reads no data files, so it misses none."""
+        return {}
+
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """Id of the snapshot that was planned on."""
+        return self.pinned.snapshot_id

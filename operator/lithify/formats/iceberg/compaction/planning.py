@@ -1,0 +1,187 @@
+"""Pins the newest snapshot of an Iceberg table and plans what of it is rewritten.
+
+Called by the adapter. Reads manifests, never data files; `planning` decides, on columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lithify.columns.column_groups import Flags, flagged, integers
+from lithify.errors import NotFound
+from lithify.formats.iceberg.commit.changes import Start
+from lithify.formats.iceberg.commit.rules import unpartitioned_specs
+from lithify.formats.iceberg.compaction.groups import (
+    OLDER_SPECS,
+    IcebergGroup,
+    group_of,
+    place_of,
+    spec_of,
+    values_of,
+)
+from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView
+from lithify.formats.iceberg.manifests.delete_index import delete_index
+from lithify.formats.iceberg.manifests.file_objects import FileObjects
+from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
+from lithify.formats.iceberg.manifests.view import ManifestReader, View
+from lithify.formats.iceberg.model import DataFile, Partition
+from lithify.formats.iceberg.planning.clustering import ClusterColumn
+from lithify.formats.iceberg.planning.columns import (
+    cluster_columns,
+    compared_columns,
+    needed_statistics,
+    schema_columns,
+)
+from lithify.formats.iceberg.planning.figures import figures_of
+from lithify.formats.iceberg.planning.options import REWRITE_ALL, PlanningOptions, planning_options
+from lithify.formats.iceberg.planning.plan import RewritePlan, plan_rewrites
+from lithify.formats.iceberg.planning.units import RewriteBin, RewriteUnit, units
+from lithify.formats.iceberg.rewriting.partitioning import PartitionSpec
+from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.table import IcebergTable
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
+
+FULL = "Full"
+ONE_GOOD_FILE = "there is one file of a good size, without deletes"
+
+
+def pin_view(table: IcebergTable, selection: Selection, previous: View | None = None) -> PinnedView | None:
+    """Pins the newest snapshot with the selected partitions; None if there is none.
+
+    Args:
+        table: the table.
+        selection: the partitions.
+        previous: an earlier view of the table, whose manifests are not read again.
+
+    Raises:
+        NotFound: the selection names a column that is not a partition field.
+    """
+    pinned = _newest(table, previous)
+    if pinned is None or not selection.partitions:
+        return pinned
+    _check_fields(pinned.metadata, selection)
+    return _with_places(pinned, lambda partition, spec: selection.selects(values_of(partition, spec)))
+
+
+def repin_view(table: IcebergTable, groups: Collection[IcebergGroup]) -> PinnedView | None:
+    """Pins the newest snapshot with the partitions of some groups: their files may have been replaced."""
+    pinned, wanted = _newest(table), {group.place for group in groups}
+    if pinned is None or OLDER_SPECS in wanted:
+        return pinned
+    return _with_places(pinned, lambda partition, spec: place_of(partition, spec) in wanted)
+
+
+def plan(table: IcebergTable, pinned: PinnedView, selection: Selection) -> IcebergPlan:
+    """Plans the files of a view, except groups that could not be compacted before."""
+    options = options_of(table, selection)
+    rewrites, objects = rewrites_of(pinned, options)
+    found = [*_units(pinned, rewrites, objects, options)]
+    held = [unit.group for unit in found if selection.held.get(unit.group.path) == unit.group.fingerprint]
+    chosen = tuple(unit for unit in found if unit.group not in held)
+    resting = len(rewrites.partitions) - len({unit.group.place for unit in found})
+    reason = ONE_GOOD_FILE if options.rewrite_all else NO_TRIGGER
+    return IcebergPlan(pinned, chosen, {reason: resting} if resting > 0 else {}, tuple(held))
+
+
+def rewrites_of(pinned: PinnedView, options: PlanningOptions) -> tuple[RewritePlan, FileObjects]:
+    """What of a view is rewritten, on columns, and what makes objects of it."""
+    view, metadata = pinned.view, pinned.metadata
+    columns = schema_columns(metadata.schemas[metadata.schema_id])
+    compared = compared_columns(view.deletes, columns)
+    index = delete_index(view.data, view.deletes, unpartitioned_specs(metadata), compared)
+    figures = figures_of(view, index, pinned.start.spec_id)
+    rewrites = plan_rewrites(view.data, figures, options, _clustered(metadata))
+    return rewrites, FileObjects(view, index)
+
+
+def options_of(table: IcebergTable, selection: Selection) -> PlanningOptions:
+    """The options of a plan: those of the run by Java's names, and the table's properties."""
+    full = {REWRITE_ALL: "true"} if selection.strategy is Strategy.FULL else {}
+    return planning_options({**table.overrides, **full}, table.properties)
+
+
+def _newest(table: IcebergTable, previous: View | None = None) -> PinnedView | None:
+    metadata = table.refresh()
+    head = table.head()
+    if head is None or head.manifest_list is None:
+        return None
+    reader = ManifestReader(table.storage)
+    view = _view(reader, reader.manifests(head.manifest_list), metadata, previous)
+    start = Start(head.id, head.sequence, metadata.schema_id, metadata.spec_id, metadata.format_version)
+    return PinnedView(metadata, start, view, view)
+
+
+def _view(
+    reader: ManifestReader, manifests: Sequence[ManifestFile], metadata: TableMetadata, previous: View | None
+) -> View:
+    """The live files, with statistics of the columns that matter: equality deletes say which they compare."""
+    marks = [each for each in manifests if each.content is ManifestContent.DELETES]
+    deletes = reader.view(marks, previous=previous).deletes
+    columns = schema_columns(metadata.schemas[metadata.schema_id])
+    needed = needed_statistics(_clustered(metadata), compared_columns(deletes, columns))
+    return reader.view(manifests, needed, previous)
+
+
+def _clustered(metadata: TableMetadata) -> tuple[ClusterColumn, ...]:
+    """The columns by which files may be clustered."""
+    return cluster_columns(
+        schema_columns(metadata.schemas[metadata.schema_id]),
+        metadata.sort_orders[metadata.sort_order_id],
+        metadata.specs[metadata.spec_id],
+    )
+
+
+def _units(
+    pinned: PinnedView, rewrites: RewritePlan, objects: FileObjects, options: PlanningOptions
+) -> Iterator[IcebergUnit]:
+    """A unit for each bin; full compactions leave files alone that would be written as they are."""
+    for unit in units(rewrites, objects):
+        for each in unit.bins:
+            if not (options.rewrite_all and unit.partition is not None and _is_good(each.files, options)):
+                yield _unit(pinned, unit, each)
+
+
+def _unit(pinned: PinnedView, unit: RewriteUnit, part: RewriteBin) -> IcebergUnit:
+    fired = [verdict for verdict in unit.verdicts if verdict.fired]
+    spec = spec_of(pinned.metadata, pinned.start.spec_id)
+    return IcebergUnit(
+        group=group_of(part.files, unit.partition, spec),
+        files=part.files,
+        partition=unit.partition,
+        split_size=part.split_size,
+        trigger=str(fired[0].trigger) if fired else FULL,
+        reason=fired[0].detail if fired else f"{len(part.files)} files",
+        start=pinned.start,
+    )
+
+
+def _is_good(files: tuple[DataFile, ...], options: PlanningOptions) -> bool:
+    return len(files) == 1 and not files[0].deletes and files[0].size <= options.max_size
+
+
+def _with_places(pinned: PinnedView, is_wanted: Callable[[Partition, PartitionSpec], bool]) -> PinnedView:
+    """The view with the data files of some partitions of the current spec."""
+    view, spec_id = pinned.view, pinned.start.spec_id
+    spec = spec_of(pinned.metadata, spec_id)
+    numbers = [
+        number
+        for number in view.partitions.of_spec(spec_id)
+        if is_wanted(view.partitions.partition(number), spec)
+    ]
+    chosen: Flags = np.isin(integers(view.data["partition"]), numbers)
+    return replace(pinned, view=_filtered(view, chosen))
+
+
+def _filtered(view: View, chosen: Flags) -> View:
+    return replace(view, data=flagged(view.data, chosen))
+
+
+def _check_fields(metadata: TableMetadata, selection: Selection) -> None:
+    known = {field.name for field in spec_of(metadata, metadata.spec_id).fields}
+    for wanted in selection.partitions:
+        for name in wanted.keys() - known:
+            raise NotFound("partition field", name, f"the fields are {', '.join(sorted(known)) or 'none'}")

@@ -1,0 +1,179 @@
+"""One step of a run at an Iceberg table: rewritten and committed together; implements `CommitStep`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from lithify.clock import Clock
+from lithify.engine.commit import loop
+from lithify.engine.commit.loop import CommitOutcome
+from lithify.engine.commit.patience import backoff_of
+from lithify.engine.tasks.failed_groups import FailedGroups
+from lithify.engine.tasks.step import AttemptStep
+from lithify.errors import MissingFile
+from lithify.formats.iceberg.attempts.remains import IcebergRemains
+from lithify.formats.iceberg.attempts.scope import IcebergAttempt, Scope, journal_of
+from lithify.formats.iceberg.commit.changes import GroupChange
+from lithify.formats.iceberg.commit.committer import Committer
+from lithify.formats.iceberg.commit.options import commit_patience
+from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
+from lithify.formats.iceberg.compaction.groups import IcebergGroup
+from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
+from lithify.formats.iceberg.manifests.view import ManifestReader
+from lithify.formats.iceberg.model import DataFile, NewDataFile
+from lithify.formats.iceberg.rewriting.task import RewriteTask
+from lithify.formats.iceberg.table.snapshots import ATTEMPT, BASE, GROUPS, RUN, TO_COME
+from lithify.formats.iceberg.table.table import IcebergTable
+from lithify.formats.protocol.results import (
+    Block,
+    GroupReport,
+    StepOutcome,
+    TaskOutputs,
+    TaskResult,
+    Totals,
+)
+
+_MOST_LISTED = 16 << 10
+
+
+def begin(
+    table: IcebergTable,
+    plan: IcebergPlan,
+    tasks: Mapping[IcebergGroup, Sequence[RewriteTask]],
+    run: str,
+    after: int,
+    clock: Clock,
+) -> IcebergStep:
+    """Begins a step with all units of a plan by writing its journal entry."""
+    start = plan.pinned.start
+    inputs = {unit.group.path: tuple(file.path for file in unit.files) for unit in plan.units}
+    scope = Scope(start.snapshot, start.sequence, table.branch, inputs)
+    attempt = journal_of(table).begin(run, scope, clock.now(), after)
+    work = [(unit, task) for unit in plan.units for task in tasks[unit.group]]
+    return IcebergStep(table, plan, work, attempt, clock)
+
+
+def check_again(table: IcebergTable, units: Sequence[IcebergUnit]) -> Mapping[IcebergGroup, str]:
+    """Groups whose work could no longer be committed, with the reason; units are of one plan."""
+    if not units:
+        return {}
+    changes = {unit.group: GroupChange(unit.group, unit.files, ()) for unit in units}
+    metadata, head = table.refresh(), table.head()
+    if head is None:
+        return dict.fromkeys(changes, NO_BRANCH)
+    if head.id == units[0].start.snapshot:
+        return {}
+    reader = ManifestReader(table.storage)
+    view = reader.view(reader.manifests(head.manifest_list or ""))
+    return conflicts_of(changes, units[0].start, metadata, table.branch, view)
+
+
+class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
+    """A step with a journal entry."""
+
+    def __init__(
+        self,
+        table: IcebergTable,
+        plan: IcebergPlan,
+        work: Sequence[tuple[IcebergUnit, RewriteTask]],
+        attempt: IcebergAttempt,
+        clock: Clock,
+    ) -> None:
+        super().__init__(journal_of(table), attempt, work, clock)
+        self._table = table
+        self._plan = plan
+        self._outputs: dict[IcebergGroup, TaskOutputs] = {}
+        self._lost: Mapping[IcebergGroup, str] = {}
+        self._outcome: CommitOutcome | None = None
+
+    def _accept(self, done: Sequence[tuple[IcebergUnit, TaskResult]]) -> Sequence[Block]:
+        failed = FailedGroups(self._table.name, lambda group: group.fingerprint, self._has_moved_on)
+        parts: dict[IcebergGroup, list[TaskOutputs]] = {}
+        for unit, result in done:
+            with failed.isolate(unit.group):
+                if result.failure is not None:
+                    raise result.failure.as_error()
+                parts.setdefault(unit.group, []).append(result.outputs)
+        blocks, self._lost = failed.sorted_out()
+        whole = parts.keys() - failed.errors.keys()
+        self._outputs = {group: TaskOutputs.joined(parts[group]) for group in parts if group in whole}
+        return blocks
+
+    def _has_moved_on(self, group: IcebergGroup, error: MissingFile) -> bool:
+        """Whether the newest snapshot no longer has all files of a group: then the missing one is expired."""
+        del error
+        unit = next(unit for unit in self._plan.units if unit.group == group)
+        return group in check_again(self._table, [unit])
+
+    def commit(self, to_come: int) -> StepOutcome:
+        """Commits the changes that the newest snapshot admits; see `engine.commit.loop`."""
+        units = [unit for unit in self._plan.units if unit.group in self._outputs]
+        changes = {
+            unit.group: GroupChange(unit.group, unit.files, tuple(self._outputs[unit.group].data))
+            for unit in units
+        }
+        prefix = self._attempt.prefix
+        committer = Committer(
+            self._table,
+            prefix,
+            self._plan.pinned.start,
+            self._notes(to_come),
+            self._heartbeat.check,
+            self._clock,
+        )
+        patience = commit_patience(self._table.properties)
+        self._outcome = outcome = loop.commit(committer, changes, backoff_of(prefix, patience, self._clock))
+        reports = tuple(self._report(unit) for unit in units if unit.group in outcome.committed)
+        return StepOutcome(outcome.snapshot, outcome.tries, reports, {**self._lost, **outcome.conflicts})
+
+    def _notes(self, to_come: int) -> Callable[[Collection[IcebergGroup]], Mapping[str, str]]:
+        """Makes the fields of a summary by which the run finds its snapshot, of the committed groups."""
+        notes = {
+            RUN: self._attempt.run,
+            ATTEMPT: self._attempt.prefix,
+            BASE: str(self._plan.pinned.start.snapshot),
+            **({TO_COME: str(to_come)} if to_come else {}),
+        }
+        return lambda groups: {**notes, GROUPS: _listed(groups)}
+
+    def _report(self, unit: IcebergUnit) -> GroupReport:
+        outputs = self._outputs[unit.group]
+        return GroupReport(
+            group=unit.group.path,
+            trigger=unit.trigger,
+            reason=unit.reason,
+            output_level=None,
+            upgraded=0,
+            before=_totals(unit.files),
+            after=_totals(outputs.data),
+            copied_bytes=outputs.copied_bytes,
+        )
+
+    def _delete_leftovers(self) -> bool:
+        outcome = self._outcome
+        assert outcome is not None  # noqa: S101  # a step is cleaned after its commit
+        if self.has_stragglers or len(outcome.committed) < len(self._plan.units):
+            self._condemn()
+            if outcome.overwritten:
+                return False  # others may build on a snapshot that was read: a later run cleans up
+            self._sweep()
+        return True
+
+    def _sweep(self) -> None:
+        IcebergRemains(self._table).sweep(self._attempt)
+
+    @property
+    def _may_write_late(self) -> bool:
+        """Requests that were not answered may still be carried out."""
+        return not self._table.storage.is_local or self._table.server is not None
+
+
+def _listed(groups: Collection[IcebergGroup]) -> str:
+    """The paths of groups, as many as a summary should have: it is stored with every later snapshot."""
+    paths = json.dumps([group.path for group in groups], separators=(",", ":"))
+    return paths if len(paths) <= _MOST_LISTED else "[]"
+
+
+def _totals(files: Collection[DataFile | NewDataFile]) -> Totals:
+    return Totals(len(files), sum(file.size for file in files), sum(file.rows for file in files))

@@ -1,0 +1,94 @@
+"""Makes the tasks of a plan: each rewrites some of a unit's files.
+
+Called by the adapter. Options of writers are read once per plan, so a value that cannot be honoured is an
+error before any work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from lithify.formats.iceberg.compaction.groups import IcebergGroup, spec_of
+from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
+from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
+from lithify.formats.iceberg.data_files.stored import parse_name_mapping
+from lithify.formats.iceberg.model import DataFile
+from lithify.formats.iceberg.rewriting.options import WriteOptions, parse_write_options
+from lithify.formats.iceberg.rewriting.target import WriteTarget
+from lithify.formats.iceberg.rewriting.task import RewriteTask
+from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.table import IcebergTable
+from lithify.formats.protocol.tasks import Sizing
+
+_FILES_A_TASK = 4
+"""Files of the target size that a task writes by default."""
+_NAME_MAPPING = "schema.name-mapping.default"
+_LINEAGE_SINCE = 3
+
+
+def tasks_of(
+    table: IcebergTable, plan: IcebergPlan, sizing: Sizing
+) -> Mapping[IcebergGroup, Sequence[RewriteTask]]:
+    """The tasks of each group.
+
+    Raises:
+        InvalidOption, UnsupportedTable: new files cannot be written as the table's properties say.
+    """
+    metadata = plan.pinned.metadata
+    options = parse_write_options(table.properties)
+    specs = tuple(spec_of(metadata, number) for number in metadata.specs)
+    mapping = parse_name_mapping(table.properties.get(_NAME_MAPPING))
+    schema = schema_of(metadata)
+    return {
+        unit.group: [
+            RewriteTask(
+                files=files,
+                target=_target(metadata, schema, options, unit),
+                storage=table.storage,
+                budget=sizing.budget,
+                specs=specs,
+                mapping=mapping,
+            )
+            for files in divided(unit, options, sizing)
+        ]
+        for unit in plan.units
+    }
+
+
+def count_tasks(table: IcebergTable, plan: IcebergPlan, sizing: Sizing) -> int:
+    """The number of tasks, without making any."""
+    options = parse_write_options(table.properties)
+    return sum(sum(1 for _ in divided(unit, options, sizing)) for unit in plan.units)
+
+
+def schema_of(metadata: TableMetadata) -> Schema:
+    """The current schema, with the columns of earlier ones that equality deletes may name."""
+    current = metadata.schemas[metadata.schema_id]
+    return parse_schema(current, [each for number, each in metadata.schemas.items() if each is not current])
+
+
+def divided(unit: IcebergUnit, options: WriteOptions, sizing: Sizing) -> Iterator[tuple[DataFile, ...]]:
+    """A unit's files by task: adjacent ones, of about equal bytes, each enough for whole new files."""
+    usual = int(options.files.target_size * _FILES_A_TASK * sizing.share)
+    most = max(sizing.task_bytes or usual, unit.split_size)
+    count = max(1, round(unit.read_bytes / most))
+    share, size = unit.read_bytes / count, 0
+    taken: list[DataFile] = []
+    for file in unit.files:
+        if taken and size + file.size / 2 > share and count > 1:
+            yield tuple(taken)
+            taken, size, count = [], 0, count - 1
+        taken.append(file)
+        size += file.size
+    yield tuple(taken)
+
+
+def _target(metadata: TableMetadata, schema: Schema, options: WriteOptions, unit: IcebergUnit) -> WriteTarget:
+    return WriteTarget(
+        folder=metadata.data_folder,
+        schema=schema,
+        spec=spec_of(metadata, metadata.spec_id),
+        options=options,
+        partition=unit.partition,
+        has_lineage=metadata.format_version >= _LINEAGE_SINCE,
+    )

@@ -1,0 +1,56 @@
+"""Access to a table's files: by the keys of its Catalog, by vended ones, or by the process's identity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lithify.formats.iceberg.catalog.connecting import storage_for, vended_options
+from lithify.formats.iceberg.catalog.credentials import VendedKeys, has_keys, taken_from_server
+from lithify.formats.iceberg.catalog.model import Pointer
+from lithify.formats.iceberg.catalog.names import TableName
+from lithify.formats.iceberg.catalog.options import REST, metastore_of
+from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.protocol.address import TableAddress
+from lithify.io.locations import is_s3
+from lithify.io.storage import Storage
+
+
+def metadata_storage(address: TableAddress, pointer: Pointer) -> Storage:
+    """Access to the folder of a metadata file, before the table's own folder is known."""
+    folder = pointer.location.rpartition("/")[0]
+    return storage_for((folder,), address.catalog_options, address.reach)
+
+
+def table_storage(
+    address: TableAddress, name: TableName, pointer: Pointer, metadata: TableMetadata
+) -> Storage:
+    """Access to the folders that a table writes to: its own, and those that its properties name.
+
+    Raises:
+        OutOfReach: one of them may not be accessed, or they are on different stores.
+    """
+    roots = roots_of(metadata)
+    options = address.catalog_options
+    if metastore_of(options) != REST:
+        return storage_for(roots, options, address.reach)
+    config = taken_from_server(pointer.config)
+    if has_keys(options) or not has_keys(config) or not is_s3(metadata.location):
+        return storage_for(roots, {**_without_keys(config), **options}, address.reach)
+    given = {**options, "warehouse": address.warehouse}
+    source = VendedKeys(given, address.catalog, name, metadata.location, vended_options)
+    source.begin_with(config)
+    return storage_for(roots, {**_without_keys(config), **options}, address.reach, source)
+
+
+def roots_of(metadata: TableMetadata) -> tuple[str, ...]:
+    """The folders in which a table's files lie."""
+    folders = (metadata.location, metadata.data_folder, metadata.metadata_folder)
+    own = f"{metadata.location}/"
+    others = (folder for folder in folders if folder != metadata.location and not folder.startswith(own))
+    return (metadata.location, *dict.fromkeys(others))
+
+
+def _without_keys(config: Mapping[str, str]) -> dict[str, str]:
+    """What a server says of a store: where it is."""
+    wanted = ("s3.endpoint", "s3.region", "client.region", "s3.path-style-access")
+    return {name: config[name] for name in wanted if name in config}

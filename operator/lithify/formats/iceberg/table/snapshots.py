@@ -1,0 +1,106 @@
+"""Snapshots and references of a table, parsed from its metadata. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lithify.formats.protocol.model import SnapshotId
+
+RUN = "lithify.run"
+ATTEMPT = "lithify.attempt"
+BASE = "lithify.base"
+TO_COME = "lithify.to-come"
+GROUPS = "lithify.groups"
+"""Fields of a summary by which runs find their own snapshots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot.
+
+    Attributes:
+        id: its number, random and unique in the table.
+        parent: the snapshot that it was committed on; None for the first one.
+        sequence: its sequence number; 0 in version 1.
+        millis: commit time, in milliseconds since 1970.
+        manifest_list: the file that lists its manifests; None in old tables of version 1.
+        manifests: its manifests where there is no list.
+        summary: its operation, figures and notes of its writer.
+        schema_id: the schema with which it was written.
+        first_row_id: the first row id that it assigned; None before version 3.
+        added_rows: number of row ids that it assigned.
+        key_id: the key that encrypts its manifest list.
+    """
+
+    id: int
+    parent: int | None
+    sequence: int
+    millis: int
+    manifest_list: str | None
+    manifests: tuple[str, ...]
+    summary: Mapping[str, str]
+    schema_id: int | None
+    first_row_id: int | None
+    added_rows: int | None
+    key_id: str | None
+
+    @property
+    def snapshot_id(self) -> SnapshotId:
+        """Its id as the engine and the operator know it."""
+        return SnapshotId(str(self.id))
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A branch or tag: the snapshot that it names."""
+
+    name: str
+    snapshot: int
+    is_branch: bool
+
+
+def parse_snapshot(found: Mapping[str, Any]) -> Snapshot:
+    """Parses a snapshot of table metadata.
+
+    Raises:
+        KeyError, TypeError, ValueError: it has another form.
+    """
+    return Snapshot(
+        id=int(found["snapshot-id"]),
+        parent=optional_int(found, "parent-snapshot-id"),
+        sequence=optional_int(found, "sequence-number") or 0,
+        millis=int(found["timestamp-ms"]),
+        manifest_list=optional_text(found, "manifest-list"),
+        manifests=tuple(map(str, found.get("manifests") or ())),
+        summary={str(key): str(value) for key, value in (found.get("summary") or {}).items()},
+        schema_id=optional_int(found, "schema-id"),
+        first_row_id=optional_int(found, "first-row-id"),
+        added_rows=optional_int(found, "added-rows"),
+        key_id=optional_text(found, "key-id"),
+    )
+
+
+def optional_int(found: Mapping[str, Any], name: str) -> int | None:
+    """A whole number in an object; None if it is missing or null.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    value = found.get(name)
+    if value is not None and type(value) is not int:
+        raise ValueError(f"{name} is no whole number")
+    return value
+
+
+def optional_text(found: Mapping[str, Any], name: str) -> str | None:
+    """A text in an object; None if it is missing or null.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    value = found.get(name)
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{name} is no text")
+    return value

@@ -1,0 +1,76 @@
+"""Access to files on S3 without a format's library. Used by adapters whose library brings none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+
+from pyarrow.fs import FileInfo, FileType
+
+from lithify.io.s3.bucket import ListedObject
+from lithify.io.s3.files import KeySource, S3Files
+from lithify.io.s3.settings import S3Settings
+from lithify.io.s3.streams import SmallObject
+from lithify.io.small_files import MOST_JSON, MOST_MANIFEST
+from lithify.io.storage import Storage
+from lithify.io.storage_paths import FileAccess
+
+
+class S3FileIO:
+    """Files on S3; implements `FileIO`. Picklable: executors get one with their task."""
+
+    def __init__(self, files: S3Files) -> None:
+        self._files = files
+
+    def new_input_stream(self, path: str) -> BytesIO:
+        """Opens a small object, read as a whole; one request."""
+        return BytesIO(self._files.read(path, MOST_MANIFEST))
+
+    def new_output_stream(self, path: str) -> SmallObject:
+        """Opens a small object for writing, sent when closed."""
+        return SmallObject(*self._files.bucket(path))
+
+    def read_file_utf8(self, path: str) -> str:
+        """Reads a small object as text; one request."""
+        return self._files.read(path, MOST_JSON).decode()
+
+    def write_file(self, path: str, content: str) -> None:
+        """Writes a small object."""
+        self.overwrite_file_utf8(path, content)
+
+    def overwrite_file_utf8(self, path: str, content: str) -> None:
+        """Writes a small object; one request."""
+        bucket, key = self._files.bucket(path)
+        bucket.write(key, content.encode())
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder exists; one request for a folder, two for a file."""
+        bucket, key = self._files.bucket(path)
+        return bucket.has_any(key) or (bool(key) and bucket.exists(key))
+
+    def delete(self, path: str) -> bool:
+        """Deletes one file; a missing file is no error."""
+        self._files.delete(path)
+        return True
+
+    def list_status(self, path: str) -> Sequence[FileInfo]:
+        """Lists the direct children of a folder; one request for every 1,000 names."""
+        bucket, key = self._files.bucket(path)
+        return [_info(bucket.name, listed) for listed in bucket.list_folder(key) if listed.key != key]
+
+    def to_filesystem_path(self, path: str) -> str:
+        """The path itself: it is not local."""
+        return path
+
+
+def _info(bucket: str, listed: ListedObject) -> FileInfo:
+    path = f"{bucket}/{listed.key}"
+    if listed.is_folder:
+        return FileInfo(path, FileType.Directory)
+    return FileInfo(path, FileType.File, mtime=listed.modified, size=listed.size)
+
+
+def s3_storage(settings: S3Settings, source: KeySource | None, roots: Sequence[str]) -> Storage:
+    """Access to the files in some folders on S3; `source` gives credentials that expire."""
+    files = S3Files(settings, source)
+    return Storage(FileAccess(S3FileIO(files), s3=files), roots)

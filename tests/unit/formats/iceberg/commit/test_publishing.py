@@ -1,0 +1,170 @@
+"""What becomes of commits whose request is answered late, wrongly or not at all, by catalogs of all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lithify.errors import CommitUnknown, StorageError
+from lithify.formats.iceberg.table.opening import open_iceberg_table
+from lithify.formats.protocol.address import TableAddress
+from support.cases import case
+from support.iceberg_commits import Group, Planned, commit, plan, rewritten, view_of
+from support.iceberg_rest import IcebergRestServer, Reply
+from support.iceberg_tables import NAME, Lakehouse, as_folder_table, metadata_of, rows
+
+KEY = tuple(NAME.split("."))
+Commit = Callable[[], Reply]
+FAILURE: Reply = (500, {"error": {"message": "a bad day", "code": 500}})
+
+
+@pytest.fixture
+def lakehouse(tmp_path: Path) -> Lakehouse:
+    found = Lakehouse(tmp_path / "lakehouse")
+    table = found.table()
+    for number in range(3):
+        table.append(rows(2 * number, 2 * number + 1))
+    return found
+
+
+@pytest.fixture
+def server(lakehouse: Lakehouse) -> Iterator[IcebergRestServer]:
+    with IcebergRestServer({KEY: metadata_of(lakehouse.catalog().load_table(NAME))}) as running:
+        yield running
+
+
+@pytest.fixture
+def planned(server: IcebergRestServer) -> Planned:
+    return plan(TableAddress("lake", NAME, server.options, format="iceberg"))
+
+
+def snapshots(server: IcebergRestServer) -> list[int]:
+    return [each["snapshot-id"] for each in server.tables[KEY]["snapshots"]]
+
+
+def files_of(lakehouse: Lakehouse) -> set[Path]:
+    return {path for path in Path(lakehouse.warehouse).rglob("*") if path.is_file()}
+
+
+def another(server: IcebergRestServer) -> None:
+    """Another writer commits a snapshot with the same files."""
+    table = server.tables[KEY]
+    head = table["snapshots"][-1]
+    new = {**head, "snapshot-id": 7, "parent-snapshot-id": head["snapshot-id"]}
+    new["sequence-number"] = table["last-sequence-number"] + 1
+    server.tables[KEY] = {
+        **table,
+        "snapshots": [*table["snapshots"], new],
+        "current-snapshot-id": 7,
+        "refs": {"main": {"snapshot-id": 7, "type": "branch"}},
+        "last-sequence-number": new["sequence-number"],
+        "last-updated-ms": table["last-updated-ms"] + 1,
+    }
+
+
+class TestServers:
+    def test_a_snapshot_is_committed_by_requirements_and_updates(
+        self, server: IcebergRestServer, planned: Planned
+    ) -> None:
+        outcome = commit(planned, rewritten(planned, planned.files))
+        assert snapshots(server)[-1] == int(outcome.snapshot)
+        assert len(view_of(planned.table).data) == 1
+
+    @pytest.mark.parametrize(
+        "step",
+        [
+            case(lambda commit: (commit(), FAILURE)[1], id="applied and answered with 500"),
+            case(lambda _: FAILURE, id="not applied and answered with 500"),
+            case(lambda commit: (commit(), (504, {}))[1], id="applied, and the proxy timed out"),
+        ],
+    )
+    def test_the_outcome_of_a_failure_is_found_out(
+        self, server: IcebergRestServer, planned: Planned, step: Callable[[Commit], Reply]
+    ) -> None:
+        server.steps.append(step)
+        outcome = commit(planned, rewritten(planned, planned.files))
+        assert snapshots(server).count(int(outcome.snapshot)) == 1
+        assert len(view_of(planned.table).data) == 1
+
+    def test_a_commit_that_was_applied_twice_is_one_snapshot(
+        self, server: IcebergRestServer, planned: Planned
+    ) -> None:
+        server.steps.append(lambda commit: (commit(), commit())[1])
+        outcome = commit(planned, rewritten(planned, planned.files))
+        assert snapshots(server).count(int(outcome.snapshot)) == 1
+
+    def test_a_commit_that_others_outran_is_built_again(
+        self, server: IcebergRestServer, planned: Planned
+    ) -> None:
+        server.steps.append(lambda commit: (another(server), commit())[1])
+        outcome = commit(planned, rewritten(planned, planned.files))
+        assert (outcome.tries, snapshots(server)[-2:]) == (2, [7, int(outcome.snapshot)])
+
+    def test_files_are_kept_while_the_outcome_is_unknown(
+        self, server: IcebergRestServer, planned: Planned, lakehouse: Lakehouse
+    ) -> None:
+        before = files_of(lakehouse)
+        server.steps += [lambda _: FAILURE] * 50
+        with pytest.raises(CommitUnknown):
+            commit(planned, rewritten(planned, planned.files))
+        assert len(files_of(lakehouse) - before) >= 3  # data, manifest, list
+
+    def test_a_refusal_leaves_nothing(
+        self, server: IcebergRestServer, planned: Planned, lakehouse: Lakehouse
+    ) -> None:
+        change, before = rewritten(planned, planned.files), files_of(lakehouse)
+        server.steps.append(lambda _: (400, {}))
+        with pytest.raises(StorageError):
+            commit(planned, change)
+        assert files_of(lakehouse) == before
+
+    def test_an_unanswered_commit_behind_which_others_commit_is_not_tried_again(
+        self, server: IcebergRestServer, planned: Planned
+    ) -> None:
+        server.steps.append(lambda _: (another(server), FAILURE)[1])
+        outcome = commit(planned, rewritten(planned, planned.files))
+        assert outcome.snapshot is None
+        assert outcome.overwritten
+
+
+class TestFolders:
+    def test_the_next_number_is_the_commit(self, lakehouse: Lakehouse, tmp_path: Path) -> None:
+        folder = as_folder_table(lakehouse.catalog().load_table(NAME), tmp_path / "wh")
+        planned = plan(TableAddress(str(tmp_path / "wh"), NAME, format="iceberg"))
+
+        # The table's own folder stays where pyiceberg has put it, and its metadata are beside.
+        outcome = commit(planned, rewritten(planned, planned.files))
+
+        assert {path.name for path in folder.iterdir()} == {
+            "v1.metadata.json",
+            "v2.metadata.json",
+            "version-hint.text",
+        }
+        head = open_iceberg_table(TableAddress(str(tmp_path / "wh"), NAME, format="iceberg")).head()
+        assert head is not None
+        assert str(head.id) == outcome.snapshot
+
+    def test_a_writer_that_renames_over_it_is_noticed(self, lakehouse: Lakehouse, tmp_path: Path) -> None:
+        folder = as_folder_table(lakehouse.catalog().load_table(NAME), tmp_path / "wh")
+        planned = plan(TableAddress(str(tmp_path / "wh"), NAME, format="iceberg"))
+        change = rewritten(planned, planned.files)
+        catalog = planned.table.pointers
+
+        class Renaming:
+            """Java's writer had looked for the number before ours was there."""
+
+            owns_files = True
+            load, next_location = catalog.load, catalog.next_location
+
+            def swap(self, *arguments: object) -> bool:
+                done = catalog.swap(*arguments)  # type: ignore[arg-type]
+                (folder / "v2.metadata.json").write_bytes((folder / "v1.metadata.json").read_bytes())
+                return done
+
+        planned.table.catalog = Renaming()  # type: ignore[assignment]
+        outcome = commit(replace(planned), change)
+        assert outcome.overwritten
+        assert Group("g") in outcome.conflicts
