@@ -19,6 +19,7 @@ from lithify.errors import AttemptFenced, CommitConflict, CommitUnknown, Storage
 from lithify.files.parquet.footers import Footers
 from lithify.formats.paimon.commit.committer import Committer
 from lithify.formats.paimon.compaction import planning
+from lithify.formats.paimon.manifests.manifest_files import ManifestFiles
 from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.snapshots.snapshots import Snapshots
 from lithify.formats.paimon.snapshots.writable_snapshots import WritableSnapshots
@@ -349,7 +350,7 @@ def test_manifests_are_kept_when_ours_was_renamed_over_before_it_was_read_back(
 def test_data_files_are_kept_when_ours_was_renamed_over_before_it_was_read_back(
     oracle: Oracle, table: Table, rows_built_on_ours: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Manifests, "delete", lambda *_: None)
+    monkeypatch.setattr(ManifestFiles, "delete", lambda *_: None)
 
     run_inline(table)
 
