@@ -277,10 +277,10 @@ def _integers_in(schema: Any) -> int:
 def _past_numbers(lanes: Lanes, counts: Numbers) -> bool:
     """Moves past `counts` numbers in each row, at least one; false if there are not as many."""
     ends = lanes.block.ends
-    lasts = np.searchsorted(ends, lanes.at.astype(np.int32)) + counts
+    lasts = np.searchsorted(ends, lanes.at) + counts
     if (counts > lanes.block.size).any() or (lasts > len(ends)).any():
         return False
-    lanes.move(ends[lasts - 1].astype(np.int64) + 1)
+    lanes.move(ends[lasts - 1] + 1)
     return True
 
 
@@ -291,7 +291,7 @@ def _places_of_numbers(lanes: Lanes, counts: Numbers, *, is_union: bool) -> Numb
     """
     ends, each = lanes.block.ends, 2 if is_union else 1
     total = int(counts.sum())
-    firsts = np.searchsorted(ends, lanes.at.astype(np.int32))
+    firsts = np.searchsorted(ends, lanes.at)
     lasts = firsts + each * counts
     if total > lanes.block.size or (lasts > len(ends)).any() or (firsts == 0).any():
         return None
@@ -301,8 +301,8 @@ def _places_of_numbers(lanes: Lanes, counts: Numbers, *, is_union: bool) -> Numb
         branches = ends[items]
         if (lanes.block.octets[branches] != 2).any() or (branches - ends[items - 1] != 1).any():
             return None
-    lanes.move(ends[lasts - 1].astype(np.int64) + 1)
-    return ends[items + each - 2].astype(np.int64) + 1
+    lanes.move(ends[lasts - 1] + 1)
+    return ends[items + each - 2] + 1
 
 
 def _texts(block: ByteBlock, starts: Numbers, ends: Numbers) -> pa.Array:

@@ -46,9 +46,9 @@ class ByteBlock:
         self.words: _Words = np.ndarray((places,), np.dtype("<u8"), self.octets, strides=(1,))
 
     @cached_property
-    def ends(self) -> npt.NDArray[np.int32]:
+    def ends(self) -> Numbers:
         """The offsets of all bytes that may be the last one of a number."""
-        return np.flatnonzero(self.octets[: self.size] < 0x80).astype(np.int32)
+        return np.flatnonzero(self.octets[: self.size] < 0x80)
 
 
 class Lanes:

@@ -126,7 +126,7 @@ rows = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(rows, min_size=1, max_size=20))
 def test_rows_become_the_wanted_columns_wherever_marks_are(found: list[dict[str, Any]]) -> None:
     assert decoded(found) == [*map(expected, found)]

@@ -9,7 +9,7 @@ import fastavro
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.files.avro.container import compress, decompress, new_header, packed_blocks, read_header
@@ -35,6 +35,7 @@ def test_records_without_fields_take_no_bytes() -> None:
     assert (data.tobytes(), lengths.tolist()) == (b"\x02\x04", [1, 1])
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.text(max_size=5), st.none() | st.lists(st.integers(-9, 900), max_size=3)), max_size=9

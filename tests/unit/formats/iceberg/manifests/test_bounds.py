@@ -30,7 +30,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
 }
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data(), st.sampled_from(sorted(KINDS)))
 def test_ranks_of_bounds_have_the_order_of_their_values(data: st.DataObject, kind: str) -> None:
     values, pack = KINDS[kind]

@@ -110,7 +110,7 @@ deletes = st.lists(
 )
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(300), deadline=None)
 @given(data_files, deletes)
 def test_every_file_has_the_deletes_that_trying_all_pairs_finds(
     files: list[Data], found: list[Delete]

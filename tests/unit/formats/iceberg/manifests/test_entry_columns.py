@@ -61,7 +61,7 @@ def is_map(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(entries, max_size=60),
     st.sampled_from([200, 3_000, 64_000]),
@@ -72,7 +72,7 @@ def test_rows_say_what_entries_say(found: list[Entry], block_bytes: int, codec: 
     assert decode_entries(unpack_manifest(content), EVERYTHING).rows.to_pylist() == [*map(expected, found)]
 
 
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(entries, min_size=1, max_size=60))
 def test_columns_are_decoded_without_a_loop_over_entries(found: list[Entry]) -> None:
     """Also where texts in an entry look like the name of a format."""
@@ -157,7 +157,7 @@ def test_impossible_figures_are_refused(change: dict[str, Any], problem: str) ->
         decode_entries(unpack_manifest(manifest_bytes([entry(**change)])))
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_damage_is_refused_or_harmless(data: st.DataObject) -> None:
     content = bytearray(

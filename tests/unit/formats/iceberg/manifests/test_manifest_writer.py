@@ -127,7 +127,7 @@ def as_existing(found: Entry, manifest: ManifestFile) -> Entry:
     return {**found, "status": 0, "snapshot_id": snapshot, "data_file": {**file, "partition": partition}}
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(entries, max_size=40), st.integers(0, 1000))
 def test_entries_are_carried_over_whole(found: list[Entry], first_row_id: int) -> None:
     manifest = listed(first_row_id=first_row_id)
@@ -227,7 +227,7 @@ def test_damaged_manifest_is_named() -> None:
         carried_entries(listed(), b"Obj\x01", 2, 99, NONE)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.none() | st.floats(width=32), max_size=20))
 def test_summaries_say_what_partitions_there_are(values: list[float | None]) -> None:
     field = (PartitionField(1000, "a", "double"),)

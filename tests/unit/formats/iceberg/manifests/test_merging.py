@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption
@@ -62,6 +62,7 @@ def test_nothing_is_merged_where_the_table_forbids_it() -> None:
     assert len(merge_plan(named([(1, 0)] * 9), MergeOptions(10, 1, enabled=False))) == 9
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 2)), max_size=12), st.integers(1, 4))
 def test_every_manifest_stays_once_and_bins_fit(lengths: list[tuple[int, int]], count: int) -> None:
     manifests = named(lengths)

@@ -131,7 +131,7 @@ def many_figures(draw: st.DrawFn) -> Figures:
     return figures(sizes, some(st.integers(OTHER_SPECS, 2)), deletes, deleted, rows)
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(300), deadline=None)
 @given(
     many_figures(),
     st.builds(
@@ -149,6 +149,7 @@ def test_plan_takes_what_java_would_take(found: Figures, options: PlanningOption
     assert planned(found, options) == naive(found, options)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 30)), st.integers(1, 60), st.none() | st.integers(1, 5))
 def test_next_fit_ends_a_bin_where_the_next_weight_does_not_fit(
     weights: list[int], capacity: int, most: int | None
@@ -194,7 +195,7 @@ def test_file_with_a_large_vector_is_rewritten_alone() -> None:
 ranges = st.none() | st.tuples(st.integers(0, 30), st.integers(0, 12)).map(lambda each: (each[0], sum(each)))
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.tuples(ranges, st.integers(0, 1)), max_size=20))
 def test_depth_counts_the_files_around_the_start_of_a_file(files: list[tuple[Range, int]]) -> None:
     groups = np.array([group for _, group in files], dtype=np.int64)
@@ -213,7 +214,7 @@ def test_depth_counts_the_files_around_the_start_of_a_file(files: list[tuple[Ran
     assert clustering.depths(clustering.is_known).tolist() == expected
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.tuples(ranges, st.integers(0, 1), st.integers(50, 100)), max_size=20))
 def test_files_are_joined_with_neighbours_only(files: list[tuple[Range, int, int]]) -> None:
     """No file that stays lies in a gap between the files of a bin, unless another one spans the gap."""
