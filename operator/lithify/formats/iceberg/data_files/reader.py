@@ -20,7 +20,12 @@ from lithify.files.parquet.reader import ParquetReader
 from lithify.files.registry import Readers
 from lithify.files.types import AS_STORED, Field, arrow_type
 from lithify.formats.iceberg.data_files.projection import filled, projected, repeated
-from lithify.formats.iceberg.data_files.stored import NameMapping, Stored, stored_columns
+from lithify.formats.iceberg.data_files.stored import (
+    NameMapping,
+    Stored,
+    required_ids,
+    stored_columns,
+)
 from lithify.formats.iceberg.model import DataFile, DeleteFile, PartitionValue
 from lithify.io.storage import Storage
 
@@ -131,6 +136,14 @@ class FileReader:
         columns = [found.get(column.id) for column in request.columns]
         wanted = self._wanted(request, columns, self.stored(file.path))
         return Positions(self.parquet(file.path).spans(_input(file), wanted))
+
+    def required_in_all(self, files: Sequence[DataFile]) -> frozenset[int]:
+        """The field ids of columns, and of parts of them, that are required by the schemas of all files.
+
+        Spark writes columns as required in which its query has no nulls, although those of the table are not.
+        """
+        found = [required_ids(self.stored(file.path)) for file in files]
+        return frozenset.intersection(*found) if found else frozenset()
 
     def with_dictionary(self, files: Sequence[DataFile], columns: Sequence[Field]) -> frozenset[str]:
         """Text columns that all files have with small dictionaries."""

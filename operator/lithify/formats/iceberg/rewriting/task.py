@@ -7,7 +7,7 @@ divide them by the current partition spec; then they go through local disk if th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -100,14 +100,19 @@ class RewriteTask(StepTask):
     def _pack(
         self, files: NewFiles, reader: FileReader, deleted: DeletedPositions, partition: Partition
     ) -> TaskOutputs:
-        """Writes rows in the order of their files."""
+        """Writes rows in the order of their files; columns that all files require are required again.
+
+        Row groups can only be copied into files that say the same of nulls.
+        """
+        required = reader.required_in_all(self.files)
+        target = replace(self.target, schema=self.target.schema.narrowed(required))
         few = len(self.files) <= _MOST_FILES_FOR_DICTIONARIES
-        texts = reader.with_dictionary(self.files, self.target.columns) if few else frozenset()
-        live = LiveRows(reader, self.target, deleted, self.budget, texts)
-        packing = Packing(self.files, reader, self.target, deleted, self.budget, live)
+        texts = reader.with_dictionary(self.files, target.columns) if few else frozenset()
+        live = LiveRows(reader, target, deleted, self.budget, texts)
+        packing = Packing(self.files, reader, target, deleted, self.budget, live)
         writer = RollingWriter(
-            lambda: files.open_next(partition, packing.like),
-            rolling_of(self.files, self.target, self.budget),
+            lambda: files.open_next(partition, packing.like, target),
+            rolling_of(self.files, target, self.budget),
             lambda: packing.to_come,
         )
         data = tuple(writer.write_all(packing.rows()))
