@@ -34,9 +34,6 @@ from lithify.formats.protocol.results import TaskOutputs, TaskResult
 from lithify.io.storage import Storage
 from lithify.scratch import scratch_folder
 
-_MOST_FILES_FOR_DICTIONARIES = 512
-"""Files whose footers are read to find columns with dictionaries in all of them."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteTask(StepTask):
@@ -104,11 +101,9 @@ class RewriteTask(StepTask):
 
         Row groups can only be copied into files that say the same of nulls.
         """
-        required = reader.required_in_all(self.files)
-        target = replace(self.target, schema=self.target.schema.narrowed(required))
-        few = len(self.files) <= _MOST_FILES_FOR_DICTIONARIES
-        texts = reader.with_dictionary(self.files, target.columns) if few else frozenset()
-        live = LiveRows(reader, target, deleted, self.budget, texts)
+        survey = reader.survey(self.files, self.target.columns)
+        target = replace(self.target, schema=self.target.schema.narrowed(survey.required))
+        live = LiveRows(reader, target, deleted, self.budget, survey.texts)
         packing = Packing(self.files, reader, target, deleted, self.budget, live)
         writer = RollingWriter(
             lambda: files.open_next(partition, packing.like, target),
