@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC
 
 import pyarrow as pa
 import pytest
 
+from infrastructure.iceberg import proxy, tables
 from infrastructure.iceberg import second_reader as go
-from infrastructure.iceberg import tables
 from infrastructure.iceberg.catalogs import CatalogAddress, fresh_name
+from infrastructure.iceberg.proxy import RestProxy
 from infrastructure.iceberg.spark import SparkIceberg
 from infrastructure.iceberg.tables import LINEAGE, SparkTable
 from lithify.clock import SystemClock
@@ -120,6 +122,36 @@ def test_a_rest_catalog_serves_as_well(rest_table: SparkTable, version: int) -> 
     assert run(table).status == "Compacted"
     assert table.read().combine_chunks() == before
     assert run(table).status == "NothingToDo"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        case(proxy.lose_request, id="request lost"),
+        case(proxy.lose_answer, id="answer lost"),
+        case(proxy.send_twice, id="sent twice"),
+        case(proxy.fail(500), id="failed"),
+        case(proxy.fail_after(500), id="committed, then failed"),
+        case(proxy.fail_after(504), id="committed, and timed out"),
+        case(proxy.fail(503), id="overloaded"),
+    ],
+)
+def test_what_a_network_does_to_a_commit_is_found_out(
+    rest_table: SparkTable, rest_proxy: RestProxy, step: proxy.Step
+) -> None:
+    table = rest_table.create(3).append_many(4, 20)
+    table.delete("id % 10 = 3")
+    before, snapshots = table.read("*", *LINEAGE).combine_chunks(), table.metadata_table("snapshots").num_rows
+    rest_proxy.steps.append(step)
+
+    address = replace(address_of(table), catalog_options={"metastore": "rest", "uri": rest_proxy.url})
+    report = compact(Request(address, Selection(strategy=Strategy.FULL)), InlineRunner(), CLOCK)
+    table.run(f"REFRESH TABLE {table.name}")
+
+    assert report.status == "Compacted"
+    assert rest_proxy.steps == []
+    assert table.read("*", *LINEAGE).combine_chunks() == before
+    assert table.metadata_table("snapshots").num_rows == snapshots + 1
 
 
 def test_a_rest_catalog_serves_tables_on_s3(spark_iceberg: SparkIceberg, rest_on_s3: CatalogAddress) -> None:

@@ -69,10 +69,13 @@ def groups_of(found: Sequence[Snapshot]) -> Iterator[str]:
 
 
 def _may_have_expired(metadata: TableMetadata, branch: str, since: datetime) -> bool:
-    """Whether the branch's history has a gap after a time."""
+    """Whether the branch's history begins after a time, and not with the table's first snapshot.
+
+    Some writers remove the parent from a snapshot when they expire it, so the sequence number tells, too.
+    """
     history = [*metadata.ancestry(branch)]
     oldest = history[-1] if history else None
-    if oldest is None or oldest.parent is None:
+    if oldest is None or (oldest.parent is None and oldest.sequence <= 1):
         return False
     return oldest.millis > (since - _CLOCKS_DISAGREE).timestamp() * 1000
 

@@ -72,6 +72,7 @@ def _utc_now() -> datetime:
 
 
 _kept: OrderedDict[str, _Kept] = OrderedDict()
+_locks: OrderedDict[str, Lock] = OrderedDict()
 _lock = Lock()
 
 
@@ -104,7 +105,7 @@ class VendedKeys:
             CatalogUnavailable: the server gives none, or no answer.
         """
         owner = self._owner()
-        with _lock:
+        with _lock_of(owner):  # one server that does not answer holds up its own tables only
             kept = _kept.get(owner)
             if kept is None or self.now() >= kept.renewed:
                 kept = self._fetched()
@@ -114,8 +115,7 @@ class VendedKeys:
     def begin_with(self, config: Mapping[str, str]) -> None:
         """Keeps the credentials that the server sent with the table, which saves a request."""
         if has_keys(config):
-            with _lock:
-                _keep(self._owner(), _kept_of(config, self.now()))
+            _keep(self._owner(), _kept_of(config, self.now()))
 
     def _fetched(self) -> _Kept:
         config = self.open(self.options, self.name, self.location)
@@ -132,10 +132,21 @@ class VendedKeys:
 
 
 def _keep(owner: str, kept: _Kept) -> None:
-    _kept[owner] = kept
-    _kept.move_to_end(owner)
-    if len(_kept) > _MOST_KEPT:
-        _kept.popitem(last=False)
+    with _lock:
+        _kept[owner] = kept
+        _kept.move_to_end(owner)
+        if len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)
+
+
+def _lock_of(owner: str) -> Lock:
+    """The lock of an owner: several threads ask once."""
+    with _lock:
+        lock = _locks.setdefault(owner, Lock())
+        _locks.move_to_end(owner)
+        if len(_locks) > _MOST_KEPT:
+            _locks.popitem(last=False)
+        return lock
 
 
 def _kept_of(config: Mapping[str, str], now: datetime) -> _Kept:
