@@ -1,7 +1,7 @@
 """Fixtures for tests that need real Iceberg: a Spark per test process, a REST server, and catalogs of a test.
 
-Tests that use one are marked `iceberg` by themselves. All is built when the first test asks for it. Every
-test process loads this module, so what takes its time to import is imported where it is used.
+Tests that use one are marked `iceberg` by themselves. Java's parts are built when the first test asks for
+them. Every test process loads this module, so what takes its time to import is imported where it is used.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ def rest_catalog_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Re
 
 @pytest.fixture(scope="session")
 def second_reader() -> Path:
-    """The folder with iceberg-go's programs, built if need be."""
+    """The folder with iceberg-go's programs; building them takes longer than a test may."""
     from infrastructure.iceberg.programs import GO
 
-    return GO.build()
+    return GO.built()
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def _read(
 
 def _run(program: str, arguments: list[str], properties: Mapping[str, str] | None) -> str:
     given = [word for name, value in (properties or {}).items() for word in ("-p", f"{name}={value}")]
-    command = [str(GO.build() / program), *arguments, *given]
+    command = [str(GO.built() / program), *arguments, *given]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         raise GoError(result.stderr.strip())
