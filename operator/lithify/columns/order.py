@@ -12,7 +12,7 @@ arrays or Arrow large_binary arrays, parts of a single key are Python ints or by
     decimal up to 18 digits    the unscaled value
     decimal up to 38 digits    upper 64 bits, lower 64 bits (shifted into the signed range)
     float, double              bits folded so that both zeros are one and the one canonical NaN is largest
-    string, binary             the bytes (UTF-8 for strings), compared unsigned
+    string, binary, fixed      the bytes (UTF-8 for strings), compared unsigned
 
 Instants are 12 bytes as in Parquet's INT96: nanoseconds of the day as int64 and the Julian day as int32, both
 little-endian. Writers may state one instant in several ways (nanoseconds may be negative), which are equal.
@@ -208,8 +208,10 @@ def _value_parts(column: pa.Array) -> list[Part]:
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return [column.cast(pa.large_string()).view(pa.large_binary())]
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return [column.cast(pa.large_binary())]
+    if kind.equals(INSTANT):
+        return [*instants(column)]
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return [_as_bytes(column)]
     if pa.types.is_decimal128(kind):
         return _decimal_parts(column)
     if pa.types.is_floating(kind):
@@ -220,10 +222,8 @@ def _value_parts(column: pa.Array) -> list[Part]:
         return [_as_int64(column)]
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         return [_as_int64(column.view(pa.int32()))]
-    if pa.types.is_timestamp(kind):
+    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
         return [_as_int64(column.view(pa.int64()))]
-    if kind.equals(INSTANT):
-        return [*instants(column)]
     raise TypeError(f"{kind} has no order")
 
 
@@ -266,6 +266,11 @@ def _fold_floats(values: npt.NDArray[np.float64]) -> IntPart:
     return bits ^ ((bits >> 63) & _LOW_63_BITS)
 
 
+def _as_bytes(column: pa.Array) -> BytesPart:
+    plain = column.cast(pa.binary()) if pa.types.is_fixed_size_binary(column.type) else column
+    return plain.cast(pa.large_binary())
+
+
 def _fill_nulls(column: pa.Array) -> pa.Array:
     """Gives all nulls the same value, so that the values' parts are equal where the null marks are."""
     return pc.fill_null(column, _zero(column.type)) if column.null_count else column
@@ -276,11 +281,14 @@ def _zero(kind: pa.DataType) -> pa.Scalar:
         return pa.scalar(Decimal(0), kind)
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         return pa.scalar(0, pa.int32()).cast(kind)
-    if pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_boolean(kind):
+    is_long = pa.types.is_timestamp(kind) or pa.types.is_time64(kind)
+    if pa.types.is_integer(kind) or is_long or pa.types.is_boolean(kind):
         return pa.scalar(0, pa.int64()).cast(kind)
     if pa.types.is_floating(kind):
         return pa.scalar(0.0, kind)
-    return pa.scalar(b"\x00" * 12, kind) if kind.equals(INSTANT) else pa.scalar(b"", pa.binary()).cast(kind)
+    if pa.types.is_fixed_size_binary(kind):  # instants among them
+        return pa.scalar(bytes(kind.byte_width), kind)
+    return pa.scalar(b"", pa.binary()).cast(kind)
 
 
 def _pack(high: IntPart, low: IntPart) -> IntPart:

@@ -138,6 +138,7 @@ def _is_text(kind: pa.DataType) -> bool:
             pa.types.is_large_string,
             pa.types.is_binary,
             pa.types.is_large_binary,
+            pa.types.is_fixed_size_binary,
         )
     )
 

@@ -95,7 +95,7 @@ class RowGroups:
         self._reading = reading
         self._like = target.like
         self._columns = self._like.footer.metadata.num_columns
-        self._smallest = max(target.smallest, self._columns * SMALLEST_CHUNK)
+        self._smallest = max(target.smallest or SMALLEST_COPIED, self._columns * SMALLEST_CHUNK)
         self._indexed = target.indexed
         floats = {name for name, kind in target.types.items() if kind.is_float and target.reads_floats}
         self._read_columns = floats | self._indexed

@@ -11,7 +11,6 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from lithify.engine.rewrite.row_groups import SMALLEST_COPIED
 from lithify.files.model import InputFile
 from lithify.files.options import FileOptions
 from lithify.files.parquet.copying.source import RowGroupSource
@@ -44,7 +43,7 @@ class CopyTarget:
         options: how files are written.
         indexed: names of the columns that are read for indexes of files.
         like: a file as the task's writer makes it.
-        smallest: bytes from which a row group is copied whatever its neighbours are.
+        smallest: bytes from which a row group is copied whatever its neighbours are; None for the usual.
         reads_floats: whether columns of floats are read when row groups are copied, because statistics in
             footers leave out NaN.
     """
@@ -53,5 +52,5 @@ class CopyTarget:
     options: FileOptions
     indexed: frozenset[str]
     like: RowGroupSource
-    smallest: int = SMALLEST_COPIED
+    smallest: int | None = None
     reads_floats: bool = True

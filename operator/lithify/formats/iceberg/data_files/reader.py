@@ -20,7 +20,12 @@ from lithify.files.parquet.reader import ParquetReader
 from lithify.files.registry import Readers
 from lithify.files.types import AS_STORED, Field, arrow_type
 from lithify.formats.iceberg.data_files.projection import filled, projected, repeated
-from lithify.formats.iceberg.data_files.stored import NameMapping, Stored, stored_columns
+from lithify.formats.iceberg.data_files.stored import (
+    NameMapping,
+    Stored,
+    required_ids,
+    stored_columns,
+)
 from lithify.formats.iceberg.model import DataFile, DeleteFile, PartitionValue
 from lithify.io.storage import Storage
 
@@ -49,6 +54,21 @@ class Request:
     dictionaries: Collection[str] = ()
     key: Field | None = None
     keys: KeyRange = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What all files of a task have in common.
+
+    Attributes:
+        required: field ids of columns, and of parts of them, that are required by the schemas of all files.
+            Spark writes columns as required in which its query has no nulls, although those of the table are
+            not.
+        texts: names of text columns that all files have with small dictionaries.
+    """
+
+    required: frozenset[int]
+    texts: frozenset[str]
 
 
 class FileReader:
@@ -132,16 +152,19 @@ class FileReader:
         wanted = self._wanted(request, columns, self.stored(file.path))
         return Positions(self.parquet(file.path).spans(_input(file), wanted))
 
-    def with_dictionary(self, files: Sequence[DataFile], columns: Sequence[Field]) -> frozenset[str]:
-        """Text columns that all files have with small dictionaries."""
-        names = {column.name for column in columns if column.type.is_string}
+    def survey(self, files: Sequence[DataFile], columns: Sequence[Field]) -> Survey:
+        """Reads the footers of all files once, and says what they have in common."""
+        required: frozenset[int] | None = None
+        texts = {column.name for column in columns if column.type.is_string}
         for file in files:
-            if not names:
-                break
-            by_id = {column.id: column.name for column in self.stored(file.path)}
-            having = self.readers.of(file.path).columns_with_dictionary([file.path])
-            names &= {column.name for column in columns if by_id.get(column.id) in having}
-        return frozenset(names)
+            stored = self.stored(file.path)
+            found = required_ids(stored)
+            required = found if required is None else required & found
+            if texts:
+                by_id = {column.id: column.name for column in stored}
+                having = self.readers.of(file.path).columns_with_dictionary([file.path])
+                texts &= {column.name for column in columns if by_id.get(column.id) in having}
+        return Survey(required or frozenset(), frozenset(texts))
 
     def _wanted(self, request: Request, found: Sequence[Stored | None], stored: Sequence[Stored]) -> Wanted:
         columns = [

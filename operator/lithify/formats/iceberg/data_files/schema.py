@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -74,6 +74,10 @@ class Schema:
         """The columns that files have: those of type unknown are nowhere."""
         return tuple(each for each in (*self.columns, *more) if each.type.root != "UNKNOWN")
 
+    def narrowed(self, required: Collection[int]) -> Schema:
+        """The same schema, with these fields required as well."""
+        return replace(self, columns=tuple(_narrowed(column, required) for column in self.columns))
+
     def find(self, number: int) -> Field | None:
         """A column by its id, at any depth of structs, also among older ones."""
         return next((field for field, _ in self.paths() if field.id == number), None)
@@ -86,6 +90,12 @@ class Schema:
         """All fields that are not in lists or maps, with their paths; older columns last."""
         for field in (*self.columns, *self.older):
             yield from _paths(field, ())
+
+
+def _narrowed(field: Field, required: Collection[int]) -> Field:
+    parts = tuple(_narrowed(part, required) for part in field.type.fields)
+    kind = replace(field.type, nullable=field.type.nullable and field.id not in required, fields=parts)
+    return replace(field, type=kind)
 
 
 def _paths(field: Field, above: tuple[str, ...]) -> Iterator[tuple[Field, tuple[str, ...]]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -26,11 +26,13 @@ class Stored:
         name: its name in the file.
         id: its field id, -1 without one.
         parts: fields of a struct, the element of a list, key and value of a map.
+        is_required: whether the file's schema rules out nulls, whatever that of the table does.
     """
 
     name: str
     id: int
     parts: tuple[Stored, ...] = ()
+    is_required: bool = False
 
     def part(self, number: int) -> tuple[int, Stored] | None:
         """Place and description of the part with an id, None if there is none."""
@@ -74,11 +76,18 @@ def stored_columns(schema: pa.Schema, mapping: NameMapping | None = None) -> tup
         return found
     if mapping is not None:
         return tuple(_named(column, mapping) for column in found)
-    return tuple(Stored(column.name, place, column.parts) for place, column in enumerate(found, 1))
+    return tuple(replace(column, id=place) for place, column in enumerate(found, 1))
+
+
+def required_ids(columns: Sequence[Stored]) -> frozenset[int]:
+    """The field ids of all parts of a file's columns that have no nulls by the file's schema."""
+    parts = (part for column in columns for part in _all_parts(column))
+    return frozenset(part.id for part in parts if part.is_required and part.id != NO_ID)
 
 
 def _stored(field: pa.Field) -> Stored:
-    return Stored(field.name, id_of_any(field, NO_ID), tuple(map(_stored, _parts_of(field.type))))
+    parts = tuple(map(_stored, _parts_of(field.type)))
+    return Stored(field.name, id_of_any(field, NO_ID), parts, is_required=not field.nullable)
 
 
 def _parts_of(kind: pa.DataType) -> list[pa.Field]:
@@ -99,7 +108,7 @@ def _named(column: Stored, names: NameMapping) -> Stored:
     if entry is None:
         return Stored(column.name, NO_ID)
     parts = tuple(_named(part, entry.fields) for part in column.parts)
-    return Stored(column.name, entry.id, parts)
+    return replace(column, id=entry.id, parts=parts)
 
 
 def _all_parts(column: Stored) -> Iterator[Stored]:

@@ -32,12 +32,14 @@ class NewFiles:
         self._numbers = count()
         self._written: list[str] = []
 
-    def open_next(self, partition: Partition, like: RowGroupSource | None = None) -> OpenDataFile:
-        """Opens the next file; see `OpenDataFile`."""
+    def open_next(
+        self, partition: Partition, like: RowGroupSource | None = None, target: WriteTarget | None = None
+    ) -> OpenDataFile:
+        """Opens the next file; see `OpenDataFile`. Its columns may be narrower than those of all files."""
         name = f"{self._writer}-{next(self._numbers):05}.{self._target.options.files.format}"
         path = self._target.path(partition, name)
         self._written.append(path)
-        return OpenDataFile(path, partition, self._target, self._storage, like)
+        return OpenDataFile(path, partition, target or self._target, self._storage, like)
 
     def delete(self) -> None:
         """Deletes all written files; suppresses errors, which would hide the original."""

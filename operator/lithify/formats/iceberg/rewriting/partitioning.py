@@ -91,10 +91,15 @@ class Partitioner:
     def split(self, rows: pa.RecordBatch) -> Iterator[tuple[Partition, pa.RecordBatch]]:
         """Rows in the order of their partitions, divided where the partition changes."""
         columns = self.columns(rows)
+        pairs = [*zip(columns, map(self._is_uuid, self.spec.fields), strict=True)]
         starts = _changes([part for each in columns for part in parts_of_column(each, nullable=True)])
         for start, stop in zip(starts, [*starts[1:], rows.num_rows], strict=True):
-            values = tuple(_value(column[start]) for column in columns)
+            values = tuple(_value(column[start], is_uuid=is_uuid) for column, is_uuid in pairs)
             yield Partition(self.spec.id, values), rows.slice(start, stop - start)
+
+    def _is_uuid(self, field: PartitionField) -> bool:
+        source = self.schema.find(field.source)
+        return field.transform == "identity" and source is not None and source.type.root == "UUID"
 
 
 def column_of(rows: pa.RecordBatch, schema: Schema, number: int) -> pa.Array:
@@ -122,9 +127,11 @@ def _changes(parts: Sequence[Part]) -> list[int]:
     return [0, *(np.flatnonzero(differs) + 1).tolist()]
 
 
-def _value(scalar: pa.Scalar) -> PartitionValue:
-    value: PartitionValue = scalar.as_py()
-    return value
+def _value(scalar: pa.Scalar, *, is_uuid: bool) -> PartitionValue:
+    """A value as manifests have it; nanoseconds since 1970 as a number."""
+    is_nanos = pa.types.is_timestamp(scalar.type) and scalar.type.unit == "ns"
+    value: PartitionValue = (scalar.cast(pa.int64()) if is_nanos else scalar).as_py()
+    return UUID(bytes=value) if is_uuid and isinstance(value, bytes) else value
 
 
 def _text(field: PartitionField, value: PartitionValue) -> str:
@@ -147,4 +154,4 @@ def _text(field: PartitionField, value: PartitionValue) -> str:
         return value.hex()
     if isinstance(value, date | datetime):
         return value.isoformat()
-    return str(UUID(int=value.int)) if isinstance(value, UUID) else str(value)
+    return str(value)

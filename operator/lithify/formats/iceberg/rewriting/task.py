@@ -7,7 +7,7 @@ divide them by the current partition spec; then they go through local disk if th
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -33,9 +33,6 @@ from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.protocol.results import TaskOutputs, TaskResult
 from lithify.io.storage import Storage
 from lithify.scratch import scratch_folder
-
-_MOST_FILES_FOR_DICTIONARIES = 512
-"""Files whose footers are read to find columns with dictionaries in all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +97,17 @@ class RewriteTask(StepTask):
     def _pack(
         self, files: NewFiles, reader: FileReader, deleted: DeletedPositions, partition: Partition
     ) -> TaskOutputs:
-        """Writes rows in the order of their files."""
-        few = len(self.files) <= _MOST_FILES_FOR_DICTIONARIES
-        texts = reader.with_dictionary(self.files, self.target.columns) if few else frozenset()
-        live = LiveRows(reader, self.target, deleted, self.budget, texts)
-        packing = Packing(self.files, reader, self.target, deleted, self.budget, live)
+        """Writes rows in the order of their files; columns that all files require are required again.
+
+        Row groups can only be copied into files that say the same of nulls.
+        """
+        survey = reader.survey(self.files, self.target.columns)
+        target = replace(self.target, schema=self.target.schema.narrowed(survey.required))
+        live = LiveRows(reader, target, deleted, self.budget, survey.texts)
+        packing = Packing(self.files, reader, target, deleted, self.budget, live)
         writer = RollingWriter(
-            lambda: files.open_next(partition, packing.like),
-            rolling_of(self.files, self.target, self.budget),
+            lambda: files.open_next(partition, packing.like, target),
+            rolling_of(self.files, target, self.budget),
             lambda: packing.to_come,
         )
         data = tuple(writer.write_all(packing.rows()))

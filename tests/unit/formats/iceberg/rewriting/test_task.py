@@ -330,6 +330,28 @@ def test_large_row_groups_are_copied_unless_rows_of_their_file_are_deleted(
         assert {row["_last_updated_sequence_number"] for row in found} == {1}
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_row_groups_are_copied_whatever_their_files_say_of_nulls(tmp_path: Path, *, both: bool) -> None:
+    """Spark's files require columns in which a query has no nulls, although the table does not."""
+    files = Files(tmp_path, SCHEMA)
+    strict = schema_of(("id", "long", {"required": True}), ("text", "string"))
+    rng = np.random.default_rng(1)
+    first = _random(files, rng, 700_000, compression="zstd", schema=strict)
+    second = _random(files, rng, 700_000, compression="zstd", schema=strict if both else SCHEMA)
+    null = files.data({"id": [None], "text": ["x"]})
+
+    outputs = run(task_of(files, [first, second] if both else [first, second, null]))
+
+    (new,) = outputs.data
+    assert outputs.copied_bytes > (first.size if both else 0.5 * second.size)
+    assert pq.read_schema(new.path).field("id").nullable is not both
+    found = pq.read_table(new.path).column("id").to_pylist()
+    expected = [
+        each for file in (first, second) for each in pq.read_table(file.path).column("id").to_pylist()
+    ]
+    assert found == (expected if both else [*expected, None])
+
+
 @pytest.mark.parametrize("has_lineage", [False, True])
 def test_pages_of_small_files_are_joined(files: Files, *, has_lineage: bool) -> None:
     rng = np.random.default_rng(1)
