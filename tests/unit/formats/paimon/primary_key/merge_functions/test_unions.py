@@ -31,7 +31,7 @@ from lithify.formats.paimon.primary_key.merge_functions.aggregates.unions import
 from lithify.formats.paimon.schema.type_texts import parse_type
 from support.properties import examples
 
-TESTS = Path(__file__).resolve().parents[4]
+TESTS = Path(__file__).resolve().parents[5]
 BEYOND_THE_END = [
     *((0, 4, (1 << 32) - 1), (0, 1, 3), (64, 1, 1), (255, 1, 3), (8, 0, 0), (8, 9, 5), (8, 2, 100)),
     *((63, 8, 1 << 60), (1, 8, 1 << 63), (63, 8, (1 << 64) // 63 + 1)),
