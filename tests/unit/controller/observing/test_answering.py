@@ -130,7 +130,7 @@ class TestErrors:
     def test_a_format_that_an_older_release_does_not_know(
         self, answers: Answers, target: TableAddress
     ) -> None:
-        error = error_of(answers, ObservationRequest(replace(target, format="iceberg"), "uid"))
+        error = error_of(answers, ObservationRequest(replace(target, format="parchment"), "uid"))
         assert isinstance(error, InvalidOption)
         assert error.option == "format"
 
