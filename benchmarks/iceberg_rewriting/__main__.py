@@ -29,9 +29,9 @@ from lithify.clock import SystemClock
 from lithify.engine.rewrite.budget import Budget
 from lithify.formats.iceberg.model import DataFile
 from lithify.formats.iceberg.rewriting.options import parse_write_options
-from lithify.formats.iceberg.rewriting.partitioning import PartitionSpec
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.rewriting.task import RewriteTask
+from lithify.formats.iceberg.table.partition_paths import PartitionSpec
 from lithify.io.local_storage import local_storage
 
 _RUNS = 3

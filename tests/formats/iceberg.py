@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -53,6 +55,7 @@ class IcebergTables:
 
     format: str = "iceberg"
     own_points: ClassVar[tuple[str, ...]] = ("manifests-written",)
+    a_partition: ClassVar[Mapping[str, str]] = MappingProxyType({"group": "a"})
 
     def make(self, folder: Path) -> IcebergTable:
         """A table of two groups with three files each."""

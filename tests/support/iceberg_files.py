@@ -20,9 +20,9 @@ from lithify.formats.iceberg.deletes.position_files import PATH, POSITION
 from lithify.formats.iceberg.deletes.puffin import write_vectors
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, NewDataFile, Partition
 from lithify.formats.iceberg.rewriting.options import parse_write_options
-from lithify.formats.iceberg.rewriting.partitioning import PartitionSpec
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.rewriting.task import RewriteTask
+from lithify.formats.iceberg.table.partition_paths import PartitionSpec
 from lithify.formats.protocol.results import TaskOutputs
 from lithify.io.local_storage import local_storage
 

@@ -19,9 +19,9 @@ from lithify.engine.rewrite.budget import Budget
 from lithify.formats.iceberg.data_files.schema import LINEAGE, Schema, parse_schema
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, NewDataFile, Partition
 from lithify.formats.iceberg.rewriting.options import parse_write_options
-from lithify.formats.iceberg.rewriting.partitioning import PartitionField, PartitionSpec
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.rewriting.task import RewriteTask
+from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
 from lithify.formats.protocol.results import TaskOutputs
 from lithify.io.local_storage import local_storage
 

@@ -10,6 +10,7 @@ from lithify.engine.attempts.clean_up import recover
 from lithify.formats.iceberg.attempts.past_runs import figures_of, groups_of, snapshots_of
 from lithify.formats.iceberg.attempts.remains import IcebergRemains
 from lithify.formats.iceberg.compaction import planning, step, tasks
+from lithify.formats.iceberg.compaction.details import REPORTED
 from lithify.formats.iceberg.compaction.groups import IcebergGroup, parse_group
 from lithify.formats.iceberg.compaction.inspecting import inspect
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView
@@ -25,6 +26,8 @@ from lithify.formats.protocol.tasks import Sizing
 
 class OpenedTable:
     """An open table, as runs use it."""
+
+    reported = REPORTED
 
     def __init__(self, opened: IcebergTable) -> None:
         self._table = opened

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lithify.formats.iceberg.commit.changes import Start
+from lithify.formats.iceberg.compaction.details import DELETES
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.manifests.view import View
-from lithify.formats.iceberg.model import DataFile, Partition
+from lithify.formats.iceberg.model import DataFile, DeleteFile, Partition
 from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.protocol.details import Detail, Details, totals_of
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.results import Block
 
@@ -22,13 +24,11 @@ class PinnedView:
         metadata: the metadata that has the snapshot.
         start: the snapshot, and the state of the table.
         view: its live files; of data files only the selected ones.
-        whole: all of its live files.
     """
 
     metadata: TableMetadata
     start: Start
     view: View
-    whole: View
 
     @property
     def snapshot_id(self) -> SnapshotId:
@@ -58,11 +58,6 @@ class IcebergUnit:
     reason: str
     start: Start
 
-    upgraded_files = 0
-    output_level = None
-    drop_deletes = False
-    upgrades = ()
-
     @property
     def read_bytes(self) -> int:
         """Bytes of the data files."""
@@ -78,6 +73,16 @@ class IcebergUnit:
         """Locations of the data files: one rewrite."""
         return (tuple(file.path for file in self.files),)
 
+    @property
+    def deletes(self) -> frozenset[DeleteFile]:
+        """The deletes that apply to its data files."""
+        return frozenset(delete for file in self.files for delete in file.deletes)
+
+    @property
+    def details(self) -> Details:
+        """What there is to say besides."""
+        return (Detail(DELETES, len(self.deletes)),)
+
 
 @dataclass(frozen=True, slots=True)
 class IcebergPlan:
@@ -91,12 +96,16 @@ class IcebergPlan:
     blocks: tuple[Block, ...] = ()
     deferred = 0
     remaining = None
-    unread_files = 0
 
     @property
     def conflicts(self) -> Mapping[IcebergGroup, str]:
         """None: a plan reads no data files, so it misses none."""
         return {}
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        """The sums of the units' details."""
+        return totals_of(unit.details for unit in self.units)
 
     @property
     def snapshot_id(self) -> SnapshotId:

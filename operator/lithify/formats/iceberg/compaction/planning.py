@@ -11,17 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from lithify.columns.column_groups import Flags, flagged, integers
-from lithify.errors import NotFound
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.commit.rules import unpartitioned_specs
-from lithify.formats.iceberg.compaction.groups import (
-    OLDER_SPECS,
-    IcebergGroup,
-    group_of,
-    place_of,
-    spec_of,
-    values_of,
-)
+from lithify.formats.iceberg.compaction.groups import IcebergGroup, group_of
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView
 from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
@@ -39,32 +31,37 @@ from lithify.formats.iceberg.planning.figures import figures_of
 from lithify.formats.iceberg.planning.options import REWRITE_ALL, PlanningOptions, planning_options
 from lithify.formats.iceberg.planning.plan import RewritePlan, plan_rewrites
 from lithify.formats.iceberg.planning.units import RewriteBin, RewriteUnit, units
-from lithify.formats.iceberg.rewriting.partitioning import PartitionSpec
 from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, PartitionSpec, place_of, spec_of
+from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.partition import PartitionFilter
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
 FULL = "Full"
 ONE_GOOD_FILE = "there is one file of a good size, without deletes"
 
 
-def pin_view(table: IcebergTable, selection: Selection, previous: View | None = None) -> PinnedView | None:
+def pin_view(table: IcebergTable, selection: Selection) -> PinnedView | None:
     """Pins the newest snapshot with the selected partitions; None if there is none.
 
-    Args:
-        table: the table.
-        selection: the partitions.
-        previous: an earlier view of the table, whose manifests are not read again.
-
     Raises:
-        NotFound: the selection names a column that is not a partition field.
+        InvalidOption: the selection names a column that is not a partition field, a text that is no value of
+            it, or buckets.
     """
-    pinned = _newest(table, previous)
-    if pinned is None or not selection.partitions:
+    selection.check_without_buckets(table.name, "partition")
+    pinned = _newest(table)
+    if not selection.partitions:
         return pinned
-    _check_fields(pinned.metadata, selection)
-    return _with_places(pinned, lambda partition, spec: selection.selects(values_of(partition, spec)))
+    metadata = table.metadata
+    stored = spec_of(metadata, metadata.spec_id)
+    typed = seam_spec(metadata, metadata.spec_id, stored)
+    wanted = PartitionFilter(selection.partitions)
+    wanted.check(table.name, (typed,))
+    if pinned is None:
+        return None
+    return _with_places(pinned, lambda each, spec: wanted.selects(seam_values(typed, spec, each)))
 
 
 def repin_view(table: IcebergTable, groups: Collection[IcebergGroup]) -> PinnedView | None:
@@ -104,26 +101,24 @@ def options_of(table: IcebergTable, selection: Selection) -> PlanningOptions:
     return planning_options({**table.overrides, **full}, table.properties)
 
 
-def _newest(table: IcebergTable, previous: View | None = None) -> PinnedView | None:
+def _newest(table: IcebergTable) -> PinnedView | None:
     metadata = table.refresh()
     head = table.head()
     if head is None or head.manifest_list is None:
         return None
     reader = ManifestReader(table.storage)
-    view = _view(reader, reader.manifests(head.manifest_list), metadata, previous)
+    view = _view(reader, reader.manifests(head.manifest_list), metadata)
     start = Start(head.id, head.sequence, metadata.schema_id, metadata.spec_id, metadata.format_version)
-    return PinnedView(metadata, start, view, view)
+    return PinnedView(metadata, start, view)
 
 
-def _view(
-    reader: ManifestReader, manifests: Sequence[ManifestFile], metadata: TableMetadata, previous: View | None
-) -> View:
+def _view(reader: ManifestReader, manifests: Sequence[ManifestFile], metadata: TableMetadata) -> View:
     """The live files, with statistics of the columns that matter: equality deletes say which they compare."""
     marks = [each for each in manifests if each.content is ManifestContent.DELETES]
-    deletes = reader.view(marks, previous=previous).deletes
+    marked = reader.view(marks)
     columns = schema_columns(metadata.schemas[metadata.schema_id])
-    needed = needed_statistics(_clustered(metadata), compared_columns(deletes, columns))
-    return reader.view(manifests, needed, previous)
+    needed = needed_statistics(_clustered(metadata), compared_columns(marked.deletes, columns))
+    return reader.view(manifests, needed, marked)
 
 
 def _clustered(metadata: TableMetadata) -> tuple[ClusterColumn, ...]:
@@ -139,17 +134,21 @@ def _units(
     pinned: PinnedView, rewrites: RewritePlan, objects: FileObjects, options: PlanningOptions
 ) -> Iterator[IcebergUnit]:
     """A unit for each bin; full compactions leave files alone that would be written as they are."""
+    metadata, spec_id = pinned.metadata, pinned.start.spec_id
+    stored = spec_of(metadata, spec_id)
+    typed = seam_spec(metadata, spec_id, stored)
     for unit in units(rewrites, objects):
+        place = place_of(unit.partition, stored)
+        partition = None if unit.partition is None else seam_values(typed, stored, unit.partition)
         for each in unit.bins:
             if not (options.rewrite_all and unit.partition is not None and _is_good(each.files, options)):
-                yield _unit(pinned, unit, each)
+                yield _unit(pinned, unit, each, group_of(each.files, place, partition))
 
 
-def _unit(pinned: PinnedView, unit: RewriteUnit, part: RewriteBin) -> IcebergUnit:
+def _unit(pinned: PinnedView, unit: RewriteUnit, part: RewriteBin, group: IcebergGroup) -> IcebergUnit:
     fired = [verdict for verdict in unit.verdicts if verdict.fired]
-    spec = spec_of(pinned.metadata, pinned.start.spec_id)
     return IcebergUnit(
-        group=group_of(part.files, unit.partition, spec),
+        group=group,
         files=part.files,
         partition=unit.partition,
         split_size=part.split_size,
@@ -178,10 +177,3 @@ def _with_places(pinned: PinnedView, is_wanted: Callable[[Partition, PartitionSp
 
 def _filtered(view: View, chosen: Flags) -> View:
     return replace(view, data=flagged(view.data, chosen))
-
-
-def _check_fields(metadata: TableMetadata, selection: Selection) -> None:
-    known = {field.name for field in spec_of(metadata, metadata.spec_id).fields}
-    for wanted in selection.partitions:
-        for name in wanted.keys() - known:
-            raise NotFound("partition field", name, f"the fields are {', '.join(sorted(known)) or 'none'}")

@@ -18,6 +18,7 @@ from lithify.formats.iceberg.commit.changes import GroupChange
 from lithify.formats.iceberg.commit.committer import Committer
 from lithify.formats.iceberg.commit.options import commit_patience
 from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
+from lithify.formats.iceberg.compaction.details import REMOVED_ROWS
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
 from lithify.formats.iceberg.manifests.view import ManifestReader
@@ -25,6 +26,7 @@ from lithify.formats.iceberg.model import DataFile, NewDataFile
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.iceberg.table.snapshots import ATTEMPT, BASE, GROUPS, RUN, TO_COME
 from lithify.formats.iceberg.table.table import IcebergTable
+from lithify.formats.protocol.details import Detail
 from lithify.formats.protocol.results import (
     Block,
     GroupReport,
@@ -32,6 +34,7 @@ from lithify.formats.protocol.results import (
     TaskOutputs,
     TaskResult,
     Totals,
+    slots_of,
 )
 
 _MOST_LISTED = 16 << 10
@@ -139,14 +142,15 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
 
     def _report(self, unit: IcebergUnit) -> GroupReport:
         outputs = self._outputs[unit.group]
+        before, after = _totals(unit.files), _totals(outputs.data)
         return GroupReport(
             group=unit.group.path,
             trigger=unit.trigger,
             reason=unit.reason,
-            output_level=None,
-            upgraded=0,
-            before=_totals(unit.files),
-            after=_totals(outputs.data),
+            before=before,
+            after=after,
+            details=(Detail(REMOVED_ROWS, before.rows - after.rows),),
+            other_files=slots_of(removed_deletes=_deletes_of(unit)),
             copied_bytes=outputs.copied_bytes,
         )
 
@@ -173,6 +177,13 @@ def _listed(groups: Collection[IcebergGroup]) -> str:
     """The paths of groups, as many as a summary should have: it is stored with every later snapshot."""
     paths = json.dumps([group.path for group in groups], separators=(",", ":"))
     return paths if len(paths) <= _MOST_LISTED else "[]"
+
+
+def _deletes_of(unit: IcebergUnit) -> Totals:
+    """The deletes for files of a unit alone, all of which a commit drops; others may be needed further."""
+    found = [delete for delete in unit.deletes if delete.referenced is not None]
+    sizes = (delete.size if delete.length is None else delete.length for delete in found)
+    return Totals(len(found), sum(sizes), sum(delete.rows for delete in found))
 
 
 def _totals(files: Collection[DataFile | NewDataFile]) -> Totals:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lithify.formats.iceberg.compaction.groups import IcebergGroup, spec_of
+from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
 from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
 from lithify.formats.iceberg.data_files.stored import parse_name_mapping
@@ -17,6 +17,7 @@ from lithify.formats.iceberg.rewriting.options import WriteOptions, parse_write_
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.partition_paths import spec_of
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.tasks import Sizing
 

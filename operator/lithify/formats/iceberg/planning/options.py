@@ -24,6 +24,9 @@ DELETE_FILES = "delete-file-threshold"
 DELETE_RATIO = "delete-ratio-threshold"
 MAX_FILES = "max-files-to-rewrite"
 JOB_ORDER = "rewrite-job-order"
+OVERLAP = "lithify.overlap-threshold"
+VECTOR_ROWS = "lithify.vector-rows-threshold"
+"""Options of our own; Java has none of these."""
 TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
 """The table property that is the default of the target size."""
 
@@ -129,6 +132,8 @@ def planning_options(options: Mapping[str, str], properties: Mapping[str, str]) 
         delete_ratio_threshold=_ratio(options, default.delete_ratio_threshold),
         max_files=_optional(options, MAX_FILES, 1),
         job_order=_job_order(options),
+        overlap_threshold=_at_least(options, OVERLAP, 2, default.overlap_threshold or 0),
+        vector_rows_threshold=_at_least(options, VECTOR_ROWS, 1, default.vector_rows_threshold or 0),
     )
 
 

@@ -1,14 +1,12 @@
-"""Partitions of rows by the table's current spec, and the folders of partitions.
+"""Partitions of rows by the table's current spec.
 
 Called by tasks whose files are of other specs. Pure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from urllib.parse import quote_plus
 from uuid import UUID
 
 import numpy as np
@@ -20,49 +18,7 @@ from lithify.errors import UnsupportedTable
 from lithify.formats.iceberg.data_files.schema import Schema
 from lithify.formats.iceberg.model import Partition, PartitionValue
 from lithify.formats.iceberg.rewriting.transforms import transformed
-
-_EPOCH = datetime(1970, 1, 1)  # hours of a partition have no zone
-_MONTHS = 12
-_FIRST_YEAR = 1970
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionField:
-    """A field of a partition spec.
-
-    Attributes:
-        source: id of the field that it is made of.
-        name: its name.
-        transform: its transform, as table metadata have it.
-    """
-
-    source: int
-    name: str
-    transform: str
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionSpec:
-    """A partition spec.
-
-    Attributes:
-        id: its id.
-        fields: its fields, in order.
-    """
-
-    id: int
-    fields: tuple[PartitionField, ...] = ()
-
-    @property
-    def constants(self) -> Mapping[int, int]:
-        """Places of the fields whose values are those of a column, by the id of that."""
-        identities = (pair for pair in enumerate(self.fields) if pair[1].transform == "identity")
-        return {each.source: place for place, each in identities}
-
-    def folder(self, partition: Partition) -> str:
-        """The folder of a partition of this spec, relative to that of the data; empty without fields."""
-        pairs = zip(self.fields, partition.values, strict=True)
-        return "/".join(f"{quote_plus(each.name)}={quote_plus(_text(each, value))}" for each, value in pairs)
+from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,26 +88,3 @@ def _value(scalar: pa.Scalar, *, is_uuid: bool) -> PartitionValue:
     is_nanos = pa.types.is_timestamp(scalar.type) and scalar.type.unit == "ns"
     value: PartitionValue = (scalar.cast(pa.int64()) if is_nanos else scalar).as_py()
     return UUID(bytes=value) if is_uuid and isinstance(value, bytes) else value
-
-
-def _text(field: PartitionField, value: PartitionValue) -> str:
-    """A value as it is written in paths, as Java does."""
-    if value is None:
-        return "null"
-    if isinstance(value, int) and not isinstance(value, bool):
-        match field.transform:
-            case "year":
-                return f"{_FIRST_YEAR + value:04}"
-            case "month":
-                return f"{_FIRST_YEAR + value // _MONTHS:04}-{value % _MONTHS + 1:02}"
-            case "day":
-                return (_EPOCH + timedelta(days=value)).date().isoformat()
-            case "hour":
-                return (_EPOCH + timedelta(hours=value)).strftime("%Y-%m-%d-%H")
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, date | datetime):
-        return value.isoformat()
-    return str(value)

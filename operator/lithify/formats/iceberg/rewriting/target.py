@@ -12,7 +12,7 @@ from lithify.files.types import ColumnType, Field
 from lithify.formats.iceberg.data_files.schema import LINEAGE, Schema
 from lithify.formats.iceberg.model import Partition
 from lithify.formats.iceberg.rewriting.options import WriteOptions
-from lithify.formats.iceberg.rewriting.partitioning import PartitionSpec
+from lithify.formats.iceberg.table.partition_paths import PartitionSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,9 @@ from lithify.formats.iceberg.rewriting.live_rows import LiveRows
 from lithify.formats.iceberg.rewriting.new_files import NewFiles, rolling_of
 from lithify.formats.iceberg.rewriting.ordering import chained
 from lithify.formats.iceberg.rewriting.packing import Packing
-from lithify.formats.iceberg.rewriting.partitioning import Partitioner, PartitionSpec
+from lithify.formats.iceberg.rewriting.partitioning import Partitioner
 from lithify.formats.iceberg.rewriting.target import WriteTarget
+from lithify.formats.iceberg.table.partition_paths import PartitionSpec
 from lithify.formats.protocol.results import TaskOutputs, TaskResult
 from lithify.io.storage import Storage
 from lithify.scratch import scratch_folder

@@ -17,7 +17,7 @@ import pytest
 from lithify.engine.rewrite.budget import Budget
 from lithify.formats.iceberg.model import DataFile
 from lithify.formats.iceberg.rewriting.ordering import OrderField, SortOrder
-from lithify.formats.iceberg.rewriting.partitioning import PartitionField, PartitionSpec
+from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
 from support.iceberg_files import Files, schema_of, task_of, with_deletes
 
 MIB = 1 << 20

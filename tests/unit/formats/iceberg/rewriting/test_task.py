@@ -21,7 +21,7 @@ from lithify.formats.iceberg.data_files.schema import LAST_UPDATED, LINEAGE, ROW
 from lithify.formats.iceberg.data_files.stored import parse_name_mapping
 from lithify.formats.iceberg.model import DataFile, Partition
 from lithify.formats.iceberg.rewriting.ordering import CurveOrder, OrderField, SortOrder
-from lithify.formats.iceberg.rewriting.partitioning import PartitionField, PartitionSpec
+from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
 from support.iceberg_files import (
     Files,
     rewritten,

@@ -1,0 +1,199 @@
+"""What Iceberg's adapter declares: the figures of its tables, the triggers of policies, its catalogs.
+
+Loaded by `formats.declared` without this package, whose import loads PyArrow. Imports nothing but the words.
+"""
+
+from __future__ import annotations
+
+from lithify.formats.declarations import (
+    Block,
+    CatalogRule,
+    Combine,
+    Figure,
+    Format,
+    GroupFigure,
+    Kind,
+    Metastore,
+    Metric,
+    Total,
+    Trigger,
+    TriggerGroup,
+)
+
+
+def _ratio(percent: int) -> str:
+    return str(percent / 100)
+
+
+def _counted(name: str, series: str, what: str, column: str | None = None) -> Figure:
+    """A number of deletes, which adds up over tables."""
+    meaning = f"{what} that readers apply to data files"
+    metric = Metric(series, meaning, (Total(series, meaning),))
+    text = f"{what[0].upper()}{what[1:]} that readers apply to data files."
+    return Figure(name, Kind.COUNT, text, metric=metric, column=column)
+
+
+DELETES = Block(
+    name="deletes",
+    tables="tables whose deleted rows are in files of their own",
+    description="Delete files and deletion vectors; unset for tables that cannot have any.",
+    figures=(
+        _counted("positionDeleteFiles", "position_delete_files", "position delete files"),
+        _counted("equalityDeleteFiles", "equality_delete_files", "equality delete files"),
+        _counted("deletionVectors", "deletion_vectors", "deletion vectors"),
+        Figure(
+            "maxDeletesPerFile",
+            Kind.COUNT,
+            "Most delete files and vectors that apply to one data file.",
+            metric=Metric(
+                "max_deletes_per_file",
+                "delete files and vectors of the data file with the most",
+                (
+                    Total(
+                        "max_deletes_per_file",
+                        "delete files and vectors of the data file with the most, over all tables",
+                        Combine.LARGEST,
+                    ),
+                ),
+            ),
+            column="Deletes",
+        ),
+        Figure("maxDeletesPartition", Kind.GROUP, "The partition of that data file."),
+    ),
+    group_figures=(GroupFigure("deletes", "delete to apply", "deletes to apply"),),
+)
+DATA_FILES = Block(
+    name="partitionFiles",
+    tables="tables whose partitions have data files of a target size",
+    description="Small and overlapping data files of the partitions; unset for other tables.",
+    figures=(
+        Figure(
+            "maxSmallFiles",
+            Kind.COUNT,
+            "Most small files in a partition.",
+            metric=Metric(
+                "max_small_files",
+                "small files of the partition with the most",
+                (
+                    Total(
+                        "max_small_files",
+                        "small files of the partition with the most, over all tables",
+                        Combine.LARGEST,
+                    ),
+                ),
+            ),
+        ),
+        Figure("maxSmallFilesPartition", Kind.GROUP, "The partition with most small files."),
+        Figure(
+            "overlappingFiles",
+            Kind.COUNT,
+            "Files of a sorted table among many with the same values of the sort order's first column; unset "
+            "for tables that are not sorted.",
+            is_optional=True,
+        ),
+    ),
+    group_figures=(GroupFigure("large_files", "file above the maximum", "files above the maximum"),),
+)
+
+_TRIGGERS = TriggerGroup(
+    "partitionFiles",
+    "Tables of Iceberg.",
+    (
+        Trigger(
+            "targetFileSize",
+            "Size of the files that are written. Files below 3/4 or above 1.8 times of it are rewritten, "
+            "several together (target-file-size-bytes). Default: the table's write.target-file-size-bytes.",
+            "target-file-size-bytes",
+        ),
+        Trigger(
+            "minInputFiles",
+            "Number of small files from which they are joined, even if they make no whole file "
+            "(min-input-files).",
+            "min-input-files",
+            1,
+            100000,
+        ),
+        Trigger(
+            "deleteRatioPercent",
+            "Deleted rows of a file, in per cent of its rows, from which it is rewritten, even alone; counts "
+            "deletes for that file only (delete-ratio-threshold).",
+            "delete-ratio-threshold",
+            1,
+            100,
+            _ratio,
+        ),
+        Trigger(
+            "deletesPerFile",
+            "Number of delete files and vectors from which a data file is rewritten, even alone "
+            "(delete-file-threshold).",
+            "delete-file-threshold",
+            1,
+            100000,
+        ),
+        Trigger(
+            "vectorRows",
+            "Deleted rows of a vector from which its data file is rewritten (lithify.vector-rows-threshold).",
+            "lithify.vector-rows-threshold",
+            1,
+            2147483647,
+        ),
+        Trigger(
+            "overlappingFiles",
+            "Number of files of a sorted table with the same values of the sort order's first column from "
+            "which they are rewritten (lithify.overlap-threshold).",
+            "lithify.overlap-threshold",
+            2,
+            100000,
+        ),
+    ),
+)
+
+_METASTORES = (
+    Metastore("Rest", "rest"),
+    Metastore("Jdbc", "jdbc"),
+    Metastore("Hive", "hive"),
+    Metastore("Glue", "glue", has_uri=False),
+    Metastore("Filesystem", "filesystem", has_uri=False),
+)
+_CATALOG_RULES = (
+    CatalogRule(
+        "self.metastore in ['Filesystem', 'Glue'] ? !has(self.uri) : has(self.uri)",
+        "uri is required for the metastores Rest, Jdbc and Hive, and has no meaning for Glue and Filesystem",
+        ".uri",
+    ),
+    CatalogRule(
+        "!has(self.uri) || self.metastore != 'Rest' || self.uri.matches('^https?://[^/ ]+.*$')",
+        "the uri of a Rest catalog begins with http:// or https://",
+        ".uri",
+    ),
+    CatalogRule(
+        "!has(self.uri) || self.metastore != 'Jdbc' || self.uri.startsWith('jdbc:')",
+        "the uri of a Jdbc catalog begins with jdbc:",
+        ".uri",
+    ),
+    CatalogRule(
+        "!has(self.uri) || self.metastore != 'Hive' || self.uri.startsWith('thrift://')",
+        "the uri of a Hive catalog begins with thrift://",
+        ".uri",
+    ),
+    CatalogRule(
+        "self.metastore == 'Rest' || self.warehouse.matches('^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')",
+        "the warehouse of a catalog without a server of its own is an absolute path or a URI such as "
+        "s3://bucket/path",
+        ".warehouse",
+    ),
+    CatalogRule(
+        "self.metastore != 'Jdbc' || (has(self.options) && 'catalog-name' in self.options) "
+        "|| (has(self.secretRef) && 'catalog-name' in self.secretRef.options)",
+        "a Jdbc catalog needs the option catalog-name: the name by which writers open it",
+        ".options",
+    ),
+)
+
+FORMAT = Format(
+    metastores=_METASTORES,
+    blocks=(DATA_FILES, DELETES),
+    triggers=(_TRIGGERS,),
+    catalog_rules=_CATALOG_RULES,
+    credential_options=("credential",),
+)
