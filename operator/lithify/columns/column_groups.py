@@ -19,9 +19,6 @@ import pyarrow.compute as pc
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-PLACE = ("partition", "bucket")
-"""The columns that identify the bucket of a row: BinaryRow bytes and a number."""
-
 
 class ColumnGroups:
     """Rows of a table grouped by some columns; groups are in the order of their first rows.

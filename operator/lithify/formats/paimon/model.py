@@ -11,6 +11,9 @@ from typing import Any
 
 from lithify.columns.order_key import OrderKey
 
+PLACE = ("partition", "bucket")
+"""The columns that identify the bucket of a row: BinaryRow bytes and a number."""
+
 POSTPONED = -2
 """Number of the bucket with rows that are not yet in their real buckets."""
 

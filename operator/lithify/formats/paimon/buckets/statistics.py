@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.columns.column_groups import (
-    PLACE,
     ColumnGroups,
     Numbers,
     in_order_of,
@@ -23,6 +22,7 @@ from lithify.columns.column_groups import (
     with_columns,
 )
 from lithify.formats.paimon.manifests.vector_columns import has_vectors
+from lithify.formats.paimon.model import PLACE
 
 _NEVER = np.iinfo(np.int64).max
 

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import (
-    PLACE,
     ColumnGroups,
     flagged,
     flags,
@@ -26,6 +25,7 @@ from lithify.columns.column_groups import (
 )
 from lithify.formats.paimon.manifests.entries import ADD
 from lithify.formats.paimon.manifests.entry_selection import EntrySelection
+from lithify.formats.paimon.model import PLACE
 
 _IDENTITY = ("partition", "bucket", "level", "name", "extra_files", "embedded_index", "external_path")
 _COMPARED = [*(name for name in _IDENTITY if name != "extra_files"), "extra_names"]

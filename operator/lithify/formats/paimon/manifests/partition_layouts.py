@@ -12,15 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from lithify.columns.column_groups import (
-    PLACE,
-    ColumnGroups,
-    flagged,
-    integers,
-    is_among,
-    listed,
-)
-from lithify.formats.paimon.model import POSTPONED
+from lithify.columns.column_groups import ColumnGroups, flagged, integers, is_among, listed
+from lithify.formats.paimon.model import PLACE, POSTPONED
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import (
-    PLACE,
     ColumnGroups,
     Flags,
     Numbers,
@@ -36,7 +35,7 @@ from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.manifests.entry_objects import data_files, entries_of
 from lithify.formats.paimon.manifests.index_manifests import Indexes
 from lithify.formats.paimon.manifests.partition_layouts import PartitionLayout
-from lithify.formats.paimon.model import Bucket, BucketId, DataFile
+from lithify.formats.paimon.model import PLACE, Bucket, BucketId, DataFile
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
 from lithify.formats.protocol.model import SnapshotId, fingerprint_of
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from lithify.columns.column_groups import PLACE
 from lithify.engine.observe.cache import ObservationCache
 from lithify.engine.observe.layout import Layout
 from lithify.engine.observe.state import TableState
 from lithify.formats.paimon.manifests.entry_selection import Place
 from lithify.formats.paimon.manifests.vector_columns import VECTOR_COLUMNS
+from lithify.formats.paimon.model import PLACE
 
 FILES = pa.schema(
     {

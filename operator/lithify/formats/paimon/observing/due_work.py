@@ -19,7 +19,6 @@ from lithify import __version__
 from lithify.amounts import moment_text, seconds_text
 from lithify.clock import epoch_millis
 from lithify.columns.column_groups import (
-    PLACE,
     ColumnGroups,
     Flags,
     Numbers,
@@ -39,7 +38,7 @@ from lithify.formats.paimon.buckets.postponed import postponed_verdict
 from lithify.formats.paimon.buckets.resting import interval_fires, level0_fires, resting_reasons
 from lithify.formats.paimon.buckets.statistics import bucket_statistics, in_order_of_places
 from lithify.formats.paimon.manifests.entry_objects import data_files
-from lithify.formats.paimon.model import POSTPONED, Bucket, BucketId
+from lithify.formats.paimon.model import PLACE, POSTPONED, Bucket, BucketId
 from lithify.formats.paimon.observing.expiring import by_the_hour, expiry_columns
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions

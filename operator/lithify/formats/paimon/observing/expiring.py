@@ -13,13 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.clock import epoch_millis
-from lithify.columns.column_groups import (
-    PLACE,
-    ColumnGroups,
-    integers,
-    is_null,
-    nullable,
-)
+from lithify.columns.column_groups import ColumnGroups, integers, is_null, nullable
+from lithify.formats.paimon.model import PLACE
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 
 _HOUR_MILLIS = 3_600_000

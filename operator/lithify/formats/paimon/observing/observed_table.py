@@ -16,7 +16,7 @@ from typing import TypeVar
 import pyarrow as pa
 from pypaimon.snapshot.snapshot import Snapshot
 
-from lithify.columns.column_groups import PLACE, integers, with_columns
+from lithify.columns.column_groups import integers, with_columns
 from lithify.engine.observe.source import Changes, Listing, Misfit
 from lithify.engine.observe.state import SnapshotMark, TableKey
 from lithify.formats.paimon.buckets.clustered import same_columns
@@ -25,6 +25,7 @@ from lithify.formats.paimon.manifests.entry_selection import EVERYTHING, Place
 from lithify.formats.paimon.manifests.index_manifests import Indexes
 from lithify.formats.paimon.manifests.live_entries import live_of
 from lithify.formats.paimon.manifests.vector_columns import NOTHING_MARKED, marked_files, with_vectors
+from lithify.formats.paimon.model import PLACE
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id, snapshot_number
 from lithify.formats.paimon.observing.appended import read_appended, update_appended
 from lithify.formats.paimon.observing.cached_state import FILES, PaimonCache, PaimonDetails, PaimonState

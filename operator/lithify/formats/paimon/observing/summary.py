@@ -14,21 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.column_groups import (
-    PLACE,
-    ColumnGroups,
-    flagged,
-    integers,
-    is_one_of,
-    listed,
-    places_in,
-    taken,
-)
+from lithify.columns.column_groups import ColumnGroups, flagged, integers, is_one_of, listed, places_in, taken
 from lithify.formats.declarations import Block
 from lithify.formats.paimon.buckets.statistics import in_order_of_places
 from lithify.formats.paimon.declarations import APPEND, MERGE_TREE
 from lithify.formats.paimon.layout.file_locations import bucket_folder
-from lithify.formats.paimon.model import POSTPONED
+from lithify.formats.paimon.model import PLACE, POSTPONED
 from lithify.formats.paimon.observing.cached_state import PaimonCache, PaimonState
 from lithify.formats.paimon.observing.table_statistics import (
     blocked_buckets,

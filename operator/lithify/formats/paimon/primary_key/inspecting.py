@@ -12,11 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from lithify.columns.column_groups import PLACE
 from lithify.formats.paimon.buckets.postponed import is_postponed, postponed_verdict
 from lithify.formats.paimon.buckets.statistics import bucket_statistics, level_statistics
 from lithify.formats.paimon.declarations import MERGE_TREE
-from lithify.formats.paimon.model import Bucket
+from lithify.formats.paimon.model import PLACE, Bucket
 from lithify.formats.paimon.planning.merge_tree.levels import build_levels
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions

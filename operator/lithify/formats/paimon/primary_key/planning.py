@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from lithify.columns.column_groups import PLACE, listed, with_columns
+from lithify.columns.column_groups import listed, with_columns
 from lithify.files.registry import Readers
 from lithify.formats.paimon.buckets.postponed import is_postponed
 from lithify.formats.paimon.buckets.resting import resting_reasons
@@ -21,7 +21,7 @@ from lithify.formats.paimon.compaction.plan import BucketPlan, units_of
 from lithify.formats.paimon.compaction.planning import BucketPlanner
 from lithify.formats.paimon.manifests.entries import COMPACT_SOURCE, ManifestEntry
 from lithify.formats.paimon.manifests.view import View
-from lithify.formats.paimon.model import Bucket, BucketId, DataFile
+from lithify.formats.paimon.model import PLACE, Bucket, BucketId, DataFile
 from lithify.formats.paimon.planning.merge_tree.plan import Unit, plan_bucket
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.work import Idle
