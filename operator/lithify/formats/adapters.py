@@ -43,8 +43,7 @@ ADAPTERS = MappingProxyType(
         ),
         "iceberg": Adapter(
             f"{_FOLDER}.iceberg.adapter",
-            f"{_FOLDER}.iceberg.observer",
-            is_offered=False,
+            f"{_FOLDER}.iceberg.observing.observer",
             has_nested_namespaces=True,
         ),
         "memory": Adapter(

@@ -132,7 +132,8 @@ _TRIGGERS = TriggerGroup(
         ),
         Trigger(
             "vectorRows",
-            "Rows of a deletion vector from which its data file is rewritten (lithify.vector-rows-threshold).",
+            "Rows of a deletion vector from which its data file is rewritten "
+            "(lithify.vector-rows-threshold).",
             "lithify.vector-rows-threshold",
             1,
             2147483647,
