@@ -92,7 +92,7 @@ DATA_FILES = Block(
             is_optional=True,
         ),
     ),
-    group_figures=(GroupFigure("large_files", "file above the maximum", "files above the maximum"),),
+    group_figures=(GroupFigure("due_files", "file to rewrite", "files to rewrite"),),
 )
 
 _TRIGGERS = TriggerGroup(
