@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.expressions import LessThan
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -92,7 +91,7 @@ class IcebergSamples:
             first = number * self.mess.orders_per_append
             table.append(_rows(np.arange(first, first + self.mess.orders_per_append), random))
             progress(number + 1)
-        table.delete(LessThan("order_id", self.mess.removed))
+        table.delete(f"order_id < {self.mess.removed}")
         progress(self.commits)
 
     def read_sample(self, address: TableAddress) -> SampleScan:
