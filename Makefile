@@ -36,8 +36,8 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY) ## Make a messy Paimon table, compact it on Spark, and show what changed
-	$(BIN)/lithify demo
+demo: $(READY) ## Make a messy table, compact it on Spark, and show what changed (ARGS="--format iceberg")
+	$(BIN)/lithify demo $(ARGS)
 
 setup: $(READY) ## Create .venv with everything in it, as uv.lock says
 

@@ -102,6 +102,19 @@ REST: Spec = {
     "secretRef": {"name": "catalog", "options": {"token": "token"}},
 }
 JDBC: Spec = {"metastore": "Jdbc", "warehouse": "s3://lake/tables", "uri": "jdbc:postgresql://db/catalog"}
+ICEBERG: Spec = {"format": "Iceberg", "metastore": "Rest", "warehouse": "lake", "uri": "https://catalog:8080"}
+ICEBERG_JDBC: Spec = {**JDBC, "format": "Iceberg", "options": {"catalog-name": "lake"}}
+HIVE: Spec = {**ICEBERG_JDBC, "metastore": "Hive", "uri": "thrift://hive:9083", "options": {}}
+GLUE: Spec = {"format": "Iceberg", "metastore": "Glue", "warehouse": "s3://lake/tables"}
+ICEBERG_URI = (
+    "uri is required for the metastores Rest, Jdbc and Hive, and has no meaning for Glue and Filesystem"
+)
+ICEBERG_WAREHOUSE = (
+    "the warehouse of a catalog without a server of its own is an absolute path or a URI such as "
+    "s3://bucket/path"
+)
+ICEBERG_NAME = "a Jdbc catalog needs the option catalog-name: the name by which writers open it"
+PAIMON_STORES = "the metastore of a catalog of the format Paimon is Filesystem or Rest or Jdbc"
 URI_NEEDED = "uri is required for the metastores Rest and Jdbc, and has no meaning for Filesystem"
 TWICE = "an option stands either in options or in secretRef.options, not in both"
 WAREHOUSE = (
@@ -171,6 +184,37 @@ CATALOGS = (
         "the uri of a Jdbc catalog begins with jdbc:",
         JDBC,
         _with(JDBC, uri="postgresql://db/catalog"),
+    ),
+    *(
+        RuleCase(f"iceberg-{name}", CATALOG, "spec", f"spec.{field}", message, good, bad)
+        for name, field, message, good, bad in (
+            ("uri-missing", "uri", ICEBERG_URI, HIVE, _without(HIVE, "uri")),
+            ("uri-of-glue", "uri", ICEBERG_URI, GLUE, _with(GLUE, uri="https://glue")),
+            (
+                "uri-of-rest",
+                "uri",
+                "the uri of a Rest catalog begins with http:// or https://",
+                ICEBERG,
+                _with(ICEBERG, uri="ftp://catalog"),
+            ),
+            (
+                "uri-of-jdbc",
+                "uri",
+                "the uri of a Jdbc catalog begins with jdbc:",
+                ICEBERG_JDBC,
+                _with(ICEBERG_JDBC, uri="postgresql://db/catalog"),
+            ),
+            (
+                "uri-of-hive",
+                "uri",
+                "the uri of a Hive catalog begins with thrift://",
+                HIVE,
+                _with(HIVE, uri="http://hive:9083"),
+            ),
+            ("warehouse-relative", "warehouse", ICEBERG_WAREHOUSE, HIVE, _with(HIVE, warehouse="lake")),
+            ("jdbc-without-name", "options", ICEBERG_NAME, ICEBERG_JDBC, _without(ICEBERG_JDBC, "options")),
+            ("metastore-of-paimon", "metastore", PAIMON_STORES, GLUE, _with(GLUE, format="Paimon")),
+        )
     ),
     RuleCase(
         "option-twice",
@@ -252,6 +296,7 @@ CATALOGS = (
             *("s3.access-key", "s3.secret-key", "fs.s3a.session.token", "s3.accessKeySecret"),
             *("fs.s3.securityToken", "token", "jdbc.password", "header.X-Api-Key"),
             *("header.Private-Token", "header.Cookie", "header.X-Auth"),
+            *("credential", "glue.access-key-id", "glue.session-token"),
         )
     ),
     _form(

@@ -55,7 +55,7 @@ _TABLE_OPTIONS = (
     format_option,
     click.option("--warehouse", required=True, help="Root directory of the catalog."),
     click.option(
-        "--table", required=True, help="The table, as database.table or database.table$branch_name."
+        "--table", required=True, help="The table, as namespace.table or namespace.table$branch_name."
     ),
     click.option(
         "--catalog-option",

@@ -23,6 +23,7 @@ from lithify.cli.render_report import report_view
 from lithify.clock import SystemClock
 from lithify.engine.run.spark import SparkSettings
 from lithify.errors import CorruptTable, InvalidOption
+from lithify.formats.adapters import FORMATS
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.registry import group_noun, open_table, sample_maker
@@ -42,15 +43,15 @@ def demo(verbose: bool, /, table_format: str, folder: str | None, master: str, *
     samples = sample_maker(table_format)
     warehouse = _warehouse(folder)
     console = out()
-    address = TableAddress(warehouse, _TABLE, format=table_format)
+    address = samples.address(warehouse, _TABLE)
     commits = number(samples.commits, "commit")
-    console.print(Text(f"Making {_TABLE} in {warehouse}: {commits} that insert, change and delete."))
+    console.print(Text(f"Making {_TABLE} in {warehouse}: {commits} {samples.story}."))
     with _bar("writing", samples.commits) as progress:
         samples.make_sample(address, progress)
-    _show(console, address, "Before: every commit left a file in each bucket")
+    _show(console, address, f"Before: every commit left a file in each {group_noun(table_format)}")
     if only_make:
-        console.print(Text(f"\nLook around: {_command('inspect', warehouse)}"), soft_wrap=True)
-        console.print(Text(f"Compact it:  {_command('compact', warehouse)} --strategy full"), soft_wrap=True)
+        console.print(Text(f"\nLook around: {_command('inspect', address)}"), soft_wrap=True)
+        console.print(Text(f"Compact it:  {_command('compact', address)} --strategy full"), soft_wrap=True)
         return
     before = samples.read_sample(address)
     spark = SparkSettings(master=master, verbose=verbose)
@@ -68,15 +69,18 @@ def demo(verbose: bool, /, table_format: str, folder: str | None, master: str, *
             (f"{before.seconds / after.seconds:.0f} times faster", "bold green"),
             f", and its {number(after.rows.num_rows, 'row')} are ",
             ("identical", "bold green"),
-            f".\nLook around: {_command('inspect', warehouse)}",
+            f".\nLook around: {_command('inspect', address)}",
         )
     )
 
 
-def _command(name: str, warehouse: str) -> str:
+def _command(name: str, address: TableAddress) -> str:
     """A command as the reader can enter it: `lithify` may not be on the PATH, as after `make setup`."""
     program = "lithify" if shutil.which("lithify") else sys.argv[0]
-    return f"{program} {name} --warehouse {warehouse} --table {_TABLE}"
+    options = [f"--catalog-option {key}={value}" for key, value in address.catalog_options.items()]
+    if address.format != FORMATS[0]:
+        options.insert(0, f"--format {address.format}")
+    return " ".join([program, name, f"--warehouse {address.warehouse} --table {_TABLE}", *options])
 
 
 def _warehouse(folder: str | None) -> str:

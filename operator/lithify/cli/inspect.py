@@ -10,6 +10,7 @@ from lithify import library
 from lithify.cli.arguments import json_option, table_arguments, table_options
 from lithify.cli.output import SOME_BLOCKED, emit
 from lithify.cli.render_inspection import inspection_dict, inspection_view
+from lithify.formats.registry import group_noun
 
 
 @click.command()
@@ -26,7 +27,12 @@ from lithify.cli.render_inspection import inspection_dict, inspection_view
 def inspect(context: click.Context, /, limit: int, as_json: bool, **options: Any) -> None:
     """Show partitions, buckets, levels, sorted runs, small files, deletes and triggers."""
     arguments = table_arguments(options)
-    inspection = library.inspect(arguments.address, arguments.selection)
-    emit(as_json, inspection_dict(inspection), lambda: inspection_view(inspection, limit))
+    address = arguments.address
+    inspection = library.inspect(address, arguments.selection)
+    emit(
+        as_json,
+        inspection_dict(inspection),
+        lambda: inspection_view(inspection, limit, group_noun(address.format)),
+    )
     if inspection.blocked:
         context.exit(SOME_BLOCKED)

@@ -24,16 +24,16 @@ _BLOCK = "▇"
 _WIDEST = 40
 
 
-def inspection_view(inspection: TableInspection, limit: int) -> RenderableType:
-    """The whole inspection, the busiest buckets first."""
+def inspection_view(inspection: TableInspection, limit: int, noun: str = "bucket") -> RenderableType:
+    """The whole inspection, the busiest groups first; `noun` is what their format calls these."""
     shown = sorted(inspection.groups, key=lambda group: (-_busyness(group), group.group))[:limit]
-    parts: list[RenderableType] = [_headline(inspection)]
+    parts: list[RenderableType] = [_headline(inspection, noun)]
     parts += [_unsupported(inspection)] if inspection.unsupported else []
     parts += blocked_lines(inspection.blocked, limit)
     parts += [group_view(group) for group in shown]
     hidden = len(inspection.groups) - len(shown)
     if hidden:
-        parts.append(Text(f"… and {number(hidden, 'more bucket')}; --limit shows more", "dim"))
+        parts.append(Text(f"… and {number(hidden, f'more {noun}')}; --limit shows more", "dim"))
     return Group(*parts)
 
 
@@ -118,16 +118,16 @@ def _blocks_of(group: GroupInspection) -> list[tuple[Block, GroupBlock]]:
     return [(found, group.blocks[name]) for name, found in known_blocks().items() if name in group.blocks]
 
 
-def _headline(inspection: TableInspection) -> Text:
+def _headline(inspection: TableInspection, noun: str) -> Text:
     groups = inspection.groups
     where = f"snapshot {inspection.snapshot}" if inspection.snapshot else "no snapshot yet"
     due = sum(group.due is not None for group in groups)
     return Text.assemble(
         (inspection.table, "bold"),
-        f"  {where}, {number(len(groups), 'bucket')}, "
+        f"  {where}, {number(len(groups), noun)}, "
         f"{number(sum(group.files for group in groups), 'file')}, "
         f"{bytes_text(sum(group.bytes for group in groups))}, ",
-        (f"{number(due, 'bucket')} due for a minor compaction", "yellow" if due else "green"),
+        (f"{number(due, noun)} due for a minor compaction", "yellow" if due else "green"),
     )
 
 

@@ -43,8 +43,8 @@ ADAPTERS = MappingProxyType(
         ),
         "iceberg": Adapter(
             f"{_FOLDER}.iceberg.adapter",
-            f"{_FOLDER}.iceberg.observer",
-            is_offered=False,
+            f"{_FOLDER}.iceberg.observing.observer",
+            f"{_FOLDER}.iceberg.sample",
             has_nested_namespaces=True,
         ),
         "memory": Adapter(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lithify.controller.deciding.reasons import Occasion
 from lithify.engine.pack.triggers import PackingTrigger
+from lithify.formats.iceberg.planning.triggers import RewriteTrigger
 from lithify.formats.paimon.buckets.postponed import TRIGGER
 from lithify.formats.paimon.planning.clustering.plan import HISTORY
 from lithify.formats.paimon.planning.universal.triggers import Trigger
@@ -15,3 +16,8 @@ def test_every_trigger_is_explained_once() -> None:
     explained = [name.strip(" `") for row in rows for name in row[0].split(",")]
     known = {*map(str, (*Occasion, *Trigger, *PackingTrigger)), HISTORY, TRIGGER}
     assert sorted(explained) == sorted(known)
+
+
+def test_every_trigger_of_iceberg_is_explained_once() -> None:
+    rows = OPERATOR.table("Trigger of Iceberg", "The cause")
+    assert sorted(row[0].strip(" `") for row in rows) == sorted(map(str, RewriteTrigger))

@@ -92,7 +92,7 @@ DATA_FILES = Block(
             is_optional=True,
         ),
     ),
-    group_figures=(GroupFigure("large_files", "file above the maximum", "files above the maximum"),),
+    group_figures=(GroupFigure("due_files", "file to rewrite", "files to rewrite"),),
 )
 
 _TRIGGERS = TriggerGroup(
@@ -132,7 +132,8 @@ _TRIGGERS = TriggerGroup(
         ),
         Trigger(
             "vectorRows",
-            "Deleted rows of a vector from which its data file is rewritten (lithify.vector-rows-threshold).",
+            "Rows of a deletion vector from which its data file is rewritten "
+            "(lithify.vector-rows-threshold).",
             "lithify.vector-rows-threshold",
             1,
             2147483647,

@@ -55,10 +55,16 @@ class PaimonSamples:
 
     mess: Mess = field(default_factory=Mess)
 
+    story = "that insert, change and delete"
+
     @property
     def commits(self) -> int:
         """The number of a sample's commits."""
         return self.mess.changes + 1
+
+    def address(self, warehouse: str, name: str) -> TableAddress:
+        """The address of a sample in a folder."""
+        return TableAddress(warehouse, name)
 
     def make_sample(self, address: TableAddress, progress: Callable[[int], None]) -> None:
         """Creates the table and fills it; see `make_table`."""

@@ -37,6 +37,15 @@ class SampleMaker(Protocol):
         """Number of commits of a sample."""
         ...
 
+    @property
+    def story(self) -> str:
+        """What these commits do, as a clause."""
+        ...
+
+    def address(self, warehouse: str, name: str) -> TableAddress:
+        """The address of a sample in a folder, with the options of its catalog."""
+        ...
+
     def make_sample(self, address: TableAddress, progress: Callable[[int], None]) -> None:
         """Creates and fills the table; `progress` receives the number of commits done."""
         ...

@@ -20,9 +20,8 @@ from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
 from lithify.formats.iceberg.model import DataFile, Partition
-from lithify.formats.iceberg.planning.clustering import ClusterColumn
 from lithify.formats.iceberg.planning.columns import (
-    cluster_columns,
+    clustered_columns,
     compared_columns,
     needed_statistics,
     schema_columns,
@@ -91,7 +90,7 @@ def rewrites_of(pinned: PinnedView, options: PlanningOptions) -> tuple[RewritePl
     compared = compared_columns(view.deletes, columns)
     index = delete_index(view.data, view.deletes, unpartitioned_specs(metadata), compared)
     figures = figures_of(view, index, pinned.start.spec_id)
-    rewrites = plan_rewrites(view.data, figures, options, _clustered(metadata))
+    rewrites = plan_rewrites(view.data, figures, options, clustered_columns(metadata))
     return rewrites, FileObjects(view, index)
 
 
@@ -117,17 +116,8 @@ def _view(reader: ManifestReader, manifests: Sequence[ManifestFile], metadata: T
     marks = [each for each in manifests if each.content is ManifestContent.DELETES]
     marked = reader.view(marks)
     columns = schema_columns(metadata.schemas[metadata.schema_id])
-    needed = needed_statistics(_clustered(metadata), compared_columns(marked.deletes, columns))
+    needed = needed_statistics(clustered_columns(metadata), compared_columns(marked.deletes, columns))
     return reader.view(manifests, needed, marked)
-
-
-def _clustered(metadata: TableMetadata) -> tuple[ClusterColumn, ...]:
-    """The columns by which files may be clustered."""
-    return cluster_columns(
-        schema_columns(metadata.schemas[metadata.schema_id]),
-        metadata.sort_orders[metadata.sort_order_id],
-        metadata.specs[metadata.spec_id],
-    )
 
 
 def _units(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -153,11 +153,11 @@ class ManifestReader:
         """
         known = {} if previous is None else _reusable(previous, manifests, statistics)
         missing = [each for each in manifests if each.path not in known and each.may_have_live]
-        for manifest, content in self._contents(missing):
+        for manifest, content in self.contents(missing):
             known[manifest.path] = live_entries(manifest, content, statistics)
         return make_view(manifests, known)
 
-    def _contents(self, manifests: Sequence[ManifestFile]) -> Iterator[tuple[ManifestFile, bytes]]:
+    def contents(self, manifests: Sequence[ManifestFile]) -> Iterator[tuple[ManifestFile, bytes]]:
         """The bytes of some manifests in their order; prefetches a few."""
         with ThreadPoolExecutor(_AHEAD) as readers:
             for start in range(0, len(manifests), _AHEAD):
@@ -202,15 +202,26 @@ def live_entries(manifest: ManifestFile, content: bytes, statistics: Statistics)
     Raises:
         CorruptTable: it cannot be read.
     """
+    entries = all_entries(manifest, content, statistics)
+    with reading(manifest.path, "manifest"):
+        live = flagged(entries.rows, integers(entries.rows["status"]) != DELETED)
+        _check_content(live, manifest.content)
+    return replace(entries, rows=live)
+
+
+def all_entries(manifest: ManifestFile, content: bytes, statistics: Statistics) -> LiveEntries:
+    """Decodes the entries of a manifest, those of removed files included.
+
+    Raises:
+        CorruptTable: it cannot be read.
+    """
     wanted = request(manifest.content, statistics)
     with reading(manifest.path, "manifest"):
         decoded = decode_entries(unpack_manifest(content), wanted)
         rows = with_columns(inherited(decoded, manifest), position=np.arange(len(decoded.rows)))
         if manifest.content is ManifestContent.DELETES:
             rows = with_referenced(rows)
-        live = flagged(rows, integers(rows["status"]) != DELETED)
-        _check_content(live, manifest.content)
-    return LiveEntries(live, decoded.partition_type, wanted)
+    return LiveEntries(rows, decoded.partition_type, wanted)
 
 
 def _check_content(live: pa.Table, content: ManifestContent) -> None:

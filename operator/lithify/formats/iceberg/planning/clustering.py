@@ -81,13 +81,18 @@ class Clustering:
 
     def overlap(self) -> float:
         """The share of its group with which a file overlaps on average, from 0 to 1; 1 if few have bounds."""
+        pairs, others = self.pairs()
+        return overlap_of(len(others), int(self.is_known.sum()), int(pairs.sum()), int(others.sum()))
+
+    def pairs(self) -> tuple[Numbers, Numbers]:
+        """For each file the number of others that have its lower bound in their range, and of all others.
+
+        Both are 0 for files without bounds.
+        """
         known = self.is_known
         sizes = np.bincount(self.groups[known], minlength=int(self.groups.max(initial=0)) + 1)
-        others = sizes[self.groups] - 1
-        counted = known & (others > 0)
-        if 2 * known.sum() < len(known) or not counted.any():
-            return 1.0
-        return float((self.depths(known)[counted] - 1).sum() / others[counted].sum())
+        others = np.where(known, sizes[self.groups] - 1, 0)
+        return np.where(others > 0, self.depths(known) - 1, 0), others
 
     def crowded(self, threshold: int) -> Flags:
         """The files in whose range a value lies that at least `threshold` files have in theirs."""
@@ -123,6 +128,18 @@ class Clustering:
         return found
 
 
+def overlap_of(files: int, known: int, pairs: int, others: int) -> float:
+    """The share of its group with which a file overlaps on average, from sums over files.
+
+    Args:
+        files: number of files.
+        known: number of those with bounds.
+        pairs: see `Clustering.pairs`.
+        others: likewise.
+    """
+    return 1.0 if 2 * known < files or not others else pairs / others
+
+
 def clustering_of(data: pa.Table, groups: Numbers, columns: Sequence[ClusterColumn]) -> Clustering | None:
     """The column by which files are clustered: that of the sort order, else the one with the least overlap.
 
@@ -135,20 +152,28 @@ def clustering_of(data: pa.Table, groups: Numbers, columns: Sequence[ClusterColu
         None if files are clustered by none of them.
     """
     usable = [each for each in columns if is_comparable(each.type) and _has_bounds(data, each)]
-    found = [_clustering(data, groups, each) for each in usable]
+    found = [clustering_by(data, groups, each) for each in usable]
     ordered = [each for each in found if each.column.is_sorted and each.is_known.any()]
     if ordered or not found:
         return ordered[0] if ordered else None
-    overlaps = [each.overlap() for each in found]
+    least = least_overlapping([each.overlap() for each in found])
+    return None if least is None else found[least]
+
+
+def least_overlapping(overlaps: Sequence[float]) -> int | None:
+    """The number of the column by which files are clustered; None if by none."""
+    if not overlaps:
+        return None
     least = int(np.argmin(overlaps))
-    return found[least] if overlaps[least] < _CLUSTERED else None
+    return least if overlaps[least] < _CLUSTERED else None
 
 
 def _has_bounds(data: pa.Table, column: ClusterColumn) -> bool:
     return f"lower_bounds.{column.id}" in data.column_names
 
 
-def _clustering(data: pa.Table, groups: Numbers, column: ClusterColumn) -> Clustering:
+def clustering_by(data: pa.Table, groups: Numbers, column: ClusterColumn) -> Clustering:
+    """The ranges of files in a column, of which the data files have bounds."""
     stored = [data[f"{side}_bounds.{column.id}"].combine_chunks() for side in ("lower", "upper")]
     lower, upper = ranks([bound_values(each, column.type) for each in stored])
     return Clustering(column, groups, lower, upper, (lower == upper) | _alike(*stored))

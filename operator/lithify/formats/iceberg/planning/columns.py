@@ -19,8 +19,9 @@ from lithify.formats.iceberg.manifests.bounds import is_comparable
 from lithify.formats.iceberg.manifests.delete_index import ComparedColumn
 from lithify.formats.iceberg.manifests.view import Statistics
 from lithify.formats.iceberg.planning.clustering import ClusterColumn
+from lithify.formats.iceberg.table.metadata import TableMetadata
 
-_MOST_CANDIDATES = 4
+MOST_CANDIDATES = 4
 """Columns to consider in tables without a sort order: the bounds of each take time to read."""
 _ORDERED = re.compile(r"identity|year|month|day|hour|truncate\[\d+\]")
 """The transforms that keep the order of values."""
@@ -76,8 +77,17 @@ def cluster_columns(
         each.get("source-id") for each in spec.get("fields") or () if each.get("transform") == "identity"
     }
     usable = [each for each in columns.values() if is_comparable(each.type) and each.type != "boolean"]
-    chosen = [each for each in usable if each.id not in constant][:_MOST_CANDIDATES]
+    chosen = [each for each in usable if each.id not in constant][:MOST_CANDIDATES]
     return tuple(ClusterColumn(each.id, each.type) for each in chosen)
+
+
+def clustered_columns(metadata: TableMetadata) -> tuple[ClusterColumn, ...]:
+    """The columns by which the files of a table may be clustered."""
+    return cluster_columns(
+        schema_columns(metadata.schemas[metadata.schema_id]),
+        metadata.sort_orders[metadata.sort_order_id],
+        metadata.specs[metadata.spec_id],
+    )
 
 
 def compared_columns(deletes: pa.Table, columns: Mapping[int, SchemaColumn]) -> dict[int, ComparedColumn]:

@@ -76,9 +76,20 @@ def plan_rewrites(
         options: the options of the plan.
         columns: the columns by which files may be clustered.
     """
-    partitions, groups = np.unique(figures.partitions, return_inverse=True)
-    groups = groups.astype(np.int64)
+    groups = groups_of(figures)[1]
     clustering = clustering_of(data, groups, columns) if columns and options.keeps_clustering else None
+    return rewrites_by(figures, options, clustering)
+
+
+def groups_of(figures: Figures) -> tuple[Numbers, Numbers]:
+    """The partitions of some files, ascending, and the group of each file."""
+    partitions, groups = np.unique(figures.partitions, return_inverse=True)
+    return partitions, groups.astype(np.int64)
+
+
+def rewrites_by(figures: Figures, options: PlanningOptions, clustering: Clustering | None) -> RewritePlan:
+    """Plans the rewrites of files that are clustered by a column, or by none."""
+    partitions, groups = groups_of(figures)
     reasons = reasons_of(figures, options, clustering)
     bins = _bins(figures, groups, reasons, options, clustering)
     chosen, limits = _chosen(bins, figures, options)

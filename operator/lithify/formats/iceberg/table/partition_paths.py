@@ -5,7 +5,7 @@ Texts of values are those of Java's `toHumanString`, as paths have them before t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from urllib.parse import quote_plus
@@ -68,7 +68,11 @@ class PartitionSpec:
 
     def folder(self, partition: Partition) -> str:
         """The folder of a partition of this spec, relative to that of the data; empty without fields."""
-        pairs = zip(self.fields, self.texts(partition), strict=True)
+        return self.folder_of(self.texts(partition))
+
+    def folder_of(self, texts: Sequence[str]) -> str:
+        """The folder of the partition with these texts."""
+        pairs = zip(self.fields, texts, strict=True)
         return "/".join(f"{quote_plus(each.name)}={quote_plus(text)}" for each, text in pairs)
 
 
