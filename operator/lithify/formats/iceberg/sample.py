@@ -57,8 +57,8 @@ _START_MICROS = 1_767_225_600_000_000
 class Mess:
     """The amount of fragmentation: commits that each append orders, and one that removes some of them."""
 
-    appends: int = 14
-    orders_per_append: int = 12_000
+    appends: int = 40
+    orders_per_append: int = 4_000
     removed: int = 100
 
 
