@@ -213,7 +213,7 @@ CATALOGS = (
             ),
             ("warehouse-relative", "warehouse", ICEBERG_WAREHOUSE, HIVE, _with(HIVE, warehouse="lake")),
             ("jdbc-without-name", "options", ICEBERG_NAME, ICEBERG_JDBC, _without(ICEBERG_JDBC, "options")),
-            ("metastore-of-paimon", "metastore", PAIMON_STORES, GLUE, _with(GLUE, format="Paimon")),
+            ("metastore-of-paimon", "metastore", PAIMON_STORES, HIVE, _with(HIVE, format="Paimon")),
         )
     ),
     RuleCase(
@@ -397,6 +397,7 @@ TABLES = (
 SIZE = "a size is a number of bytes above 0, with or without a unit, such as 512Mi, 1.5Gi or 2G"
 SIZES = (
     *("spec.triggers.primaryKey.totalSizeBelow", "spec.triggers.primaryKey.incrementalSizeAbove"),
+    "spec.triggers.partitionFiles.outputFileSize",
     *("spec.limits.bytesPerHour", "spec.spark.driver.memory", "spec.spark.driver.scratchSize"),
     *("spec.spark.executor.memory", "spec.spark.executor.scratchSize", "spec.spark.taskMemory"),
     *("spec.spark.taskSize", "spec.spark.commitEvery", "spec.minGain.bytes"),
@@ -405,11 +406,11 @@ SIZES = (
 """All fields that take sizes."""
 GOOD_SIZES = (
     *("2G", "1.5Gi", "500M", "0.5Gi", "1e9", 2147483648, "2147483648", "3.5E2", "1k", ".5Ti"),
-    *("1Ki", "+4Mi", "12P"),
+    *("1Ki", "+4Mi", "12P", "3E"),
 )
 NO_SIZES = (
     *("2GB", "1.5 Gi", "0", "0.0Gi", "-1Gi", -1, "1ki", "1e", "lots", "1.5.1Gi"),
-    *("", "1gi", "Mi"),
+    *("", "1gi", "Mi", "1KiB"),
 )
 WINDOW: Spec = {"start": "22:00", "end": "06:00"}
 COLUMN_NAMES = "names of partition columns have 1 to 128 characters"

@@ -51,8 +51,7 @@ def trigger_groups() -> tuple[TriggerGroup, ...]:
 
 def metastores() -> tuple[Metastore, ...]:
     """The metastores of all formats on offer."""
-    found = {each.name: each for name in FORMATS for each in declared(name).metastores}
-    return tuple(found.values())
+    return joined(each for name in FORMATS for each in declared(name).metastores)
 
 
 def joined(found: Iterable[_Named]) -> tuple[_Named, ...]:

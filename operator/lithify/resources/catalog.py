@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from lithify.formats.adapters import FORMATS
+from lithify.formats.declarations import CatalogRule
 from lithify.formats.declared import declared, format_named, metastores
 from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, matching, name_rule, part, rules
 from lithify.resources.objects import (
@@ -53,8 +54,8 @@ CREDENTIALS = Rule(
 )
 
 
-def _rules_of(name: str) -> Iterator[Rule]:
-    """The rules of a format: those that it declares, and which of the metastores on offer are its own."""
+def _metastores_of(name: str) -> Iterator[Rule]:
+    """Which of the metastores on offer are a format's own."""
     its, spelled = declared(name), name.capitalize()
     own = [each.name for each in its.metastores]
     if len(own) < len(metastores()):
@@ -64,8 +65,18 @@ def _rules_of(name: str) -> Iterator[Rule]:
             f"the metastore of a catalog of the format {spelled} is {' or '.join(own)}",
             ".metastore",
         )
-    for rule in its.catalog_rules:
-        yield Rule(f"self.format != '{spelled}' || ({rule.expression})", rule.message, rule.field_path)
+
+
+def _declared_rules() -> Iterator[Rule]:
+    """The rules that formats declare; what several declare is one rule, for all of these."""
+    owners: dict[CatalogRule, list[str]] = {}
+    for name in FORMATS:
+        for rule in declared(name).catalog_rules:
+            owners.setdefault(rule, []).append(name.capitalize())
+    for rule, names in owners.items():
+        others = " && ".join(f"self.format != '{name}'" for name in names)
+        condition = others if len(names) == 1 else f"({others})"
+        yield Rule(f"{condition} || ({rule.expression})", rule.message, rule.field_path)
 
 
 def _known_metastore(name: str) -> str:
@@ -76,7 +87,7 @@ def _known_metastore(name: str) -> str:
 
 _OFFERED = tuple(name.capitalize() for name in FORMATS)
 _METASTORES = tuple(each.name for each in metastores())
-_OF_FORMATS = tuple(rule for name in FORMATS for rule in _rules_of(name))
+_OF_FORMATS = (*(rule for name in FORMATS for rule in _metastores_of(name)), *_declared_rules())
 """The rules that hold for catalogs of one format only, as its adapter declares them."""
 _OWNERS = " or ".join(f"{name}'s" for name in _OFFERED)
 _WITH_URI = " or ".join(each.name for each in metastores() if each.has_uri)

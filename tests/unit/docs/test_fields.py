@@ -12,6 +12,8 @@ import yaml
 
 from infrastructure.chart.rendering import CHART
 from lithify.controller.telemetry.series import SECTIONS
+from lithify.formats.iceberg.catalog.options import OF_METASTORES
+from lithify.formats.iceberg.support.rules import load as properties
 from lithify.formats.paimon.support.loading import load
 from lithify.io.s3.settings import OPTION_NAMES, PATIENCE
 from lithify.resources.crd import DEFINITIONS, schema_of
@@ -41,7 +43,7 @@ FOREIGN: Mapping[str, set[str]] = {
         "minResource",
     },
     "docs/benchmarks.md": {"variant.inferShreddingSchema"},
-    "docs/commands.md": {"shop.orders"},
+    "docs/commands.md": {"a.b.t", "shop.orders"},
     "docs/discovery.md": {"database.table", "sales.orders"},
     "docs/monitoring.md": {"honorLabels"},
     "docs/operator.md": {"cluster.local", "minio.storage.svc"},
@@ -90,7 +92,8 @@ def known() -> frozenset[Words]:
     fields = (path for each in DEFINITIONS for path in paths(schema_of(each)))
     chart = values(yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8")))
     rules = {name for rule in load().options for name in rule.names}
-    words = {*CATALOG_OPTIONS, *OPTION_NAMES, PATIENCE, *rules}
+    iceberg = {*properties().by_name, *(name for each in OF_METASTORES.values() for name in each)}
+    words = {*CATALOG_OPTIONS, *OPTION_NAMES, PATIENCE, *rules, *iceberg}
     sources = (ROOT / "operator" / "lithify").rglob("*.py")
     modules = (path.relative_to(ROOT / "operator" / "lithify").with_suffix("").parts for path in sources)
     return frozenset(

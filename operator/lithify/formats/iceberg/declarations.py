@@ -34,7 +34,7 @@ def _counted(name: str, series: str, what: str, column: str | None = None) -> Fi
 
 
 DELETES = Block(
-    name="deletes",
+    name="deleteFiles",
     tables="tables whose deleted rows are in files of their own",
     description="Delete files and deletion vectors; unset for tables that cannot have any.",
     figures=(
@@ -60,7 +60,7 @@ DELETES = Block(
         ),
         Figure("maxDeletesPartition", Kind.GROUP, "The partition of that data file."),
     ),
-    group_figures=(GroupFigure("deletes", "delete to apply", "deletes to apply"),),
+    group_figures=(GroupFigure("deletes_to_apply", "delete to apply", "deletes to apply"),),
 )
 DATA_FILES = Block(
     name="partitionFiles",
@@ -92,7 +92,7 @@ DATA_FILES = Block(
             is_optional=True,
         ),
     ),
-    group_figures=(GroupFigure("due_files", "file to rewrite", "files to rewrite"),),
+    group_figures=(GroupFigure("files_to_rewrite", "file to rewrite", "files to rewrite"),),
 )
 
 _TRIGGERS = TriggerGroup(
@@ -100,7 +100,7 @@ _TRIGGERS = TriggerGroup(
     "Tables of Iceberg.",
     (
         Trigger(
-            "targetFileSize",
+            "outputFileSize",
             "Size of the files that are written. Files below 3/4 or above 1.8 times of it are rewritten, "
             "several together (target-file-size-bytes). Default: the table's write.target-file-size-bytes.",
             "target-file-size-bytes",

@@ -18,6 +18,7 @@ from lithify.controller.telemetry.metrics import OTHER, Metrics, new_registry
 from lithify.controller.telemetry.page import render
 from lithify.controller.telemetry.series import RENAMED_BY_SCRAPES, SECTIONS, TABLE_SERIES, Series, Shape
 from lithify.errors import Failure
+from lithify.formats.declared import blocks
 from lithify.resources.compaction import (
     Compaction,
     CompactionSpec,
@@ -43,12 +44,15 @@ def table(
     append: Mapping[str, int] | None = None,
     **seen: int,
 ) -> LakeTableStatus:
-    """A table with these figures, and those of its levels if it has any."""
+    """A table with these figures, and if it has levels with theirs and those of all other kinds."""
+    others = {block.name: {} for block in blocks() if block.name not in ("mergeTree", "append")}
     ready = Condition(type="Ready", status=ConditionStatus.TRUE, reason=reason, last_transition_time=NOW)
     snapshots = SnapshotSummary(count=3, expired_bytes=50)
     return LakeTableStatus(
         conditions=(ready,),
-        observation=summary_with(snapshots=plain(snapshots), mergeTree=tree, append=append, **seen),
+        observation=summary_with(
+            snapshots=plain(snapshots), mergeTree=tree, append=append, **(others if tree else {}), **seen
+        ),
         last_success_time=NOW,
         last_full_time=NOW - timedelta(days=1),
     )

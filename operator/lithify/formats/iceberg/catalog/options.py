@@ -101,7 +101,7 @@ def _check(name: str, value: str, metastore: str) -> None:
             raise InvalidOption(catalog_option(name), "this header cannot be set")
         _check_value(name, value, _no_check)
         return
-    check = _OF_METASTORES[metastore].get(name)
+    check = OF_METASTORES[metastore].get(name)
     if check is None:
         problem = (
             f"it is no catalog option that this release knows for Iceberg and the metastore {metastore}; "
@@ -175,7 +175,7 @@ _EVERYWHERE: dict[str, Check] = {
     **dict.fromkeys((*S3_OPTIONS, *_ICEBERG_S3), _no_check),  # `s3.settings` checks their values
     PATIENCE: _no_check,
 }
-_OF_METASTORES: dict[str, dict[str, Check]] = {
+OF_METASTORES: dict[str, dict[str, Check]] = {
     FOLDER: _EVERYWHERE,
     REST: {
         **_EVERYWHERE,

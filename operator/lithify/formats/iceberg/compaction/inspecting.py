@@ -53,7 +53,7 @@ def _inspection(place: str, row: Mapping[str, Any], triggers: tuple[TriggerVerdi
         triggers=triggers,
         due=next((str(each.trigger) for each in triggers if each.fired), None),
         blocks={
-            DATA_FILES.name: GroupBlock({"due_files": row["due_files"]}),
-            DELETES.name: GroupBlock({"deletes": row["delete_files"]}),
+            DATA_FILES.name: GroupBlock({"files_to_rewrite": row["due_files"]}),
+            DELETES.name: GroupBlock({"deletes_to_apply": row["delete_files"]}),
         },
     )

@@ -125,8 +125,8 @@ def test_equality_deletes_of_all_partitions_count_for_files_of_each(
         assert found is not None
         assert found == fresh.observe(replace(request, is_full=True))
         groups = open_table(request.address).inspect(Selection(), CLOCK).groups
-        deletes = [group.blocks["deletes"].figures["deletes"] / group.files for group in groups]
-        assert found.blocks["deletes"]["maxDeletesPerFile"] == max(deletes)
+        deletes = [group.blocks["deleteFiles"].figures["deletes_to_apply"] / group.files for group in groups]
+        assert found.blocks["deleteFiles"]["maxDeletesPerFile"] == max(deletes)
         seen = found
 
 
@@ -203,7 +203,7 @@ def test_deletes_are_counted_by_kind(lakehouse: Lakehouse, tmp_path: Path) -> No
     seen = observer(tmp_path / "watch").observe(ObservationRequest(address, "table"))
 
     assert seen is not None
-    assert seen.blocks["deletes"] == {
+    assert seen.blocks["deleteFiles"] == {
         "positionDeleteFiles": 2,
         "equalityDeleteFiles": 1,
         "deletionVectors": 0,
