@@ -25,6 +25,8 @@ _UNAUTHORIZED = (401, 419)
 _FORBIDDEN = 403
 _MISSING = 404
 _CONFLICT = 409
+_UNDECIDED = (408, 429, 499)
+"""Statuses by which a server or a proxy says that it has not waited: the request may be carried out."""
 _SEPARATOR = "\x1f"
 
 
@@ -110,7 +112,7 @@ class RestClient(RestCatalog):
             raise StorageError(
                 self.uri, f"HTTP {status}: redirects are not followed, name the address itself"
             )
-        if status < 500 and status != 429:
+        if status < 500 and status not in _UNDECIDED:
             raise StorageError(self.uri, f"the catalog refuses the request (HTTP {status})")
         raise CatalogUnavailable(self.uri, f"the catalog fails (HTTP {status})")
 

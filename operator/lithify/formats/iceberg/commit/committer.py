@@ -128,8 +128,9 @@ class Committer:
         return draft
 
     def discard(self, draft: Draft) -> None:
-        """Deletes the metadata files of a try that certainly is in no snapshot."""
-        self._delete(draft.paths)
+        """Deletes the metadata files of a try, unless a copy of its request may have been carried out."""
+        if self.publisher.never_was_in_place(draft):
+            self._delete(draft.paths)
 
     def _view_of(self, base: Base) -> View:
         """The live files of a snapshot; manifests of the last try are not read again."""

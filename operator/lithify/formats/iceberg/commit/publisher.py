@@ -115,6 +115,20 @@ class SnapshotPublisher:
             return Found.OURS if self._has(found, draft) else Found.OTHER
         return Found.NOTHING if self._is_base(found, draft) else Found.OTHER
 
+    def never_was_in_place(self, draft: Draft) -> bool:
+        """Whether the branch leads back without a gap to what the snapshot was built on, and nobody has it.
+
+        A refusal does not tell: proxies send requests twice, and the copy is refused if the first one was
+        carried out. Others may have built on that one, rolled it back, or let it expire.
+        """
+        try:
+            found = self.table.refresh()
+        except LithifyError:
+            return False
+        parent = draft.snapshot["parent-snapshot-id"]
+        leads_back = any(each.id == parent for each in found.ancestry(self.table.branch))
+        return leads_back and draft.id not in found.snapshots
+
     def may_send_again(self, draft: Draft) -> bool:
         """Whether the metadata still is what the snapshot was built on; checks the fence."""
         self.check_fence()

@@ -22,6 +22,9 @@ from lithify.formats.iceberg.table.metadata import TableMetadata
 
 Reasons = dict[Any, str]
 
+_NONE = -1
+"""Stands for a missing number."""
+
 NO_BRANCH = "the branch is gone, or has no snapshot any more"
 REPLACED_INPUT = "others have removed a file of it"
 NEW_DELETE = "others have deleted rows of a file of it, which the new files would bring back"
@@ -77,10 +80,24 @@ def validate_definition(start: Start, metadata: TableMetadata) -> str | None:
 
 
 def validate_inputs_live(changes: Mapping[Any, GroupChange], view: View) -> Reasons:
-    """Every file that is replaced must still be live, once."""
+    """Every file that is replaced must still be live, once, and as it was planned.
+
+    A file that was removed and added again has lost its deletes; one that got row ids since (the first commit
+    after an upgrade gives them) has rows by ids that the new files would change.
+    """
     inputs = _inputs(changes.values())
-    found = np.bincount(_rows_of(inputs, view.data["file_path"])[1], minlength=len(inputs))
-    return _refused(changes, inputs, found != 1, REPLACED_INPUT)
+    rows, places = _rows_of(inputs, view.data["file_path"])
+    files = [file for change in changes.values() for file in change.inputs]
+    changed = np.zeros(len(rows), dtype=bool)
+    for name, planned in (
+        ("sequence_number", [file.sequence for file in files]),
+        ("first_row_id", [file.first_row_id for file in files]),
+    ):
+        now = integers(whole(view.data[name]).fill_null(_NONE))[rows]
+        changed |= now != np.array([_NONE if each is None else each for each in planned], np.int64)[places]
+    refused = np.bincount(places, minlength=len(inputs)) != 1
+    refused |= np.bincount(places[changed], minlength=len(inputs)) > 0
+    return _refused(changes, inputs, refused, REPLACED_INPUT)
 
 
 def validate_no_new_deletes(changes: Mapping[Any, GroupChange], start: Start, view: View) -> Reasons:

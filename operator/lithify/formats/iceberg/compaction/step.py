@@ -21,6 +21,7 @@ from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
 from lithify.formats.iceberg.compaction.details import REMOVED_ROWS
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
+from lithify.formats.iceberg.compaction.row_accounts import check_rows
 from lithify.formats.iceberg.manifests.view import ManifestReader
 from lithify.formats.iceberg.model import DataFile, NewDataFile
 from lithify.formats.iceberg.rewriting.task import RewriteTask
@@ -98,9 +99,13 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
                 if result.failure is not None:
                     raise result.failure.as_error()
                 parts.setdefault(unit.group, []).append(result.outputs)
+        joined = {group: TaskOutputs.joined(parts[group]) for group in parts}
+        for unit in self._plan.units:
+            if unit.group in joined and unit.group not in failed.errors:
+                with failed.isolate(unit.group):
+                    check_rows(unit.files, joined[unit.group].data)
         blocks, self._lost = failed.sorted_out()
-        whole = parts.keys() - failed.errors.keys()
-        self._outputs = {group: TaskOutputs.joined(parts[group]) for group in parts if group in whole}
+        self._outputs = {group: found for group, found in joined.items() if group not in failed.errors}
         return blocks
 
     def _has_moved_on(self, group: IcebergGroup, error: MissingFile) -> bool:

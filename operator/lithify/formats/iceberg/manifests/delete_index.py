@@ -21,6 +21,8 @@ from lithify.formats.iceberg.manifests.bounds import bound_values, is_comparable
 from lithify.formats.iceberg.manifests.view import PUFFIN
 from lithify.formats.iceberg.model import Content
 
+_WITH_NAN = ("float", "double")
+
 
 @dataclass(frozen=True, slots=True)
 class ComparedColumn:
@@ -306,11 +308,16 @@ class _Side:
 
 
 def _ruled_out(data: _Side, deletes: _Side, column: ComparedColumn) -> Flags:
-    """The pairs of which no row can be deleted, as Java's `canContainEqDeletesForFile` tells."""
+    """The pairs of which no row can be deleted, as Java's `canContainEqDeletesForFile` tells.
+
+    Bounds of floats tell nothing, unlike there: they leave out NaN, and a NaN equals a NaN.
+    """
     both_null = data.may_have_nulls & deletes.may_have_nulls
     no_common_null = (data.has_only_nulls & deletes.has_no_nulls) | (
         deletes.has_only_nulls & data.has_no_nulls
     )
+    if column.type in _WITH_NAN:
+        return ~both_null & no_common_null
     low, high, delete_low, delete_high = ranks([*data.bounds(column.type), *deletes.bounds(column.type)])
     all_known = (low >= 0) & (high >= 0) & (delete_low >= 0) & (delete_high >= 0)
     apart = all_known & ((low > delete_high) | (delete_low > high))

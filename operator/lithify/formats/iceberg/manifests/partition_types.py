@@ -13,7 +13,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +26,8 @@ _EPOCH = datetime(1970, 1, 1)
 _EPOCH_DAY = date(1970, 1, 1)
 _DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)")
 _FIXED = re.compile(r"fixed\[(\d+)\]")
+_EXACT = Context(prec=100)
+"""For decimals of up to 38 digits; the usual context rounds to 28."""
 _UUID_BYTES = 16
 _MOST_DECIMAL_BYTES = 16
 _FIRST_FIELD = 1000
@@ -223,7 +225,7 @@ def value_of(physical: Any, kind: str) -> PartitionValue:
         return UUID(bytes=physical)
     if match := _DECIMAL.fullmatch(kind):
         unscaled = int.from_bytes(physical, "big", signed=True)
-        return Decimal(unscaled).scaleb(-int(match[2])) if unscaled else Decimal((0, (0,), -int(match[2])))
+        return Decimal(unscaled).scaleb(-int(match[2]), _EXACT)
     return physical  # type: ignore[no-any-return]
 
 
@@ -242,7 +244,7 @@ def physical_of(value: PartitionValue, kind: str) -> Any:
         return value.bytes
     if isinstance(value, Decimal):
         scale = int(_scale(kind))
-        return int(value.scaleb(scale)).to_bytes(fixed_size(kind), "big", signed=True)
+        return int(value.scaleb(scale, _EXACT)).to_bytes(fixed_size(kind), "big", signed=True)
     return value
 
 

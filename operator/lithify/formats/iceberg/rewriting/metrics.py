@@ -94,8 +94,10 @@ class FloatMetrics:
         statistics = chunk.statistics
         has_nulls = statistics is not None and statistics.has_null_count
         self.nulls = self.nulls + statistics.null_count if has_nulls and self.nulls is not None else None
-        if statistics is not None and statistics.has_min_max:
-            self._widen(float(statistics.min), float(statistics.max))
+        has_bounds = statistics is not None and statistics.has_min_max
+        bounds = (float(statistics.min), float(statistics.max)) if has_bounds else (np.nan, np.nan)
+        if not any(map(np.isnan, bounds)):
+            self._widen(*bounds)
         elif statistics is None or statistics.null_count != chunk.num_values:
             self.is_bounded = False
 

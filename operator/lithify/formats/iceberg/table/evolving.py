@@ -16,6 +16,8 @@ from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata
 PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
 DELETES_PREVIOUS = "write.metadata.delete-after-commit.enabled"
 _DEFAULT_PREVIOUS = 100
+_METADATA = ".metadata.json"
+"""What names of metadata files have, compressed ones too; nothing else is deleted, whatever a log names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ def _metadata_log(base: TableMetadata) -> tuple[list[Any], tuple[str, ...]]:
         log = [*log, {"timestamp-ms": base.last_updated, "metadata-file": base.file}]
     most = max(1, _number(base.properties.get(PREVIOUS_VERSIONS, ""), _DEFAULT_PREVIOUS))
     dropped = [str(entry["metadata-file"]) for entry in log[:-most]]
+    dropped = [path for path in dropped if _METADATA in path.rpartition("/")[2]]
     is_deleting = base.properties.get(DELETES_PREVIOUS, "").lower() == "true"
     return list(log[-most:]), tuple(dropped) if is_deleting else ()
 

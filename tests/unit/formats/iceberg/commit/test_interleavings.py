@@ -34,8 +34,9 @@ class Play:
 
     def delete_by_copy(self, choice: int) -> None:
         gone = choice % self.following
-        self.lakehouse.catalog().load_table(NAME).delete(EqualTo("id", gone))
-        self.expected.discard(gone)
+        if gone in self.expected:  # pyiceberg warns of deletes that match nothing
+            self.lakehouse.catalog().load_table(NAME).delete(EqualTo("id", gone))
+            self.expected.discard(gone)
 
     def delete_by_position(self, choice: int) -> None:
         address = self.lakehouse.address()

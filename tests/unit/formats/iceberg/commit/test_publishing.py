@@ -65,6 +65,21 @@ def another(server: IcebergRestServer) -> None:
     }
 
 
+def forget(server: IcebergRestServer, *places: int) -> None:
+    """Some snapshots, by their places, expire."""
+    table = server.tables[KEY]
+    gone = [table["snapshots"][place] for place in places]
+    server.tables[KEY] = {**table, "snapshots": [each for each in table["snapshots"] if each not in gone]}
+
+
+def roll_back(server: IcebergRestServer) -> None:
+    """The branch goes back to the snapshot before; the newest one can still be read."""
+    table = server.tables[KEY]
+    before = table["snapshots"][-2]["snapshot-id"]
+    main = {"main": {"snapshot-id": before, "type": "branch"}}
+    server.tables[KEY] = {**table, "current-snapshot-id": before, "refs": main}
+
+
 class TestServers:
     def test_a_snapshot_is_committed_by_requirements_and_updates(
         self, server: IcebergRestServer, planned: Planned
@@ -102,6 +117,38 @@ class TestServers:
         server.steps.append(lambda commit: (another(server), commit())[1])
         outcome = commit(planned, rewritten(planned, planned.files))
         assert (outcome.tries, snapshots(server)[-2:]) == (2, [7, int(outcome.snapshot)])
+
+    @pytest.mark.parametrize(
+        "meanwhile",
+        [
+            case(
+                lambda server: (another(server), forget(server, 0, 1, 2, 3)),
+                id="others have built on it, and it has expired",
+            ),
+            case(roll_back, id="it was rolled back"),
+        ],
+    )
+    def test_a_copy_that_is_refused_deletes_no_file_of_the_first_one(
+        self,
+        server: IcebergRestServer,
+        planned: Planned,
+        lakehouse: Lakehouse,
+        meanwhile: Callable[[IcebergRestServer], object],
+    ) -> None:
+        """A proxy sent the request twice, and passes on the answer to the second copy."""
+        change, before, files = rewritten(planned, planned.files), files_of(lakehouse), set[Path]()
+
+        def doubled(commit: Commit) -> Reply:
+            commit()
+            files.update(files_of(lakehouse) - before)
+            meanwhile(server)
+            return 409, {}
+
+        server.steps.append(doubled)
+        commit(planned, change)
+        assert files
+        assert files <= files_of(lakehouse)
+        view_of(planned.table)
 
     def test_files_are_kept_while_the_outcome_is_unknown(
         self, server: IcebergRestServer, planned: Planned, lakehouse: Lakehouse

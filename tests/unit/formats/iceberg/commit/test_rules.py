@@ -60,6 +60,8 @@ class TestInputs:
             case([], {"one", "two"}, id="all are gone"),
             case([A, A, B, C], {"one"}, id="one is there twice"),
             case([C, B, Data("d"), A], set(), id="in another order, with others"),
+            case([A, replace(B, sequence=6), C], {"one"}, id="one was removed and added again"),
+            case([A, B, replace(C, first_row_id=7)], {"two"}, id="one has got row ids since the plan"),
         ],
     )
     def test_every_input_must_be_live_once(self, live: list[Data], refused: set[str]) -> None:

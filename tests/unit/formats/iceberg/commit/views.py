@@ -20,12 +20,13 @@ POSITION, EQUALITY = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """A live data file: its path, sequence number, partition (a number) and spec."""
+    """A live data file: its path, sequence number, partition (a number), spec and first row id."""
 
     path: str
     sequence: int = 1
     partition: int = 0
     spec: int = 1
+    first_row_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ def _data(files: Sequence[Data]) -> pa.Table:
             "sequence_number": pa.array([each.sequence for each in files], pa.int64()),
             "partition": pa.array([each.partition for each in files], pa.int64()),
             "spec_id": pa.array([each.spec for each in files], pa.int32()),
+            "first_row_id": pa.array([each.first_row_id for each in files], pa.int64()),
         }
     )
 

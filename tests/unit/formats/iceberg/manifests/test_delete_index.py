@@ -198,13 +198,20 @@ def test_required_column_has_no_nulls_even_if_nobody_counted_them() -> None:
     assert applied_with(*apart, ComparedColumn("long", is_required=True)) == []
 
 
-def applied_with(data: Any, delete: Any, column: ComparedColumn) -> list[int]:
+def test_bounds_of_floats_rule_nothing_out() -> None:
+    """They leave out NaN, which both may have."""
+    apart = (1.0, 2.0, 5, 0), (3.0, 4.0, 3, 0)
+    assert applied_with(*apart, ComparedColumn("double"), "<d") == [0]
+    assert applied_with((None, None, 5, 5), apart[1], ComparedColumn("double"), "<d") == []
+
+
+def applied_with(data: Any, delete: Any, column: ComparedColumn, kind: str = "<q") -> list[int]:
     """The equality deletes, one at most, that apply to a file by the statistics of both."""
     index = index_of([Data("a", 1, 0)], [Delete(2, 2, 0)])
     ids = {"equality_ids": pa.array([[1]], pa.list_(pa.int32()))}
     found = delete_index(
-        pa.table({**columns(index.data), **statistics([data], "<q")}),
-        pa.table({**columns(index.deletes), **ids, **statistics([delete], "<q")}),
+        pa.table({**columns(index.data), **statistics([data], kind)}),
+        pa.table({**columns(index.deletes), **ids, **statistics([delete], kind)}),
         UNPARTITIONED,
         {1: column},
     )

@@ -7,9 +7,11 @@ import struct
 from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ from pyiceberg.types import DecimalType
 
 from lithify.files.types import ColumnType
 from lithify.formats.iceberg.model import FileMetrics
-from lithify.formats.iceberg.rewriting.metrics import serialized, serialized_bounds
+from lithify.formats.iceberg.rewriting.metrics import FloatMetrics, serialized, serialized_bounds
 from support.iceberg_files import Files, run, schema_of, task_of
 
 INT = struct.Struct("<i").pack
@@ -129,6 +131,21 @@ def _list(number: int) -> dict[str, Any]:
 def _map(key: int, value: int) -> dict[str, Any]:
     ids = {"key-id": key, "value-id": value, "value-required": False}
     return {"type": "map", "key": "string", "value": "int", **ids}
+
+
+@pytest.mark.parametrize("bounds", [(math.nan, math.nan), (1.0, math.nan), (math.nan, 1.0)])
+def test_bounds_of_a_copied_chunk_that_are_no_numbers_are_none(bounds: tuple[float, float]) -> None:
+    """Old writers had such; comparing with them would leave rows outside of the bounds."""
+    statistics = SimpleNamespace(
+        has_null_count=True, null_count=0, has_min_max=True, min=bounds[0], max=bounds[1]
+    )
+    found = FloatMetrics()
+
+    found.add(pa.chunked_array([[5.0]]))
+    found.add_chunk(SimpleNamespace(statistics=statistics, num_values=3))  # type: ignore[arg-type]
+
+    assert not found.is_bounded
+    assert (found.least, found.most) == (5.0, 5.0)
 
 
 def test_copied_row_groups_have_bounds_but_no_number_of_nans(tmp_path: Path) -> None:

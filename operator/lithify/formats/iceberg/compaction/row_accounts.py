@@ -1,0 +1,39 @@
+"""Checks that new files have as many rows as old ones without what deletes remove. Pure.
+
+Called by a step before it commits. Tasks may be lost, run twice, or be wrong; a group whose numbers of rows
+cannot be explained is not committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lithify.errors import CorruptTable
+from lithify.formats.iceberg.model import Content, DataFile, NewDataFile
+
+
+def check_rows(files: Sequence[DataFile], outputs: Sequence[NewDataFile]) -> None:
+    """Checks the number of rows of a group's new files.
+
+    Of vectors the deleted rows are known, if no file has two; position delete files may be about other files,
+    too, and equality deletes may remove any row.
+
+    Args:
+        files: its data files, with the deletes that apply to them.
+        outputs: its new files.
+
+    Raises:
+        CorruptTable: there are too many rows, or too few.
+    """
+    before, after = sum(file.rows for file in files), sum(file.rows for file in outputs)
+    applied = [delete for file in files for delete in file.deletes]
+    deletes = set(applied)
+    has_equality = any(each.content is Content.EQUALITY_DELETES for each in deletes)
+    most = before if has_equality else min(before, sum(each.rows for each in deletes))
+    is_exact = all(each.is_vector for each in deletes) and all(len(file.deletes) < 2 for file in files)
+    least = most if is_exact else 0
+    if not before - most <= after <= before - least:
+        problem = (
+            f"its group has {before} rows, of which {least} to {most} are deleted, but {after} were written"
+        )
+        raise CorruptTable(files[0].path, problem)

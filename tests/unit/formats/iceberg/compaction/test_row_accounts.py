@@ -1,0 +1,87 @@
+"""Numbers of rows of new files must be explained by those of old ones and their deletes."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from lithify.clock import SystemClock
+from lithify.errors import CorruptTable
+from lithify.formats.iceberg.compaction import planning, step
+from lithify.formats.iceberg.compaction.row_accounts import check_rows
+from lithify.formats.iceberg.compaction.tasks import tasks_of
+from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, NewDataFile, Partition
+from lithify.formats.iceberg.table.opening import open_iceberg_table
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.results import TaskOutputs
+from lithify.formats.protocol.strategy import Strategy
+from lithify.formats.protocol.tasks import Sizing
+from support.cases import case
+from support.iceberg_tables import Lakehouse, rows
+
+NOWHERE = Partition(0)
+CLOCK = SystemClock(UTC)
+
+
+def data(*deletes: DeleteFile, count: int = 10) -> DataFile:
+    return DataFile("d", 1, count, "parquet", 1, NOWHERE, deletes=deletes)
+
+
+def positions(count: int, path: str = "p") -> DeleteFile:
+    return DeleteFile(path, 1, count, Content.POSITION_DELETES, "parquet", 2, NOWHERE)
+
+
+def vector(count: int, offset: int = 4) -> DeleteFile:
+    place = {"format": "puffin", "referenced": "d", "offset": offset, "length": 9}
+    return replace(positions(count, "v"), **place)
+
+
+EQUALITY = replace(positions(1), content=Content.EQUALITY_DELETES, equality_ids=(1,))
+SHARED = positions(4)
+
+
+@pytest.mark.parametrize(
+    ("files", "least", "most"),
+    [
+        case([data(), data()], 20, 20, id="no deletes"),
+        case([data(vector(3)), data()], 17, 17, id="vectors say how many rows they delete"),
+        case([data(vector(3), vector(2, 99))], 5, 10, id="two vectors may have positions in common"),
+        case([data(positions(3)), data()], 17, 20, id="position deletes may be of other files"),
+        case([data(SHARED), data(SHARED)], 16, 20, id="a delete file of two files counts once"),
+        case([data(positions(30))], 0, 10, id="more position deletes than rows"),
+        case([data(EQUALITY), data()], 0, 20, id="equality deletes may remove any row"),
+    ],
+)
+def test_rows_must_be_explained(files: list[DataFile], least: int, most: int) -> None:
+    for after in range(most + 3):
+        new = [NewDataFile("n", "parquet", 1, after, NOWHERE, None)]  # type: ignore[arg-type]
+        with nullcontext() if least <= after <= most else pytest.raises(CorruptTable):
+            check_rows(files, new)
+
+
+@pytest.mark.parametrize("times", [0, 2])
+def test_a_group_of_which_a_task_is_missing_or_counted_twice_is_blocked(tmp_path: Path, times: int) -> None:
+    lakehouse = Lakehouse(tmp_path)
+    made = lakehouse.table()
+    for number in range(3):
+        made.append(rows(number))
+    table = open_iceberg_table(lakehouse.address())
+    selection = Selection(strategy=Strategy.FULL)
+    pinned = planning.pin_view(table, selection)
+    assert pinned is not None
+    plan = planning.plan(table, pinned, selection)
+    running = step.begin(table, plan, tasks_of(table, plan, Sizing()), "run", 0, CLOCK)
+    results = [task.run(CLOCK) for task in running.tasks]
+    wrong = [
+        replace(each, outputs=TaskOutputs(data=each.outputs.data * (times if not each.index else 1)))
+        for each in results
+    ]
+
+    (block,) = running.finish(wrong, [])
+
+    assert "3 rows" in str(block.error)
+    assert not running.commit(0).snapshot
