@@ -4,7 +4,8 @@ By default one table is compacted by Java Paimon and by us; with --planning, tab
 with --commits, one bucket is compacted while others commit all the time; with --copying, most row groups are
 copied instead of decoded; with --append, tables without a key are compacted; with --changelogs, tables are
 compacted with changelogs, lookups and deletion vectors; with --shared, small tables are
-compacted by a driver each and by one for all. Java and ours are pinned to the same
+compacted by a driver each and by one for all; with --iceberg, tables of Iceberg are compacted by Spark and by
+us. Java and ours are pinned to the same
 core wherever they are compared, one at a time.
 """
 
@@ -19,7 +20,18 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import pyarrow as pa
 
-from against_java import appending, changelogs, commits, compaction, copying, page, planning, shared
+from against_java import (
+    appending,
+    changelogs,
+    commits,
+    compaction,
+    copying,
+    iceberg,
+    iceberg_tables,
+    page,
+    planning,
+    shared,
+)
 from against_java.table import LAYOUTS
 from support.invented.shape import Shape
 
@@ -39,6 +51,9 @@ def main() -> None:
     kind.add_argument("--append", action="store_true", help="tables without a key")
     kind.add_argument("--changelogs", action="store_true", help="changelogs, lookups, deletion vectors")
     kind.add_argument("--shared", action="store_true", help="small tables, alone and with one driver for all")
+    kind.add_argument("--iceberg", action="store_true", help="Iceberg's tables, beside Spark")
+    known = [case.name for case in iceberg_tables.cases()]
+    parser.add_argument("--cases", nargs="*", choices=known, default=[], help="of --iceberg; by default all")
     parser.add_argument("--tables", type=int, default=20, help="tables that share a driver")
     usual, shape = Shape(), parser.add_argument_group("tables of many files")
     shape.add_argument("--files", type=int, default=usual.files)
@@ -59,6 +74,8 @@ def _figures(given: Namespace) -> tuple[str, str]:
     if given.commits:
         return "commits", commits.compare((given.files // 5, given.files), given.every)
     _pin_to_one_core()
+    if given.iceberg:
+        return "iceberg", iceberg.compare(given.rows, given.repeats or 3, given.cases)
     if given.append:
         return "append", appending.compare(given.rows, given.repeats or 3)
     if given.copying:

@@ -6,6 +6,9 @@ and on a local file system also by what it resolves to.
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,15 +111,20 @@ class StoragePaths:
         if not self.is_local:
             return
         try:
-            real, real_root = (self.local_path(each).resolve() for each in (path, root))
-        except (ValueError, RuntimeError) as error:  # a character that paths cannot have, or a cycle of links
+            real, real_root = self._real(path), self._real(root)
+            is_readable = _is_missing_or_regular(real)
+        except ValueError as error:  # a character that paths cannot have, or a cycle of links
             raise CorruptTable(path, f"it is no path ({error})") from error
-        if not real.is_relative_to(real_root):
+        if not f"{real}/".startswith(f"{real_root.rstrip('/')}/"):
             raise CorruptTable(path, f"a symbolic link leads from it out of {root}, so it is not touched")
-        if real.exists() and not (real.is_file() or real.is_dir()):
+        if not is_readable:
             raise CorruptTable(
                 path, "it is no regular file, so it is not touched: reading it might never end"
             )
+
+    def _real(self, path: str) -> str:
+        """A local path with links resolved; as text, because every file that is opened is checked."""
+        return os.path.realpath(self._file_io.to_filesystem_path(self._plain(path)))
 
     @property
     def is_local(self) -> bool:
@@ -154,3 +162,20 @@ class StoragePaths:
         if self.is_local:
             return self.local_path(one).resolve() == self.local_path(other).resolve()
         return one.rstrip("/") == other.rstrip("/")
+
+
+def _is_missing_or_regular(path: str) -> bool:
+    """Whether a local path is a file, a directory or nothing.
+
+    Raises:
+        ValueError: it has a cycle of links.
+    """
+    try:
+        mode = Path(path).stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise ValueError("its symbolic links have no end") from error
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)

@@ -19,9 +19,10 @@ from lithify.clock import SystemClock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
-from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
+from support.iceberg_runs import address_of
 
 Maker = Callable[[SparkTable], SparkTable]
 CLOCK = SystemClock(UTC)
@@ -48,20 +49,6 @@ MADE = [
     case(lambda table: tables.with_evolved_partitions(table, 2), id="v2, evolved partitions"),
     case(lambda table: tables.with_evolved_partitions(table, 3), id="v3, evolved partitions"),
 ]
-
-
-def address_of(table: SparkTable, branch: str = "") -> TableAddress:
-    known: CatalogAddress = table.catalog
-    name = f"{table.identifier}$branch_{branch}" if branch else table.identifier
-    if known.pyiceberg["type"] == "rest":
-        options = {"metastore": "rest", "uri": known.pyiceberg["uri"]}
-        options |= {
-            key: value for key, value in known.pyiceberg.items() if key.startswith(("s3.", "client."))
-        }
-        return TableAddress("", name, options, format="iceberg")
-    database = known.pyiceberg["uri"].removeprefix("sqlite:///")
-    options = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{database}", "catalog-name": known.name}
-    return TableAddress(known.pyiceberg["warehouse"], name, options, format="iceberg")
 
 
 def run(table: SparkTable, strategy: Strategy = Strategy.FULL, branch: str = "") -> Report:

@@ -42,7 +42,7 @@ def read_positions(reader: FileReader, file: DeleteFile, wanted: Mapping[str, in
         CorruptTable: it cannot be read, or deletes rows that no data file has.
     """
     found: dict[str, BitMap64] = {}
-    for batch in reader.batches(file, _request(wanted)):
+    for batch in reader.batches(file, _request(file, wanted)):
         if batch.column(1).null_count:
             raise CorruptTable(file.path, "it deletes a row without a position")
         for path, positions in _by_path(batch, wanted):
@@ -57,8 +57,13 @@ def read_positions(reader: FileReader, file: DeleteFile, wanted: Mapping[str, in
     return found
 
 
-def _request(wanted: Mapping[str, int]) -> Request:
-    """All rows about wanted files; other row groups are skipped by the bounds of their paths."""
+def _request(file: DeleteFile, wanted: Mapping[str, int]) -> Request:
+    """All rows about wanted files; other row groups are skipped by the bounds of their paths.
+
+    A file about a single data file has no others, so its bounds are not looked at.
+    """
+    if file.referenced is not None:
+        return Request((PATH, POSITION), _PIECE, dictionaries=(PATH.name,))
     least = min(wanted).encode()
     before = (least[:-1],) if least else None
     keys = KeyRange(before, (max(wanted).encode(),))

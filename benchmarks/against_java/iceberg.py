@@ -1,0 +1,165 @@
+"""Spark's `rewrite_data_files` and our runs compact the same Iceberg tables in turns, on one core.
+
+Ours is a whole run, from planning to the commit. Each side gets a table of its own in the catalog, with the
+metadata of the original: data files never change, so that is a copy. Spark has done the same work before. The
+processor time is that of the whole process, Spark's compiler and collector included. Nothing is told before
+Spark reads the same rows from both results.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+
+from against_java.iceberg_tables import ROWS, Case, cases
+from against_java.page import ON_ONE_CORE, markdown
+from infrastructure.iceberg import catalogs
+from infrastructure.iceberg.spark import SparkIceberg
+from infrastructure.iceberg.tables import LINEAGE, SparkTable
+from lithify.clock import SystemClock
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.strategy import Strategy
+from support.iceberg_runs import address_of
+
+SPARK = "Spark 4.1, Iceberg 1.11"
+_ALL = {"rewrite-all": "true"}
+_CLOCK = SystemClock(UTC)
+_MIB = 1 << 20
+
+Side = Callable[[SparkTable], tuple[float, Report | None]]
+"""Compacts a table; returns its processor seconds, and our report."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """What one side took for a table, a figure a round: processor seconds, and seconds by the clock."""
+
+    core_seconds: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    bytes: int = 0
+
+    @property
+    def least(self) -> float:
+        return min(self.core_seconds)
+
+    @property
+    def spread(self) -> str:
+        return f"{self.least:.2f} s (to {max(self.core_seconds):.2f})"
+
+
+def compare(rows: int | None, repeats: int, names: Sequence[str] = ()) -> str:
+    """The figures of all cases, or of the named ones, in Markdown."""
+    chosen = [case for case in cases() if not names or case.name in names]
+    with (
+        tempfile.TemporaryDirectory(prefix="lithify-bench-") as folder,
+        SparkIceberg.start(cores=1, heap="4g", jvm_args=ON_ONE_CORE, conf={}) as spark,
+    ):
+        catalog = spark.add_catalog(catalogs.sql(Path(folder)))
+        lines = [
+            _Race(SparkTable(spark, catalog, f"db.{case.name}"), case, rows or ROWS).line(repeats)
+            for case in chosen
+        ]
+    head = ("", SPARK, "Lithify", "ratio", "by the clock", "copied", "output", "peak memory", "load")
+    return f"{rows or ROWS:,} rows, {_today()}, best of {repeats}.\n\n{markdown([head, *lines])}"
+
+
+class _Race:
+    """Both sides on one table."""
+
+    def __init__(self, original: SparkTable, case: Case, rows: int) -> None:
+        print(f"writing {case.title}", file=sys.stderr)
+        self._case = case
+        self._original = case.make(original, rows)
+        self._location = original.metadata_location
+        self._folder = Path(original.load().location().removeprefix("file://"))
+        self._files = {*self._all_files()}
+        self._digest = self._digest_of(original)
+
+    def line(self, repeats: int) -> tuple[str, ...]:
+        """The figures, after one round to warm up."""
+        spark, ours = Taken(), Taken()
+        loads = [_load()]
+        for number in range(1 + repeats):
+            self._round(self._by_spark, spark)
+            report = self._round(self._by_us, ours)
+            loads.append(_load())
+            figures = f"{spark.core_seconds[-1]:.2f} s and {ours.core_seconds[-1]:.2f} s"
+            print(f"round {number + 1}: {figures} of processor time", file=sys.stderr)
+        for side in (spark, ours):
+            del side.core_seconds[0], side.seconds[0]
+        assert report is not None
+        return (
+            self._case.title,
+            spark.spread,
+            ours.spread,
+            f"**{spark.least / ours.least:.1f}**",
+            f"{min(spark.seconds) / min(ours.seconds):.1f}",
+            f"{report.copied_bytes / report.before.bytes:.0%}",
+            f"{ours.bytes / spark.bytes:.3f}",
+            f"{report.peak_task_bytes / _MIB:,.0f} MiB",
+            f"{min(loads):.1f} to {max(loads):.1f}",
+        )
+
+    def _round(self, side: Side, taken: Taken) -> Report | None:
+        """One side compacts a copy; then everything is as it was."""
+        copy = SparkTable(self._original.spark, self._original.catalog, f"{self._original.identifier}_copy")
+        catalog = copy.catalog.open()
+        catalog.register_table(copy.identifier, self._location)
+        begin = perf_counter()
+        seconds, report = side(copy)
+        taken.seconds.append(perf_counter() - begin)
+        taken.core_seconds.append(seconds)
+        assert self._digest_of(copy) == self._digest, f"the rows of {self._case.title} have changed"
+        taken.bytes = copy.metadata_table("files").column("file_size_in_bytes").to_numpy().sum()
+        catalog.drop_table(copy.identifier)
+        for path in {*self._all_files()} - self._files:
+            path.unlink()
+        return report
+
+    def _by_spark(self, table: SparkTable) -> tuple[float, Report | None]:
+        timed = table.spark.timed("rewrite", table=table.name, options=_ALL)
+        assert timed.result["rewritten_files"]
+        assert not timed.result["failed_files"]
+        return timed.cpu_nanos / 1e9, None
+
+    def _by_us(self, table: SparkTable) -> tuple[float, Report | None]:
+        begin = _own_seconds()
+        report = compact(
+            Request(address_of(table), Selection(strategy=Strategy.FULL)), InlineRunner(), _CLOCK
+        )
+        assert report.status == "Compacted"
+        return _own_seconds() - begin, report
+
+    def _digest_of(self, table: SparkTable) -> object:
+        """Of all rows, with their lineage where they have one."""
+        columns = ", ".join(["*", *(LINEAGE if self._case.version > 2 else ())])
+        sums = "count(*), sum(CAST(xxhash64(struct(*)) AS DECIMAL(38)))"
+        return table.spark.sql(f"SELECT {sums} FROM (SELECT {columns} FROM {table.name})").to_pylist()
+
+    def _all_files(self) -> Iterator[Path]:
+        return (path for path in self._folder.rglob("*") if path.is_file())
+
+
+def _own_seconds() -> float:
+    """Processor seconds of this process, and of its children that have ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def _load() -> float:
+    """Processes that want to run, of the last minute; both sides together are one."""
+    return os.getloadavg()[0]
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
