@@ -12,7 +12,7 @@ from hypothesis import settings
 from infrastructure.building import spark_classes
 from infrastructure.oracle.client import Oracle
 
-pytest.register_assert_rewrite("support", "java.fuzz.memory", "java.fuzz.playing")
+pytest.register_assert_rewrite("support", "java.fuzz")
 pytest_plugins = [
     "infrastructure.cluster.fixtures",
     "infrastructure.cluster.node_fixtures",

@@ -1,62 +1,56 @@
-"""Cuts a history that fails down to what it takes to fail in the same way."""
+"""Cuts a history that fails down to what it takes to fail in the same way; knows no format.
+
+The tests of each kind of history say how one is played, and which simpler ones there are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from traceback import extract_tb
+from typing import TypeVar
 
-from java.fuzz.history import Alter, Compact, History, Step, Write
-
-Failure = Callable[[History], str | None]
-"""Plays a history and says how it failed, None if it did not."""
+History = TypeVar("History")
 
 
-def smallest(history: History, fails: Failure, failure: str) -> History:
+def cut_down(
+    history: History,
+    play: Callable[[History, Path], object],
+    simpler: Callable[[History], Iterable[History]],
+) -> str:
+    """The least of a history that fails as all of it does, and how, as text.
+
+    Args:
+        history: a history that has failed.
+        play: plays one in an empty folder.
+        simpler: the histories of which one thing is left out.
+    """
+
+    def fails(history: History) -> str | None:
+        with TemporaryDirectory(prefix="lithify-fuzz-") as folder:
+            try:
+                play(history, Path(folder))
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+                *_, last = extract_tb(error.__traceback__)
+                return f"{type(error).__name__} in {last.name}, line {last.lineno}"
+        return None
+
+    failure = fails(history)
+    if failure is None:
+        return "it failed, and not again"
+    return f"{failure}: {smallest(history, fails, simpler, failure)}"
+
+
+def smallest(
+    history: History,
+    fails: Callable[[History], str | None],
+    simpler: Callable[[History], Iterable[History]],
+    failure: str,
+) -> History:
     """A history of which nothing can be left out that is tried here; fails with the same words."""
     while True:
-        smaller = next((each for each in _smaller(history) if fails(each) == failure), None)
+        smaller = next((each for each in simpler(history) if fails(each) == failure), None)
         if smaller is None:
             return history
         history = smaller
-
-
-def _smaller(history: History) -> Iterator[History]:
-    for number in reversed(range(len(history.steps))):
-        yield replace(history, steps=history.steps[:number] + history.steps[number + 1 :])
-    for name in history.options:
-        if name not in ("bucket", "file.format"):
-            yield replace(history, options=_without(history.options, name))
-    for name in history.values:
-        yield replace(history, values=_without(history.values, name))
-    for name in history.key if len(history.key) > 1 else ():
-        yield replace(history, key=_without(history.key, name))
-    if history.partition:
-        yield replace(history, partition={}, moving=())
-    if history.moving:
-        yield replace(history, moving=())
-    for number, step in enumerate(history.steps):
-        for simpler in _simpler(step):
-            yield replace(history, steps=(*history.steps[:number], simpler, *history.steps[number + 1 :]))
-
-
-def _simpler(step: Step) -> Iterator[Step]:
-    if isinstance(step, Write) and step.rows > 1:
-        yield replace(step, rows=step.rows // 2)
-        yield replace(step, rows=step.rows - 1)
-    if isinstance(step, Write) and (step.overwrites or step.compacts):
-        yield replace(step, overwrites=False, compacts=False)
-    if isinstance(step, Alter) and len(step.changes) > 1:
-        for number in range(len(step.changes)):
-            yield replace(step, changes=step.changes[:number] + step.changes[number + 1 :])
-    if isinstance(step, Compact):
-        for number in range(len(step.beside)):
-            yield replace(step, beside=step.beside[:number] + step.beside[number + 1 :])
-        if step.early:
-            yield replace(step, early=False)
-        if (step.task_bytes, step.step_bytes) != (None, None):
-            yield replace(step, task_bytes=None, step_bytes=None)
-
-
-def _without(of: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in of.items() if key != name}

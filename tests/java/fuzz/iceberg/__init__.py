@@ -1,0 +1,1 @@
+"""Random histories of Iceberg tables, played with Spark; `make fuzz N=1000 SEED=7` draws others."""

@@ -1,0 +1,82 @@
+"""Rows of Iceberg tables as Spark reads them, with their lineage, and what may become of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from infrastructure.iceberg.tables import LINEAGE, SparkTable
+
+_LINEAGE_SINCE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row.
+
+    Attributes:
+        id: what its column `id` has.
+        values: those of all columns, as text.
+        row_id: its `_row_id`; None before version 3, and where no commit has given it one.
+        updated: its `_last_updated_sequence_number`.
+    """
+
+    id: int
+    values: str
+    row_id: int | None = None
+    updated: int | None = None
+
+
+Rows = Counter[Row]
+
+
+def read(table: SparkTable, version: int, at: str = "") -> Rows:
+    """The rows of a table, or of one of its branches."""
+    lineage = LINEAGE if version >= _LINEAGE_SINCE else ()
+    found = table.spark.sql(f"SELECT {', '.join(('*', *lineage))} FROM {table.name} {at}").to_pylist()
+    return Counter(_row(values) for values in found)
+
+
+def plain(rows: Rows) -> Counter[str]:
+    """The rows without their lineage."""
+    counted: Counter[str] = Counter()
+    for row, count in rows.items():
+        counted[row.values] += count
+    return counted
+
+
+def chosen(rows: Rows, is_wanted: Callable[[int], bool]) -> Rows:
+    """The rows with some ids."""
+    return Counter({row: count for row, count in rows.items() if is_wanted(row.id)})
+
+
+def assert_rows_stay(before: Rows, after: Rows) -> None:
+    """Checks that a rewrite has changed no row, and no lineage that there was.
+
+    Rows without a row id may get one: commits give them to all files of upgraded tables.
+    """
+    assert plain(after) == plain(before)
+    had, have = _lineage(before), _lineage(after)
+    lost = had - have
+    assert not lost, f"lineage before {sorted(map(str, lost))}, after {sorted(map(str, have - had))}"
+    assert_ids_are_unique(after)
+
+
+def assert_ids_are_unique(rows: Rows) -> None:
+    """Checks that no two rows have one row id."""
+    ids = [row.row_id for row in rows.elements() if row.row_id is not None]
+    assert len(ids) == len(set(ids)), [each for each, count in Counter(ids).items() if count > 1]
+
+
+def _lineage(rows: Rows) -> Counter[tuple[str, int, int | None]]:
+    return Counter((row.values, row.row_id, row.updated) for row in rows.elements() if row.row_id is not None)
+
+
+def _row(values: dict[str, object]) -> Row:
+    row_id, updated = (values.pop(name, None) for name in LINEAGE)
+    number = values["id"]
+    assert isinstance(number, int), values
+    assert row_id is None or isinstance(row_id, int)
+    assert updated is None or isinstance(updated, int)
+    return Row(number, repr(values), row_id, updated)
