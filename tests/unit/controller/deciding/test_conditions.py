@@ -293,6 +293,7 @@ class TestTablesWithoutLevels:
             "Snapshot": "41",
             "Level0": None,
             "Runs": None,
+            "Deletes": None,
             "Active": None,
             "Why": status.due,
         }

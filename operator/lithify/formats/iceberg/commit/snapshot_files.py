@@ -154,6 +154,7 @@ class SnapshotFiles:
         found = []
         for group in merge_plan(listed, merge_options(self._metadata.properties)):
             is_kept = len(group) == 1 and group[0].path not in fresh and places[group[0].path] not in removed
+            is_kept = is_kept and (group[0].is_counted or self._metadata.format_version == 1)
             found.append(group[0] if is_kept else self._written(group, fresh, places, removed))
         return found
 

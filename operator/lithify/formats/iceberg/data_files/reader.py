@@ -167,11 +167,12 @@ class FileReader:
         return Survey(required or frozenset(), frozenset(texts))
 
     def _wanted(self, request: Request, found: Sequence[Stored | None], stored: Sequence[Stored]) -> Wanted:
-        columns = [
-            FileColumn(column.name, AS_STORED, as_dictionary=field.name in request.dictionaries)
+        by_name = {  # two parts of one struct are read at once
+            column.name: FileColumn(column.name, AS_STORED, as_dictionary=field.name in request.dictionaries)
             for column, field in zip(found, request.columns, strict=True)
             if column is not None
-        ]
+        }
+        columns = [*by_name.values()]
         if not columns:  # the number of rows still counts
             columns = [FileColumn(stored[0].name, AS_STORED)]
         key = next((each for each in stored if request.key and each.id == request.key.id), None)

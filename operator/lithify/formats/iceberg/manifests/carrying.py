@@ -73,19 +73,7 @@ def carried_entries(
     return chosen_entries(_with_rows(entries, status=status, snapshot_id=snapshots), is_live)
 
 
-def own_entries(manifest: ManifestFile, content: bytes, version: int) -> Entries:
-    """The entries of a manifest that the snapshot being made has itself written, as they are.
-
-    Raises:
-        CorruptTable: the manifest cannot be read.
-    """
-    with reading(manifest.path, "manifest"):
-        return _decoded(manifest, content, version, is_committed=False)[0]
-
-
-def _decoded(
-    manifest: ManifestFile, content: bytes, version: int, *, is_committed: bool = True
-) -> tuple[Entries, Flags]:
+def _decoded(manifest: ManifestFile, content: bytes, version: int) -> tuple[Entries, Flags]:
     """All entries of a manifest, and which of them are live."""
     unpacked = unpack_manifest(content)
     _check_fields(unpacked)
@@ -94,7 +82,7 @@ def _decoded(
     unknown_names = [name for name in stored if name not in declared and name not in _DROPPED]
     groups = (*_groups(stored, declared), *((name,) for name in unknown_names if name not in FILE_COLUMNS))
     decoded = decode_entries(unpacked, EntryRequest(carried=groups))
-    rows = inherited(decoded, manifest) if is_committed else decoded.rows
+    rows = inherited(decoded, manifest)
     cells = {names: encoded(whole(rows[group_name(names)])) for names in groups}
     chosen = rows.select([*ENTRY_COLUMNS, *FILE_COLUMNS])
     unknown = [decoded.file_fields[name] for name in unknown_names]

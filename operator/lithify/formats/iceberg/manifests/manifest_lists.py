@@ -97,6 +97,12 @@ class ManifestFile:
         """Whether it may have entries that are not deleted."""
         return self.added_files != 0 or self.existing_files != 0
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether its writer counted files and rows, as all versions but 1 demand."""
+        files = (self.added_files, self.existing_files, self.deleted_files)
+        return None not in (*files, self.added_rows, self.existing_rows, self.deleted_rows)
+
 
 @dataclass(frozen=True, slots=True)
 class ChangedManifests:

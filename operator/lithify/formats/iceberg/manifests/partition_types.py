@@ -201,9 +201,14 @@ def _widened(column: pa.FixedSizeBinaryArray, width: int) -> pa.FixedSizeBinaryA
 
 
 def wider_type(one: str, other: str) -> str:
-    """The type of a field that manifests state differently, because its source column was widened."""
+    """The type of a field that manifests state differently.
+
+    Its source column was widened, or some writers take days for integers, as the specification once did.
+    """
     if one == other:
         return one
+    if {one, other} == {"int", "date"}:
+        return "date"
     order = ("int", "long", "float", "double")
     if one in order and other in order:
         return max(one, other, key=order.index)
@@ -211,9 +216,19 @@ def wider_type(one: str, other: str) -> str:
 
 
 def value_of(physical: Any, kind: str) -> PartitionValue:
-    """A physical value as the Python value that it stands for; nanoseconds stay a number."""
+    """A physical value as the Python value that it stands for.
+
+    Nanoseconds stay numbers, as do dates and timestamps of years that Python does not have.
+    """
     if physical is None:
         return None
+    try:
+        return _value_of(physical, kind)
+    except OverflowError:
+        return physical  # type: ignore[no-any-return]
+
+
+def _value_of(physical: Any, kind: str) -> PartitionValue:
     if kind == "date":
         return _EPOCH_DAY + timedelta(days=physical)
     if kind == "time":

@@ -84,7 +84,12 @@ def _changes(parts: Sequence[Part]) -> list[int]:
 
 
 def _value(scalar: pa.Scalar, *, is_uuid: bool) -> PartitionValue:
-    """A value as manifests have it; nanoseconds since 1970 as a number."""
-    is_nanos = pa.types.is_timestamp(scalar.type) and scalar.type.unit == "ns"
-    value: PartitionValue = (scalar.cast(pa.int64()) if is_nanos else scalar).as_py()
+    """A value as manifests have it, and as `value_of` of `partition_types` reads it."""
+    kind = scalar.type
+    is_nanos = pa.types.is_timestamp(kind) and kind.unit == "ns"
+    value: PartitionValue
+    try:
+        value = (scalar.cast(pa.int64()) if is_nanos else scalar).as_py()
+    except (OverflowError, ValueError):  # years that Python does not have
+        value = scalar.cast(pa.int64() if kind.bit_width > 32 else pa.int32()).as_py()
     return UUID(bytes=value) if is_uuid and isinstance(value, bytes) else value

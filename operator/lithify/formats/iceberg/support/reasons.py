@@ -48,6 +48,7 @@ def refusals(table: LoadedTable) -> Iterator[str]:
             "release does not ask it for; have it vend credentials, or give the Catalog keys"
         )
     yield from _encryption(table.json)
+    yield from _inline_manifests(table.json)
     yield from _staging(table)
     yield from _properties({**(table.json.get("properties") or {}), **table.overrides})
     yield from _columns(table.json)
@@ -58,6 +59,15 @@ def _encryption(found: Mapping[str, Any]) -> Iterator[str]:
         yield "encryption-keys: this release can neither read nor write encrypted files"
     elif any(each.get("key-id") for each in found.get("snapshots") or ()):
         yield "key-id of a snapshot: this release can neither read nor write encrypted manifest lists"
+
+
+def _inline_manifests(found: Mapping[str, Any]) -> Iterator[str]:
+    """The first writers of version 1 named manifests in the metadata; every later commit makes a list."""
+    if any(each.get("manifests") and not each.get("manifest-list") for each in found.get("snapshots") or ()):
+        yield (
+            "manifests of a snapshot: this release reads manifests from lists only; append to the table, and "
+            "expire the snapshots before"
+        )
 
 
 def _staging(table: LoadedTable) -> Iterator[str]:

@@ -6,6 +6,7 @@ Texts of values are those of Java's `toHumanString`, as paths have them before t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from urllib.parse import quote_plus
@@ -101,10 +102,12 @@ def _text(transform: str, value: PartitionValue) -> str:
                 return f"{_FIRST_YEAR + value:04}"
             case "month":
                 return f"{_FIRST_YEAR + value // _MONTHS:04}-{value % _MONTHS + 1:02}"
-            case "day":
-                return (_EPOCH + timedelta(days=value)).date().isoformat()
-            case "hour":
-                return (_EPOCH + timedelta(hours=value)).strftime("%Y-%m-%d-%H")
+            case "day" | "hour":
+                with suppress(OverflowError):  # years that Python does not have
+                    moment = _EPOCH + timedelta(**{f"{transform}s": value})
+                    return (
+                        moment.strftime("%Y-%m-%d-%H") if transform == "hour" else moment.date().isoformat()
+                    )
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, bytes):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import cast
 
-from lithify.errors import NotFound, UnsupportedTable
+from lithify.errors import CatalogUnavailable, NotFound, UnsupportedTable
 from lithify.formats.iceberg.catalog.connecting import AnyCatalog
 from lithify.formats.iceberg.catalog.model import Pointer, PointerCatalog, ServerCatalog
 from lithify.formats.iceberg.catalog.names import TableName
@@ -115,7 +115,8 @@ class IcebergTable:
 
         Raises:
             NotFound: the table was dropped, or another one has its name.
-            CatalogUnavailable: the catalog does not answer.
+            CatalogUnavailable: the catalog does not answer, or with an older state than it did: a replica of
+                it lags behind, and new files would seem to be unreferenced.
         """
         pointer = self.catalog.load(self.address)
         if not pointer.location or pointer.location != self._pointer.location:
@@ -123,6 +124,8 @@ class IcebergTable:
             if metadata.uuid != self._metadata.uuid:
                 hint = "it was dropped and created again since it was opened"
                 raise NotFound("table", self.name, hint)
+            if metadata.last_sequence < self._metadata.last_sequence:
+                raise CatalogUnavailable(self.name, "the catalog answers with an older state than before")
             self._metadata = metadata
         self._pointer = pointer
         return self._metadata

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from lithify.errors import AttemptFenced
 from lithify.formats.iceberg.commit.rules import NEW_DELETE, REPLACED_INPUT
+from lithify.formats.iceberg.manifests.manifest_lists import ListOwner, read_list, write_list
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from support.cases import case
 from support.iceberg_commits import (
@@ -188,6 +190,34 @@ class TestSnapshot:
         assert refs["main"].snapshot_id == head.snapshot_id
         assert str(refs["audit"].snapshot_id) == outcome.snapshot
         assert ids(lakehouse, snapshot_id=int(outcome.snapshot)) == [*range(8)]
+
+    @pytest.mark.parametrize("version", [2, 3])
+    def test_manifests_that_nobody_counted_are_counted_after_an_upgrade(
+        self, lakehouse: Lakehouse, version: int
+    ) -> None:
+        """Later versions require the counts, and row ids follow from them."""
+        table = made(lakehouse, 1)
+        head = open_iceberg_table(lakehouse.address()).head()
+        assert head is not None
+        listed = Path(str(head.manifest_list).removeprefix("file://"))
+        names = [
+            f"{status}_{what}" for status in ("added", "existing", "deleted") for what in ("files", "rows")
+        ]
+        manifests = [replace(each, **dict.fromkeys(names)) for each in read_list(listed.read_bytes())]
+        listed.write_bytes(write_list(manifests, ListOwner(1, head.id, head.parent)).content)
+        with_fields(table, {"format-version": version, "last-sequence-number": 0, "next-row-id": 0})
+
+        planned = plan(lakehouse.address())
+        commit(planned, rewritten(planned, planned.of(0, 2)))
+
+        view = view_of(open_iceberg_table(lakehouse.address()))
+        assert all((each.added_files, each.existing_rows) != (None, None) for each in view.manifests)
+        assert sorted(view.data["record_count"].to_pylist()) == [2, 2, 4]
+        first = [
+            *zip(*(view.data[name].to_pylist() for name in ("first_row_id", "record_count")), strict=True)
+        ]
+        taken = [row for start, count in first if start is not None for row in range(start, start + count)]
+        assert len(set(taken)) == (8 if version > 2 else 0)
 
     def test_an_upgraded_table_of_version_3_assigns_row_ids(self, lakehouse: Lakehouse) -> None:
         table = made(lakehouse)

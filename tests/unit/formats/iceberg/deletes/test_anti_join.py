@@ -192,6 +192,8 @@ def test_field_of_a_struct_is_compared(tmp_path: Path) -> None:
     assert _deleted(files, [nulls]) == {file.path: [1, 2]}
     whole = with_deletes(file, files.equality({"s": [None, {"x": 1, "y": "a"}]}, [2]))
     assert _deleted(files, [whole]) == {file.path: [0, 1]}
+    two = with_deletes(file, files.equality({"s": [{"x": 2, "y": "a"}, {"x": 2, "y": "b"}]}, [3, 4]))
+    assert _deleted(files, [two]) == {file.path: [3]}
 
 
 def test_list_as_a_key_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import DataFileContent, ManifestEntryStatus, read_manifest_list
 
 from lithify.errors import CorruptTable
-from lithify.formats.iceberg.manifests.carrying import carried_entries, own_entries
+from lithify.formats.iceberg.manifests.carrying import carried_entries
 from lithify.formats.iceberg.manifests.entries import Entries
 from lithify.formats.iceberg.manifests.manifest_lists import (
     ListOwner,
@@ -213,13 +213,6 @@ def test_partitions_take_the_type_of_the_widened_column() -> None:
         "None",
     ]
     assert (manifest.file.partitions or ())[0].lower == b"\xfb"
-
-
-def test_own_entries_stay_as_they_are() -> None:
-    """When a snapshot merges the manifest of its new files with older ones."""
-    content = encoded([added_data_files([FILE], BY_DAY, 99, None)]).content
-    written = records(encoded([own_entries(listed(snapshot=99), content, 3)]).content)
-    assert (written[0]["status"], written[0]["snapshot_id"], written[0]["sequence_number"]) == (1, 99, None)
 
 
 def test_damaged_manifest_is_named() -> None:

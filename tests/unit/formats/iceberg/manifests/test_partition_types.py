@@ -1,4 +1,4 @@
-"""Partition values between manifests and Python: nothing is rounded on the way and back."""
+"""Partition values between manifests and Python: nothing is lost on the way and back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from decimal import Decimal
 
 import pytest
 
-from lithify.formats.iceberg.manifests.partition_types import fixed_size, physical_of, value_of
+from lithify.formats.iceberg.manifests.partition_types import (
+    fixed_size,
+    physical_of,
+    value_of,
+    wider_type,
+)
 from support.cases import case
 
 DIGITS = 12345678901234567890123456789012345678
@@ -27,3 +32,15 @@ def test_decimals_keep_all_digits(kind: str, unscaled: int, value: Decimal) -> N
     found = value_of(physical, kind)
     assert (found, str(found)) == (value, str(value))
     assert physical_of(found, kind) == physical
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_years_that_python_does_not_have_stay_numbers(kind: str, sign: int) -> None:
+    physical = sign * (3_000_000 if kind == "date" else 1 << 60)
+    assert value_of(physical, kind) == physical
+    assert physical_of(physical, kind) == physical
+
+
+def test_days_are_dates_whatever_their_writer_says() -> None:
+    assert wider_type("int", "date") == wider_type("date", "int") == "date"

@@ -35,6 +35,10 @@ VALUES: list[tuple[str, str, Any, PartitionValue, str]] = [
     ("binary", "truncate[1]", b"\x0a\xff", b"\x0a", "0a"),
     ("long", "bucket[8]", 34, 3, "3"),
     ("int", "void", 34, None, "null"),
+    ("date", "identity", 3_000_000, 3_000_000, "3000000"),
+    ("timestamp", "identity", 1 << 60, 1 << 60, str(1 << 60)),
+    ("timestamptz", "day", -(1 << 60), -13_343_999, "-13343999"),
+    ("timestamp", "hour", 1 << 60, 320_255_973, "320255973"),
     ("uuid", "identity", None, None, "null"),
     ("time", "identity", None, None, "null"),
 ]

@@ -97,6 +97,13 @@ def test_types_of_old_schemas_do_not_matter() -> None:
     assert reasons(schemas=schemas, current_schema_id=1) == []
 
 
+def test_manifests_without_a_list_are_refused() -> None:
+    old = {"snapshot-id": 1, "manifests": ["m.avro"]}
+    (reason,) = reasons(snapshots=[old, {"snapshot-id": 2, "manifest-list": "l.avro"}])
+    assert reason.startswith("manifests of a snapshot")
+    assert reasons(snapshots=[{**old, "manifest-list": "l.avro"}]) == []
+
+
 def test_a_branch_whose_head_is_staged_is_left_to_its_writer() -> None:
     snapshot = {"snapshot-id": 5, "summary": {"wap.id": "job-7"}}
     refs = {name: {"snapshot-id": 5, "type": "branch"} for name in ("main", "audit")}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lithify.errors import CorruptTable, MissingFile, NotFound, UnsupportedTable
+from lithify.errors import CatalogUnavailable, CorruptTable, MissingFile, NotFound, UnsupportedTable
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import TableAddress
 from support.cases import case
@@ -73,6 +73,21 @@ def test_a_tag_is_no_branch(lakehouse: Lakehouse) -> None:
     for name in ("v1", "none"):
         with pytest.raises(NotFound):
             open_iceberg_table(lakehouse.address(f"{NAME}$branch_{name}"))
+
+
+def test_an_older_state_than_before_is_no_answer(lakehouse: Lakehouse) -> None:
+    """A replica of the catalog lags behind; to clean-up, new files would seem to be unreferenced."""
+    table, key = lakehouse.table(), tuple(NAME.split("."))
+    table.append(rows(1))
+    older = metadata_of(table)
+    table.append(rows(2))
+    with IcebergRestServer({key: metadata_of(table)}) as server:
+        opened = open_iceberg_table(TableAddress("lake", NAME, server.options, format="iceberg"))
+        known = opened.metadata
+        server.tables[key] = older
+        with pytest.raises(CatalogUnavailable, match="older state"):
+            opened.refresh()
+        assert opened.metadata is known
 
 
 def test_refreshing_reads_a_file_only_if_it_is_a_new_one(lakehouse: Lakehouse) -> None:
