@@ -124,7 +124,7 @@ class StoragePaths:
 
     def _real(self, path: str) -> str:
         """A local path with links resolved; as text, because every file that is opened is checked."""
-        return os.path.realpath(self._file_io.to_filesystem_path(self._plain(path)))
+        return _resolved(self._file_io.to_filesystem_path(self._plain(path)))
 
     @property
     def is_local(self) -> bool:
@@ -179,3 +179,19 @@ def _is_missing_or_regular(path: str) -> bool:
             raise
         raise ValueError("its symbolic links have no end") from error
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _resolved(path: str) -> str:
+    """A local path with links resolved: by the kernel if it knows the file, which is much faster.
+
+    Raises:
+        ValueError: a character that paths cannot have.
+    """
+    try:
+        handle = os.open(path, os.O_PATH)  # opens nothing: a pipe would wait for its other end
+    except OSError:
+        return os.path.realpath(path)
+    try:
+        return str(Path(f"/proc/self/fd/{handle}").readlink())
+    finally:
+        os.close(handle)

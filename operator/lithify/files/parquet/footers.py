@@ -48,8 +48,9 @@ _MANY_COLUMNS = 64
 _AS_GOOD = 1.5
 """A row group is decoded at once if its rows take at most this many times the bytes of its readers."""
 
-_SHORT_CODES = 0.75
-"""Ratio of code bits to those of all-distinct values below which a column counts as repetitive."""
+SHORT_CODES = 0.75
+"""Ratio of code bits to those of all-distinct values below which a column counts as repetitive where
+dictionaries are merged."""
 
 
 class Footers:
@@ -145,15 +146,24 @@ class Footers:
         """Maximum size in any row group of these columns' dictionaries; 0 without any."""
         return hidden_bytes(self.of(path), columns)
 
-    def columns_with_dictionary(self, paths: Iterable[str]) -> frozenset[str]:
-        """Columns that every file stores with a small dictionary, or lacks."""
+    def columns_with_dictionary(
+        self, paths: Iterable[str], most_codes: float = SHORT_CODES
+    ) -> frozenset[str]:
+        """Columns that every file stores with a small dictionary, or lacks.
+
+        Args:
+            paths: the files.
+            most_codes: the ratio of code bits to those of all-distinct values below which values repeat.
+        """
         with_dictionary: set[str] = set()
         without: set[str] = set()
         for path in paths:
             footer = self.of(path)
             for group in range(footer.num_row_groups):
                 for chunk in _chunks(footer, group):
-                    (with_dictionary if _has_small_dictionary(chunk) else without).add(chunk.path_in_schema)
+                    (with_dictionary if _has_small_dictionary(chunk, most_codes) else without).add(
+                        chunk.path_in_schema
+                    )
         return frozenset(with_dictionary - without)
 
     def holds_any(self, path: str, column: str, values: Collection[int]) -> bool:
@@ -298,12 +308,12 @@ def _dictionary_bytes(chunk: pq.ColumnChunkMetaData) -> int:
     return int(chunk.data_page_offset - chunk.dictionary_page_offset)
 
 
-def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+def _has_small_dictionary(chunk: pq.ColumnChunkMetaData, most_codes: float) -> bool:
     """Whether values repeat: merging the dictionaries of runs is very slow if they do not.
 
     PyArrow writes dictionaries of distinct values, too; they are recognised by codes that hardly compress.
     """
     dictionary, values = _dictionary_bytes(chunk), max(2, int(chunk.num_values))
     bits = 8 * (int(chunk.total_compressed_size) - dictionary)
-    is_short = bits <= _SHORT_CODES * values * math.log2(values)
+    is_short = bits <= most_codes * values * math.log2(values)
     return 0 < dictionary <= _SMALL_DICTIONARY and (is_short or dictionary <= _TINY_DICTIONARY)
