@@ -32,7 +32,7 @@ from lithify.io.storage import Storage
 _CODED = pa.dictionary(pa.int32(), pa.string())
 """The type of text columns that are read with dictionaries."""
 _SHORT_CODES = 0.9
-"""The same as in `footers` where rows are only joined: uniting the dictionaries of a row group once takes less
+"""The same as in `footers` where rows are only joined: to unite the dictionaries of a row group takes less
 than looking for repeated texts again."""
 _KEPT = 512
 """Files whose columns are remembered."""
