@@ -7,8 +7,10 @@ footers as one task plausibly needs, because each costs a round trip to the stor
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from functools import lru_cache
+from threading import Lock
 
 import pyarrow.parquet as pq
 
@@ -25,6 +27,11 @@ MOST_FETCHED = 4 << 20
 """Upper bound of bytes prefetched at a time where every read is a request and memory allows."""
 
 _KEPT = 128
+"""Files of which facts are kept, whatever their footers take."""
+
+_KEPT_BYTES = 4 << 20
+"""Serialized bytes up to which more footers are kept: those of a thousand files with few columns."""
+
 _JAVA_PAGE_ROWS = 20_000
 _JAVA_PAGE_BYTES = 1 << 20
 _MIN_PAGE_ROWS = 100
@@ -64,7 +71,9 @@ class Footers:
     def __init__(self, storage: Storage, fetched: int = FETCH_BYTES) -> None:
         self._storage = storage
         self._fetched = fetched
-        self._kept = lru_cache(_KEPT)(self._read)
+        self._kept: OrderedDict[str, pq.FileMetaData] = OrderedDict()
+        self._kept_bytes = 0
+        self._lock = Lock()  # threads share a reader
         self._whole = lru_cache(_KEPT)(self._is_read_whole)
         self._numbers = lru_cache(_KEPT)(self._read_numbers)
         self._unsound = lru_cache(_KEPT)(self._read_unsound)
@@ -76,7 +85,23 @@ class Footers:
             MissingFile: the file does not exist.
             CorruptTable: it is not Parquet, or truncated.
         """
-        return self._kept(path)
+        with self._lock:
+            if path in self._kept:
+                self._kept.move_to_end(path)
+                return self._kept[path]
+        footer = self._read(path)
+        self._keep(path, footer)
+        return footer
+
+    def _keep(self, path: str, footer: pq.FileMetaData) -> None:
+        """Keeps a footer, and as many of those that were asked for last as may be kept."""
+        with self._lock:
+            if path not in self._kept:
+                self._kept[path] = footer
+                self._kept_bytes += footer.serialized_size
+            while len(self._kept) > _KEPT and self._kept_bytes > _KEPT_BYTES:
+                _, oldest = self._kept.popitem(last=False)
+                self._kept_bytes -= oldest.serialized_size
 
     def statistics(self, path: str, row_group: int, column: str | None) -> pq.Statistics | None:
         """The statistics of a column chunk, None if it has none, or none that can be decoded."""
