@@ -70,7 +70,8 @@ def compare(rows: int | None, repeats: int, names: Sequence[str] = ()) -> str:
             for case in chosen
         ]
     head = ("", SPARK, "Lithify", "ratio", "by the clock", "copied", "output", "peak memory", "load")
-    return f"{rows or ROWS:,} rows, {_today()}, best of {repeats}.\n\n{markdown([head, *lines])}"
+    told = f"{rows or ROWS:,} rows, best of {repeats}, {datetime.now(UTC).date()}, {os.cpu_count()} cores."
+    return f"{told}\n\n{markdown([head, *lines])}"
 
 
 class _Race:
@@ -159,7 +160,3 @@ def _own_seconds() -> float:
 def _load() -> float:
     """Processes that want to run, of the last minute; both sides together are one."""
     return os.getloadavg()[0]
-
-
-def _today() -> str:
-    return datetime.now(UTC).date().isoformat()

@@ -111,8 +111,7 @@ class StoragePaths:
         if not self.is_local:
             return
         try:
-            real, real_root = self._real(path), self._real(root)
-            is_readable = _is_missing_or_regular(real)
+            (real, is_readable), (real_root, _) = (_resolved(self._local(each)) for each in (path, root))
         except ValueError as error:  # a character that paths cannot have, or a cycle of links
             raise CorruptTable(path, f"it is no path ({error})") from error
         if not f"{real}/".startswith(f"{real_root.rstrip('/')}/"):
@@ -122,10 +121,6 @@ class StoragePaths:
                 path, "it is no regular file, so it is not touched: reading it might never end"
             )
 
-    def _real(self, path: str) -> str:
-        """A local path with links resolved; as text, because every file that is opened is checked."""
-        return os.path.realpath(self._file_io.to_filesystem_path(self._plain(path)))
-
     @property
     def is_local(self) -> bool:
         """Whether files are on the local file system."""
@@ -133,7 +128,10 @@ class StoragePaths:
 
     def local_path(self, path: str) -> Path:
         """The local file of a path; only meaningful if `is_local`."""
-        return Path(self._file_io.to_filesystem_path(self._plain(path)))
+        return Path(self._local(path))
+
+    def _local(self, path: str) -> str:
+        return self._file_io.to_filesystem_path(self._plain(path))
 
     def _plain(self, path: str) -> str:
         """A local path without its scheme: a FileIO would decode it, but `%3A` is meant literally."""
@@ -164,18 +162,24 @@ class StoragePaths:
         return one.rstrip("/") == other.rstrip("/")
 
 
-def _is_missing_or_regular(path: str) -> bool:
-    """Whether a local path is a file, a directory or nothing.
+def _resolved(path: str) -> tuple[str, bool]:
+    """A local path with links resolved, and whether it is a file, a directory or nothing.
+
+    Every file that is opened is checked, so the kernel is asked, without objects of paths.
 
     Raises:
-        ValueError: it has a cycle of links.
+        ValueError: a character that paths cannot have, or a cycle of links.
     """
     try:
-        mode = Path(path).stat().st_mode
+        handle = os.open(path, os.O_PATH)  # opens nothing: a pipe would wait for its other end
     except (FileNotFoundError, NotADirectoryError):
-        return True
+        return os.path.realpath(path), True
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
         raise ValueError("its symbolic links have no end") from error
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    try:
+        mode = os.fstat(handle).st_mode
+        return os.readlink(f"/proc/self/fd/{handle}"), stat.S_ISREG(mode) or stat.S_ISDIR(mode)  # noqa: PTH115
+    finally:
+        os.close(handle)

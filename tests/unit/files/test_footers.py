@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from lithify.errors import CorruptTable, MissingFile, StorageError
 from lithify.files.parquet.footers import FETCH_BYTES, Footers
 from lithify.files.reading import reading
+from lithify.io.local_storage import LocalFileIO
+from lithify.io.storage import Fetching, Storage
+from lithify.io.storage_paths import FileAccess
 from support.data_files import local_storage
 from support.properties import examples
 
@@ -231,3 +234,25 @@ class TestUnreadable:
         footer = footers.of(path)
         Path(path).unlink()
         assert footers.of(path) is footer
+
+
+class Counting(Storage):
+    """Counts how often files are opened."""
+
+    opened = 0
+
+    def open(self, path: str, size: int | None = None, fetching: Fetching | None = None) -> pa.NativeFile:
+        self.opened += 1
+        return super().open(path, size, fetching)
+
+
+class TestKeptFooters:
+    def test_small_footers_of_many_files_are_read_once(self, tmp_path: Path) -> None:
+        storage = Counting(FileAccess(LocalFileIO(), is_local=True))
+        footers = Footers(storage)
+        paths = [kinds_file(tmp_path / f"{n}.parquet", [[0]], statistics=True) for n in range(200)]
+
+        for path in [*paths, *paths]:
+            assert footers.of(path).num_rows == 1
+
+        assert storage.opened == 200

@@ -219,3 +219,22 @@ def test_a_link_to_another_table_is_that_table(tmp_path: Path) -> None:
     assert storage_of(LocalFileIO()).is_of_another_table(
         f"file:{tmp_path}/innocent", f"{tmp_path}/lake/db.db/t"
     )
+
+
+def test_what_is_not_a_file_is_not_opened(storage: Storage, table: Path) -> None:
+    os.mkfifo(table / "pipe")
+    (table / "cycle").symlink_to(table / "cycle")
+
+    for name, problem in (("pipe", "no regular file"), ("cycle", "no path")):
+        with pytest.raises(CorruptTable, match=problem):
+            storage.open(f"{table}/{name}")
+
+
+def test_a_link_that_leads_nowhere_yet_is_resolved(storage: Storage, table: Path) -> None:
+    (table / "out").symlink_to(table.parent / "other" / "new")
+    (table / "in").symlink_to(table / "new")
+
+    with pytest.raises(CorruptTable, match="symbolic link"):
+        storage.open(f"{table}/out")
+    with pytest.raises(FileNotFoundError):
+        storage.open(f"{table}/in")

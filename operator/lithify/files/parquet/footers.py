@@ -7,8 +7,10 @@ footers as one task plausibly needs, because each costs a round trip to the stor
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from functools import lru_cache
+from threading import Lock
 
 import pyarrow.parquet as pq
 
@@ -25,6 +27,11 @@ MOST_FETCHED = 4 << 20
 """Upper bound of bytes prefetched at a time where every read is a request and memory allows."""
 
 _KEPT = 128
+"""Files of which facts are kept, whatever their footers take."""
+
+_KEPT_BYTES = 4 << 20
+"""Serialized bytes up to which more footers are kept: those of a thousand files with few columns."""
+
 _JAVA_PAGE_ROWS = 20_000
 _JAVA_PAGE_BYTES = 1 << 20
 _MIN_PAGE_ROWS = 100
@@ -48,8 +55,9 @@ _MANY_COLUMNS = 64
 _AS_GOOD = 1.5
 """A row group is decoded at once if its rows take at most this many times the bytes of its readers."""
 
-_SHORT_CODES = 0.75
-"""Ratio of code bits to those of all-distinct values below which a column counts as repetitive."""
+SHORT_CODES = 0.75
+"""Ratio of code bits to those of all-distinct values below which a column counts as repetitive where
+dictionaries are merged."""
 
 
 class Footers:
@@ -63,7 +71,9 @@ class Footers:
     def __init__(self, storage: Storage, fetched: int = FETCH_BYTES) -> None:
         self._storage = storage
         self._fetched = fetched
-        self._kept = lru_cache(_KEPT)(self._read)
+        self._kept: OrderedDict[str, pq.FileMetaData] = OrderedDict()
+        self._kept_bytes = 0
+        self._lock = Lock()  # threads share a reader
         self._whole = lru_cache(_KEPT)(self._is_read_whole)
         self._numbers = lru_cache(_KEPT)(self._read_numbers)
         self._unsound = lru_cache(_KEPT)(self._read_unsound)
@@ -75,7 +85,23 @@ class Footers:
             MissingFile: the file does not exist.
             CorruptTable: it is not Parquet, or truncated.
         """
-        return self._kept(path)
+        with self._lock:
+            if path in self._kept:
+                self._kept.move_to_end(path)
+                return self._kept[path]
+        footer = self._read(path)
+        self._keep(path, footer)
+        return footer
+
+    def _keep(self, path: str, footer: pq.FileMetaData) -> None:
+        """Keeps a footer, and as many of those that were asked for last as may be kept."""
+        with self._lock:
+            if path not in self._kept:
+                self._kept[path] = footer
+                self._kept_bytes += footer.serialized_size
+            while len(self._kept) > _KEPT and self._kept_bytes > _KEPT_BYTES:
+                _, oldest = self._kept.popitem(last=False)
+                self._kept_bytes -= oldest.serialized_size
 
     def statistics(self, path: str, row_group: int, column: str | None) -> pq.Statistics | None:
         """The statistics of a column chunk, None if it has none, or none that can be decoded."""
@@ -145,15 +171,24 @@ class Footers:
         """Maximum size in any row group of these columns' dictionaries; 0 without any."""
         return hidden_bytes(self.of(path), columns)
 
-    def columns_with_dictionary(self, paths: Iterable[str]) -> frozenset[str]:
-        """Columns that every file stores with a small dictionary, or lacks."""
+    def columns_with_dictionary(
+        self, paths: Iterable[str], most_codes: float = SHORT_CODES
+    ) -> frozenset[str]:
+        """Columns that every file stores with a small dictionary, or lacks.
+
+        Args:
+            paths: the files.
+            most_codes: the ratio of code bits to those of all-distinct values below which values repeat.
+        """
         with_dictionary: set[str] = set()
         without: set[str] = set()
         for path in paths:
             footer = self.of(path)
             for group in range(footer.num_row_groups):
                 for chunk in _chunks(footer, group):
-                    (with_dictionary if _has_small_dictionary(chunk) else without).add(chunk.path_in_schema)
+                    (with_dictionary if _has_small_dictionary(chunk, most_codes) else without).add(
+                        chunk.path_in_schema
+                    )
         return frozenset(with_dictionary - without)
 
     def holds_any(self, path: str, column: str, values: Collection[int]) -> bool:
@@ -298,12 +333,12 @@ def _dictionary_bytes(chunk: pq.ColumnChunkMetaData) -> int:
     return int(chunk.data_page_offset - chunk.dictionary_page_offset)
 
 
-def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+def _has_small_dictionary(chunk: pq.ColumnChunkMetaData, most_codes: float) -> bool:
     """Whether values repeat: merging the dictionaries of runs is very slow if they do not.
 
     PyArrow writes dictionaries of distinct values, too; they are recognised by codes that hardly compress.
     """
     dictionary, values = _dictionary_bytes(chunk), max(2, int(chunk.num_values))
     bits = 8 * (int(chunk.total_compressed_size) - dictionary)
-    is_short = bits <= _SHORT_CODES * values * math.log2(values)
+    is_short = bits <= most_codes * values * math.log2(values)
     return 0 < dictionary <= _SMALL_DICTIONARY and (is_short or dictionary <= _TINY_DICTIONARY)

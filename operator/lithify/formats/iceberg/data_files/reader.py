@@ -31,6 +31,9 @@ from lithify.io.storage import Storage
 
 _CODED = pa.dictionary(pa.int32(), pa.string())
 """The type of text columns that are read with dictionaries."""
+_SHORT_CODES = 0.9
+"""The same as in `footers` where rows are only joined: to unite the dictionaries of a row group takes less
+than looking for repeated texts again."""
 _KEPT = 512
 """Files whose columns are remembered."""
 
@@ -162,7 +165,8 @@ class FileReader:
             required = found if required is None else required & found
             if texts:
                 by_id = {column.id: column.name for column in stored}
-                having = self.readers.of(file.path).columns_with_dictionary([file.path])
+                footers = self.parquet(file.path).footers
+                having = footers.columns_with_dictionary([file.path], _SHORT_CODES)
                 texts &= {column.name for column in columns if by_id.get(column.id) in having}
         return Survey(required or frozenset(), frozenset(texts))
 

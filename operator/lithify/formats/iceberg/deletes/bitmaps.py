@@ -8,6 +8,7 @@ bytes and bitmap (big-endian).
 from __future__ import annotations
 
 import zlib
+from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,8 @@ def bitmap_of(positions: IntPart | Iterable[int] = ()) -> BitMap64:
     from pyroaring import BitMap64
 
     if isinstance(positions, np.ndarray):
-        return BitMap64(np.ascontiguousarray(positions, dtype=np.uint64))
+        # It takes an array's bytes as they are; of others it asks for one element after the other.
+        return BitMap64(array("Q", positions.astype(np.uint64).tobytes()))
     return BitMap64(positions)
 
 

@@ -334,3 +334,16 @@ def test_uuids_are_labelled_in_footers(tmp_path: Path) -> None:
     footer = pq.read_metadata(new.path)
     assert [footer.schema.column(at).logical_type.type for at in range(4)] == ["NONE", "UUID", "NONE", "UUID"]
     assert pq.read_table(new.path).num_rows == 1
+
+
+def test_texts_stay_dictionaries_where_values_repeat_at_all(tmp_path: Path) -> None:
+    files = Files(tmp_path, schema_of(("few", "string"), ("some", "string"), ("other", "string")))
+    texts = {
+        name: [f"value-{row % values:05}" for row in range(25_000)]
+        for name, values in (("few", 40), ("some", 3_000), ("other", 25_000))
+    }
+    file = files.data(texts, compression="zstd")
+
+    survey = files.reader.survey([file], files.schema.columns)
+
+    assert survey.texts == {"few", "some"}
