@@ -18,7 +18,7 @@ import pytest
 from infrastructure.iceberg import catalogs
 from infrastructure.iceberg.spark import SparkIceberg
 from infrastructure.iceberg.tables import SparkTable
-from java.fuzz.iceberg.checks import assert_whole
+from java.fuzz.iceberg.checks import assert_nothing_left_over, assert_whole, data_files
 from java.fuzz.iceberg.columns import FIXED
 from java.fuzz.iceberg.history import Append, Compact, Delete, Foreign, History, RollBack, Step
 from java.fuzz.iceberg.others import BRANCH, Others
@@ -99,7 +99,7 @@ class _Play:
         version = self._others.version
         found = {MAIN: read(self._table, version)}
         if self._others.has_branch:
-            found[BRANCH] = read(self._table, version, f"VERSION AS OF '{BRANCH}'")
+            found[BRANCH] = read(self._table, version, BRANCH)
         return found
 
     def _foreign(self, step: Foreign) -> None:
@@ -115,6 +115,7 @@ class _Play:
         self._rows = self._rows if self._is_known else self._read()
         self._is_known = True
         self._runs += 1
+        before = data_files(self._table)
         with pytest.MonkeyPatch.context() as patched, _handling(step.joins):
             points = self._points(step)
             if points:
@@ -126,6 +127,8 @@ class _Play:
             except UnsupportedTable:
                 if self._history.is_parquet:
                     raise
+        if not step.beside and self._runs == 1:
+            assert_nothing_left_over(self._table, before)
         after = self._read()
         for branch, rows in self._rows.items():
             assert_rows_stay(rows, after[branch])
