@@ -145,7 +145,11 @@ class _Play:
             sizing=Sizing(step.task_bytes, Budget(step.budget)),
             commits=Commits(step.step_bytes),
         )
-        compact(request, InlineRunner(), ShiftedClock())
+        report = compact(request, InlineRunner(), ShiftedClock())
+        print(
+            f"{report.status}: {len(report.groups)} groups in {report.commits} commits, "
+            f"{report.rounds} rounds, {report.commit_tries} tries, {report.copied_bytes} bytes copied"
+        )
 
     def _points(self, step: Compact) -> dict[str, Callable[[], None]]:
         """What others do at each point: their first step when the run comes there first, and so on."""
