@@ -150,6 +150,7 @@ class _Draw:
             columns=self._pick(),
             appends=random.random() < 0.6,
             is_global=random.random() < 0.3,
+            of_table=random.random() < 0.5,
         )
 
     def _set_property(self) -> SetProperty:

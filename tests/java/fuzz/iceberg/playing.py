@@ -23,7 +23,14 @@ from java.fuzz.iceberg.columns import FIXED
 from java.fuzz.iceberg.history import Append, Compact, Delete, Foreign, History, RollBack, Step
 from java.fuzz.iceberg.others import BRANCH, Others
 from java.fuzz.iceberg.reading import assert_filters_agree, assert_go_agrees
-from java.fuzz.iceberg.rows import Rows, assert_ids_are_unique, assert_rows_stay, chosen, read
+from java.fuzz.iceberg.rows import (
+    Rows,
+    assert_ids_are_unique,
+    assert_rows_are_kept,
+    assert_rows_stay,
+    chosen,
+    read,
+)
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner
@@ -176,8 +183,8 @@ def _assert_effect(step: Foreign, before: Rows, after: Rows) -> None:
     """Checks what others did to rows that we may have rewritten, where that follows from the step alone."""
     match step:
         case Append():
-            assert not before - after
-            assert (after - before).total() == step.count
+            assert_rows_are_kept(before, after)
+            assert after.total() == before.total() + step.count
         case Delete():
             assert_rows_stay(chosen(before, lambda number: number not in step.which), after)
     if not isinstance(step, RollBack):

@@ -75,10 +75,17 @@ def assert_rows_stay(before: Rows, after: Rows) -> None:
     Rows without a row id may get one: commits give them to all files of upgraded tables.
     """
     assert plain(after) == plain(before)
+    assert_rows_are_kept(before, after)
+    assert_ids_are_unique(after)
+
+
+def assert_rows_are_kept(before: Rows, after: Rows) -> None:
+    """Checks that all rows are there, with the lineage that they had; there may be others."""
+    gone = plain(before) - plain(after)
+    assert not gone, sorted(gone)
     had, have = _lineage(before), _lineage(after)
     lost = had - have
     assert not lost, f"lineage before {sorted(map(str, lost))}, after {sorted(map(str, have - had))}"
-    assert_ids_are_unique(after)
 
 
 def assert_ids_are_unique(rows: Rows) -> None:
