@@ -97,7 +97,7 @@ class _Draw:
 
     def _steps(self) -> list[Step]:
         random = self._random
-        steps: list[Step] = [self._append() for _ in range(random.randint(1, 4))]
+        steps: list[Step] = [self._append() for _ in range(random.randint(2, 5))]
         steps += [self._any() for _ in range(random.randint(4, 9))]
         return [*steps, self._compact(), *([self._compact()] if random.random() < 0.2 else [])]
 
@@ -193,7 +193,7 @@ class _Draw:
         random = self._random
         drawn = {
             "target-file-size-bytes": random.choice(["1500", "4000", "20000"]),
-            "min-input-files": random.choice(["1", "2", "3"]),
+            "min-input-files": random.choice(["1", "2", "2", "3"]),
             "delete-file-threshold": random.choice(["1", "2"]),
             "delete-ratio-threshold": random.choice(["0.01", "0.1", "1.0"]),
             "max-file-group-size-bytes": random.choice(["1", "4000", "9000"]),
@@ -203,7 +203,7 @@ class _Draw:
             "lithify.overlap-threshold": "2",
             "lithify.vector-rows-threshold": random.choice(["1", "5"]),
         }
-        shares = {"min-input-files": 0.6, "target-file-size-bytes": 0.4, "delete-file-threshold": 0.4}
+        shares = {"min-input-files": 0.85, "target-file-size-bytes": 0.4, "delete-file-threshold": 0.4}
         return {name: text for name, text in drawn.items() if random.random() < shares.get(name, 0.15)}
 
     def _copies(self) -> bool:
