@@ -187,7 +187,17 @@ class _Draw:
         )
 
     def _beside(self) -> Foreign | Compact:
-        return self._compact(is_beside=True) if self._random.random() < 0.12 else self._foreign()
+        random = self._random
+        if random.random() < 0.12:
+            return self._compact(is_beside=True)
+        if random.random() < 0.5:
+            return self._foreign()
+        rows_change = (
+            lambda: Delete(self._which()),
+            lambda: Update(self._which(), self._salt()),
+            self._equality_delete,
+        )
+        return random.choice(rows_change)()
 
     def _options(self) -> dict[str, str]:
         random = self._random
