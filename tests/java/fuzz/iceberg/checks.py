@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -51,6 +51,22 @@ def _assert_files(tasks: Sequence[ScanTask]) -> None:
     deletes = {each.path for task in tasks for each in task.deletes}
     missing = [path for path in (*paths, *deletes) if not path_of(path).is_file()]
     assert not missing, missing
+
+
+def data_files(table: SparkTable) -> frozenset[Path]:
+    """The files in the table's data folder."""
+    folder = path_of(table.spark.state(table.name).metadata["location"]) / "data"
+    return frozenset(each for each in folder.rglob("*") if each.is_file())
+
+
+def assert_nothing_left_over(table: SparkTable, before: Collection[Path]) -> None:
+    """Checks that a run without others has left no data file that no snapshot references."""
+    new = data_files(table).difference(before)
+    left = new - {path_of(task.file.path) for task in table.spark.scan(table.name)}
+    if left:
+        known = table.spark.sql(f"SELECT file_path FROM {table.name}.all_data_files")["file_path"]
+        left -= {path_of(path) for path in known.to_pylist()}
+    assert not left, left
 
 
 def path_of(location: str) -> Path:

@@ -49,8 +49,9 @@ PROMOTIONS: Final[Mapping[str, str]] = {
     "DECIMAL(10,2)": "DECIMAL(14,2)",
     "DECIMAL(14,2)": "DECIMAL(30,2)",
 }
-EQUALITY: Final = (("id",), ("id",), ("kind",), ("kind", "day"), ("amount", "id"))
-"""Sets of columns that equality deletes compare; those that a table does not have any more are left out."""
+EQUALITY: Final = (("id",), ("id",), ("kind",), ("kind", "day"), ("amount", "id"), ("c0",), ("c1", "kind"))
+"""Sets of columns that equality deletes compare; those that a table does not have, or not any more, are left
+out."""
 _KEYED: Final[Mapping[str, str]] = {
     "id": "id",
     "day": "date_add(DATE '2024-02-27', CAST(id % 5 AS INT))",

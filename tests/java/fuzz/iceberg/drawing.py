@@ -73,6 +73,10 @@ class _Draw:
         self._next_id = 0
         self._formats = ["parquet"] if self._random.random() < _PARQUET else ["parquet", "orc", "avro"]
 
+        # Java cannot read defaults of ORC files.
+        left_out = {"default"} if len(self._formats) > 1 else set()
+        self._column_changes = [each for each in _COLUMN_CHANGES if each not in left_out]
+
     def history(self) -> History:
         random = self._random
         version = random.choice([1, 2, 2, 3, 3, 3])
@@ -93,7 +97,7 @@ class _Draw:
 
     def _steps(self) -> list[Step]:
         random = self._random
-        steps: list[Step] = [self._append() for _ in range(random.randint(1, 4))]
+        steps: list[Step] = [self._append() for _ in range(random.randint(2, 5))]
         steps += [self._any() for _ in range(random.randint(4, 9))]
         return [*steps, self._compact(), *([self._compact()] if random.random() < 0.2 else [])]
 
@@ -107,7 +111,7 @@ class _Draw:
             (lambda: Update(self._which(), self._salt(), self._copies()), 4),
             (self._merge, 3),
             (self._equality_delete, 7),
-            (lambda: ChangeColumn(self._random.choice(_COLUMN_CHANGES), self._pick()), 4),
+            (lambda: ChangeColumn(self._random.choice(self._column_changes), self._pick()), 4),
             (lambda: Repartition(self._random.choice(["add", "drop", "replace"]), self._pick()), 2),
             (lambda: Order(self._pick()), 1),
             (self._set_property, 1),
@@ -146,6 +150,7 @@ class _Draw:
             columns=self._pick(),
             appends=random.random() < 0.6,
             is_global=random.random() < 0.3,
+            of_table=random.random() < 0.5,
         )
 
     def _set_property(self) -> SetProperty:
@@ -182,13 +187,23 @@ class _Draw:
         )
 
     def _beside(self) -> Foreign | Compact:
-        return self._compact(is_beside=True) if self._random.random() < 0.12 else self._foreign()
+        random = self._random
+        if random.random() < 0.12:
+            return self._compact(is_beside=True)
+        if random.random() < 0.5:
+            return self._foreign()
+        rows_change = (
+            lambda: Delete(self._which()),
+            lambda: Update(self._which(), self._salt()),
+            self._equality_delete,
+        )
+        return random.choice(rows_change)()
 
     def _options(self) -> dict[str, str]:
         random = self._random
         drawn = {
             "target-file-size-bytes": random.choice(["1500", "4000", "20000"]),
-            "min-input-files": random.choice(["1", "2", "3"]),
+            "min-input-files": random.choice(["1", "2", "2", "3"]),
             "delete-file-threshold": random.choice(["1", "2"]),
             "delete-ratio-threshold": random.choice(["0.01", "0.1", "1.0"]),
             "max-file-group-size-bytes": random.choice(["1", "4000", "9000"]),
@@ -198,7 +213,7 @@ class _Draw:
             "lithify.overlap-threshold": "2",
             "lithify.vector-rows-threshold": random.choice(["1", "5"]),
         }
-        shares = {"min-input-files": 0.6, "target-file-size-bytes": 0.4, "delete-file-threshold": 0.4}
+        shares = {"min-input-files": 0.85, "target-file-size-bytes": 0.4, "delete-file-threshold": 0.4}
         return {name: text for name, text in drawn.items() if random.random() < shares.get(name, 0.15)}
 
     def _copies(self) -> bool:

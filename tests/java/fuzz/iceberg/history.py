@@ -75,6 +75,7 @@ class EqualityDelete:
         columns: number of the set of columns that are compared.
         appends: whether the keys are added again.
         is_global: whether the delete applies to all partitions, where a spec allows that.
+        of_table: whether the values are those of rows of the table, where it has such ids.
     """
 
     first: int
@@ -83,6 +84,7 @@ class EqualityDelete:
     columns: int = 0
     appends: bool = True
     is_global: bool = False
+    of_table: bool = False
 
 
 @dataclass(frozen=True, slots=True)

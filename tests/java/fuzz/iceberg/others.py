@@ -167,11 +167,14 @@ class Others:
     def _equality_delete(self, step: EqualityDelete) -> None:
         if self.version == 1:
             return
-        compared = [name for name in EQUALITY[step.columns % len(EQUALITY)] if name in self.columns]
+        columns, chosen = self.columns, EQUALITY[step.columns % len(EQUALITY)]
+        compared = [name for name in chosen if "<" not in columns.get(name, "<")] or ["id"]
         query = self._rows(step.first, step.count, step.salt)
+        rows = f"SELECT * FROM {self._table.name} WHERE id >= {step.first} AND id < {step.first + step.count}"
         spec = self._unpartitioned if step.is_global else None
-        gone = EqualityDeletes(compared or ["id"], query, spec_id=spec)
-        self._table.spark.row_delta(self._table.name, append=query if step.appends else None, equality=[gone])
+        gone = EqualityDeletes(compared, rows if step.of_table else query, spec_id=spec)
+        append = query if step.appends else None
+        self._table.spark.row_delta(self._table.name, append=append, equality=[gone])
 
     @property
     def _unpartitioned(self) -> int | None:

@@ -18,12 +18,19 @@ import pytest
 from infrastructure.iceberg import catalogs
 from infrastructure.iceberg.spark import SparkIceberg
 from infrastructure.iceberg.tables import SparkTable
-from java.fuzz.iceberg.checks import assert_whole
+from java.fuzz.iceberg.checks import assert_nothing_left_over, assert_whole, data_files
 from java.fuzz.iceberg.columns import FIXED
 from java.fuzz.iceberg.history import Append, Compact, Delete, Foreign, History, RollBack, Step
 from java.fuzz.iceberg.others import BRANCH, Others
 from java.fuzz.iceberg.reading import assert_filters_agree, assert_go_agrees
-from java.fuzz.iceberg.rows import Rows, assert_ids_are_unique, assert_rows_stay, chosen, read
+from java.fuzz.iceberg.rows import (
+    Rows,
+    assert_ids_are_unique,
+    assert_rows_are_kept,
+    assert_rows_stay,
+    chosen,
+    read,
+)
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner
@@ -99,7 +106,7 @@ class _Play:
         version = self._others.version
         found = {MAIN: read(self._table, version)}
         if self._others.has_branch:
-            found[BRANCH] = read(self._table, version, f"VERSION AS OF '{BRANCH}'")
+            found[BRANCH] = read(self._table, version, BRANCH)
         return found
 
     def _foreign(self, step: Foreign) -> None:
@@ -115,6 +122,7 @@ class _Play:
         self._rows = self._rows if self._is_known else self._read()
         self._is_known = True
         self._runs += 1
+        before = data_files(self._table)
         with pytest.MonkeyPatch.context() as patched, _handling(step.joins):
             points = self._points(step)
             if points:
@@ -126,6 +134,8 @@ class _Play:
             except UnsupportedTable:
                 if self._history.is_parquet:
                     raise
+        if not step.beside and self._runs == 1:
+            assert_nothing_left_over(self._table, before)
         after = self._read()
         for branch, rows in self._rows.items():
             assert_rows_stay(rows, after[branch])
@@ -142,7 +152,11 @@ class _Play:
             sizing=Sizing(step.task_bytes, Budget(step.budget)),
             commits=Commits(step.step_bytes),
         )
-        compact(request, InlineRunner(), ShiftedClock())
+        report = compact(request, InlineRunner(), ShiftedClock())
+        print(
+            f"{report.status}: {len(report.groups)} groups in {report.commits} commits, "
+            f"{report.rounds} rounds, {report.commit_tries} tries, {report.copied_bytes} bytes copied"
+        )
 
     def _points(self, step: Compact) -> dict[str, Callable[[], None]]:
         """What others do at each point: their first step when the run comes there first, and so on."""
@@ -169,8 +183,8 @@ def _assert_effect(step: Foreign, before: Rows, after: Rows) -> None:
     """Checks what others did to rows that we may have rewritten, where that follows from the step alone."""
     match step:
         case Append():
-            assert not before - after
-            assert (after - before).total() == step.count
+            assert_rows_are_kept(before, after)
+            assert after.total() == before.total() + step.count
         case Delete():
             assert_rows_stay(chosen(before, lambda number: number not in step.which), after)
     if not isinstance(step, RollBack):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from java.fuzz.iceberg.history import Append, Compact, History, Step
 
@@ -40,10 +41,16 @@ def _less_of_run(step: Compact) -> Iterator[Compact]:
     plain = Compact(step.full, step.options, on_branch=step.on_branch, beside=step.beside)
     if plain != step:
         yield plain
-    for change in ({"task_bytes": None}, {"step_bytes": None}, {"budget": 384 << 20}, {"joins": ""}):
-        less = replace(step, **change)  # type: ignore[arg-type]  # names are the step's
-        if less != step:
-            yield less
+    usual: dict[str, Any] = {
+        "task_bytes": None,
+        "step_bytes": None,
+        "budget": Compact(step.full).budget,
+        "joins": "",
+        "on_branch": False,
+    }
+    for name, value in usual.items():
+        if getattr(step, name) != value:
+            yield replace(step, **{name: value})
 
 
 def _without(of: Mapping[str, str], name: str) -> dict[str, str]:
