@@ -14,6 +14,8 @@ from infrastructure.iceberg.tables import SparkTable
 ROWS = 5_000_000
 PARTITIONS = 100
 _FILES, _LARGE = 200, 8
+_FEWEST = 500
+"""Rows of a file; with few rows there are fewer files."""
 _COMMITS = 10
 """Of the table with partitions: each leaves a file in every partition."""
 _EQUALITY = 10
@@ -75,7 +77,8 @@ def _drawn(seed: int, most: int) -> str:
 
 def _write(files: int) -> Fill:
     def fill(table: SparkTable, rows: int) -> None:
-        table.run(f"INSERT INTO {table.name} {_events(0, rows, files)}")
+        tasks = max(2, min(files, rows // _FEWEST))  # each writes a file
+        table.run(f"INSERT INTO {table.name} {_events(0, rows, tasks)}")
 
     return fill
 
@@ -107,7 +110,7 @@ def _in_partitions(table: SparkTable, rows: int) -> None:
 
 def cases() -> Iterator[Case]:
     """All cases, in the order of the page."""
-    yield Case("plain", f"one group of {_FILES} files", 2, _write(_FILES))
+    yield Case("plain", "one group of small files", 2, _write(_FILES))
     yield Case(
         "parts",
         f"{PARTITIONS} partitions of {_COMMITS} files, each with a position delete file, 5 %",
@@ -118,5 +121,5 @@ def cases() -> Iterator[Case]:
     yield Case("positions", "position deletes, 20 %", 2, _with_deletes)
     yield Case("vectors", "version 3, vectors, 20 %", 3, _with_deletes)
     yield Case("equality", "equality deletes, 20 %", 2, _with_equality)
-    yield Case("copied", f"{_LARGE} files whose row groups are copied", 2, _write(_LARGE))
-    yield Case("lineage", f"version 3, {_LARGE} files whose row groups are copied", 3, _write(_LARGE))
+    yield Case("copied", "row groups that are copied", 2, _write(_LARGE))
+    yield Case("lineage", "version 3, row groups that are copied", 3, _write(_LARGE))
