@@ -36,9 +36,9 @@ def tasks_of(
         InvalidOption, UnsupportedTable: new files cannot be written as the table's properties say.
     """
     metadata = plan.pinned.metadata
-    has_lineage = metadata.format_version >= _LINEAGE_SINCE
-    # Readers that cannot decode differences in vectors are older than version 3.
-    options = parse_write_options(table.properties, packs_integers=has_lineage)
+    # Integers are not stored as differences: Spark reads vectors of version 3 since Iceberg 1.8, but such
+    # integers only since 1.10.
+    options = parse_write_options(table.properties)
     specs = tuple(spec_of(metadata, number) for number in metadata.specs)
     mapping = parse_name_mapping(table.properties.get(_NAME_MAPPING))
     schema = schema_of(metadata)
