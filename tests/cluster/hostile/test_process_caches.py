@@ -13,11 +13,21 @@ from textwrap import dedent
 PLAIN = {
     "lithify.controller.observing.replies._KNOWN": "classes of errors, by name",
     "lithify.controller.observing.replies._adapter": "shapes of replies, by name",
+    "lithify.formats.declared.declared": "what adapters declare",
+    "lithify.formats.declared.known_blocks": "the same, by name of a block",
     "lithify.resources.modelling._adapter": "shapes of our kinds",
     "lithify.io.s3.gate.gate": "the proxy, whose endpoints are admitted again for each connection",
+    "lithify.formats.iceberg.manifests.entry_columns.KNOWN_ENTRY": "fields that Iceberg specifies",
+    "lithify.formats.iceberg.manifests.manifest_lists.KNOWN_LIST": "fields of manifest lists",
+    "lithify.formats.iceberg.manifests.schemas.KNOWN_ENTRY": "the same fields",
+    "lithify.formats.iceberg.manifests.schemas.KNOWN_LIST": "the same fields",
+    "lithify.formats.iceberg.manifests.schemas._KNOWN_FILE": "the same fields",
+    "lithify.formats.iceberg.manifests.schemas._KNOWN_RECORD": "the same fields",
+    "lithify.formats.iceberg.support.rules.load": "what this release supports",
     "lithify.formats.paimon.support.loading.load": "what this release supports",
     "lithify.formats.paimon.support.rules._glob": "patterns of this release's rules",
     "pypaimon.casting.data_type_casts._EXECUTABLE_CAST_CACHE": "pairs of types",
+    "pyiceberg.utils.singleton.Singleton._instances": "types without parameters, one object each",
     "pypaimon.common.user_agent.identity": "the name of this program",
     "pypaimon.filesystem.oss_user_agent.identity": "the name of this program, for a store that is refused",
     "urllib3.connectionpool._blocking_errnos": "numbers of errors",
@@ -27,6 +37,8 @@ PLAIN = {
 BY_OWNER = {
     "lithify.formats.paimon.access.data_tokens.DataTokens._TOKEN_CACHE": "by Catalog, options and table",
     "lithify.formats.paimon.access.data_tokens.DataTokens._TOKEN_LOCKS": "the same",
+    "lithify.formats.iceberg.catalog.credentials._kept": "by Catalog, options and table",
+    "lithify.formats.iceberg.catalog.credentials._locks": "the same",
 }
 """Hold what belongs to one Catalog, by a key that no other Catalog has."""
 UNUSED = {
@@ -41,13 +53,18 @@ SCRIPT = """
 
     import lithify.controller.observing.answering
     import lithify.controller.observing.planning
-    import lithify.formats.paimon.observing.observer
+    from importlib import import_module
+
+    from lithify.formats.adapters import ADAPTERS
+
+    for adapter in ADAPTERS.values():
+        import_module(adapter.observes)
 
     LIBRARIES = {
-        *("lithify", "pypaimon", "pyarrow", "obstore", "requests", "urllib3", "cachetools"),
+        *("lithify", "pyiceberg", "pypaimon", "pyarrow", "obstore", "requests", "urllib3", "cachetools"),
         *("fsspec", "s3fs", "boto3", "botocore", "aiohttp", "psycopg", "psycopg2", "pymysql", "mysql"),
     }
-    TELLING = re.compile("cache|lock|pool|session|token|credential|instance|memo|known|opened", re.I)
+    TELLING = re.compile("cache|lock|pool|session|token|credential|instance|memo|known|opened|kept", re.I)
 
     def show(name, value, owner):
         kept = isinstance(value, MutableMapping | MutableSet | MutableSequence) and TELLING.search(name)
