@@ -209,5 +209,7 @@ class TestBundle:
 
 
 def _command_line(pid: int) -> list[str]:
-    result = subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        ["ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=True
+    )
     return result.stdout.split()
