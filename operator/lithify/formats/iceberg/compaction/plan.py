@@ -80,7 +80,7 @@ class IcebergUnit:
 
     @property
     def details(self) -> Details:
-        """What there is to say besides."""
+        """The number of delete files that apply to the files of the unit."""
         return (Detail(DELETES, len(self.deletes)),)
 
 
