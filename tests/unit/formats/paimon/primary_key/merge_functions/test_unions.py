@@ -152,7 +152,7 @@ def test_damaged_values_and_vectors_are_read_or_refused() -> None:
             "-m",
             "unit.formats.paimon.primary_key.merge_functions.value_damage",
             str(seed),
-            str(examples(1000)),
+            str(25 * examples(40)),
             "3000",
         ],
         env={**os.environ, "PYTHONPATH": str(TESTS)},
