@@ -11,6 +11,7 @@ from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.model import DataFile, DeleteFile, Partition
 from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.row_orders import RowOrder
 from lithify.formats.protocol.details import Detail, Details, totals_of
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.results import Block
@@ -24,11 +25,13 @@ class PinnedView:
         metadata: the metadata that has the snapshot.
         start: the snapshot, and the state of the table.
         view: its live files; of data files only the selected ones.
+        order: the order of the rows in new files.
     """
 
     metadata: TableMetadata
     start: Start
     view: View
+    order: RowOrder
 
     @property
     def snapshot_id(self) -> SnapshotId:

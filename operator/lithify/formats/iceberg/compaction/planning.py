@@ -33,6 +33,7 @@ from lithify.formats.iceberg.planning.units import RewriteBin, RewriteUnit, unit
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, PartitionSpec, place_of, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
+from lithify.formats.iceberg.table.row_orders import RowOrder, row_order
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.partition import PartitionFilter
@@ -90,7 +91,7 @@ def rewrites_of(pinned: PinnedView, options: PlanningOptions) -> tuple[RewritePl
     compared = compared_columns(view.deletes, columns)
     index = delete_index(view.data, view.deletes, unpartitioned_specs(metadata), compared)
     figures = figures_of(view, index, pinned.start.spec_id)
-    rewrites = plan_rewrites(view.data, figures, options, clustered_columns(metadata))
+    rewrites = plan_rewrites(view.data, figures, options, clustered_columns(metadata, pinned.order))
     return rewrites, FileObjects(view, index)
 
 
@@ -106,17 +107,20 @@ def _newest(table: IcebergTable) -> PinnedView | None:
     if head is None or head.manifest_list is None:
         return None
     reader = ManifestReader(table.storage)
-    view = _view(reader, reader.manifests(head.manifest_list), metadata)
+    order = row_order(metadata, table.properties)
+    view = _view(reader, reader.manifests(head.manifest_list), metadata, order)
     start = Start(head.id, head.sequence, metadata.schema_id, metadata.spec_id, metadata.format_version)
-    return PinnedView(metadata, start, view)
+    return PinnedView(metadata, start, view, order)
 
 
-def _view(reader: ManifestReader, manifests: Sequence[ManifestFile], metadata: TableMetadata) -> View:
+def _view(
+    reader: ManifestReader, manifests: Sequence[ManifestFile], metadata: TableMetadata, order: RowOrder
+) -> View:
     """The live files, with statistics of the columns that matter: equality deletes say which they compare."""
     marks = [each for each in manifests if each.content is ManifestContent.DELETES]
     marked = reader.view(marks)
     columns = schema_columns(metadata.schemas[metadata.schema_id])
-    needed = needed_statistics(clustered_columns(metadata), compared_columns(marked.deletes, columns))
+    needed = needed_statistics(clustered_columns(metadata, order), compared_columns(marked.deletes, columns))
     return reader.view(manifests, needed, marked)
 
 

@@ -13,16 +13,21 @@ from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
 from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
 from lithify.formats.iceberg.data_files.stored import parse_name_mapping
 from lithify.formats.iceberg.model import DataFile
+from lithify.formats.iceberg.planning.options import planning_options
 from lithify.formats.iceberg.rewriting.options import WriteOptions, parse_write_options
+from lithify.formats.iceberg.rewriting.ordering import key_of
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import spec_of
+from lithify.formats.iceberg.table.row_orders import RowOrder
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.tasks import Sizing
 
 _FILES_A_TASK = 4
 """Files of the target size that a task writes by default."""
+_SORTED_FILES_A_TASK = 16
+"""The same where rows are sorted; those beyond a task's memory go through its local disk."""
 _NAME_MAPPING = "schema.name-mapping.default"
 _LINEAGE_SINCE = 3
 
@@ -36,23 +41,22 @@ def tasks_of(
         InvalidOption, UnsupportedTable: new files cannot be written as the table's properties say.
     """
     metadata = plan.pinned.metadata
-    # Integers are not stored as differences: Spark reads vectors of version 3 since Iceberg 1.8, but such
-    # integers only since 1.10.
-    options = parse_write_options(table.properties)
+    options = _write_options(table)
     specs = tuple(spec_of(metadata, number) for number in metadata.specs)
     mapping = parse_name_mapping(table.properties.get(_NAME_MAPPING))
-    schema = schema_of(metadata)
+    schema, order = schema_of(metadata), plan.pinned.order
     return {
         unit.group: [
             RewriteTask(
                 files=files,
-                target=_target(metadata, schema, options, unit),
+                target=_target(metadata, schema, options, unit, order),
                 storage=table.storage,
                 budget=sizing.budget,
                 specs=specs,
                 mapping=mapping,
+                order=None if _is_in(order, files) else key_of(order, schema),
             )
-            for files in divided(unit, options, sizing)
+            for files in divided(unit, options, order, sizing)
         ]
         for unit in plan.units
     }
@@ -60,8 +64,18 @@ def tasks_of(
 
 def count_tasks(table: IcebergTable, plan: IcebergPlan, sizing: Sizing) -> int:
     """The number of tasks, without making any."""
-    options = parse_write_options(table.properties)
-    return sum(sum(1 for _ in divided(unit, options, sizing)) for unit in plan.units)
+    options, order = _write_options(table), plan.pinned.order
+    return sum(sum(1 for _ in divided(unit, options, order, sizing)) for unit in plan.units)
+
+
+def _write_options(table: IcebergTable) -> WriteOptions:
+    """How new files are written: of the size that plans reckon with, so that none is large or small to them.
+
+    Integers are not stored as differences: Spark reads vectors of version 3 since Iceberg 1.8, but such
+    integers only since 1.10.
+    """
+    target_size = planning_options(table.overrides, table.properties).target_size
+    return parse_write_options(table.properties, target_size=target_size)
 
 
 def schema_of(metadata: TableMetadata) -> Schema:
@@ -70,9 +84,16 @@ def schema_of(metadata: TableMetadata) -> Schema:
     return parse_schema(current, [each for number, each in metadata.schemas.items() if each is not current])
 
 
-def divided(unit: IcebergUnit, options: WriteOptions, sizing: Sizing) -> Iterator[tuple[DataFile, ...]]:
-    """A unit's files by task: adjacent ones, of about equal bytes, each enough for whole new files."""
-    usual = int(options.files.target_size * _FILES_A_TASK * sizing.share)
+def divided(
+    unit: IcebergUnit, options: WriteOptions, order: RowOrder, sizing: Sizing
+) -> Iterator[tuple[DataFile, ...]]:
+    """A unit's files by task: adjacent ones, of about equal bytes, each enough for whole new files.
+
+    What is sorted is sorted within a task, so that is larger. Where a unit makes several, their files overlap
+    until the next run, which finds them by their bounds and joins neighbours.
+    """
+    files = _SORTED_FILES_A_TASK if order.fields else _FILES_A_TASK
+    usual = int(options.files.target_size * files * sizing.share)
     most = max(sizing.task_bytes or usual, unit.split_size)
     count = max(1, round(unit.read_bytes / most))
     share, size = unit.read_bytes / count, 0
@@ -86,7 +107,14 @@ def divided(unit: IcebergUnit, options: WriteOptions, sizing: Sizing) -> Iterato
     yield tuple(taken)
 
 
-def _target(metadata: TableMetadata, schema: Schema, options: WriteOptions, unit: IcebergUnit) -> WriteTarget:
+def _is_in(order: RowOrder, files: Sequence[DataFile]) -> bool:
+    """Whether rows are in an order already: those of one file that says so."""
+    return order.id is not None and [file.sort_order_id for file in files] == [order.id]
+
+
+def _target(
+    metadata: TableMetadata, schema: Schema, options: WriteOptions, unit: IcebergUnit, order: RowOrder
+) -> WriteTarget:
     return WriteTarget(
         folder=metadata.data_folder,
         schema=schema,
@@ -94,4 +122,5 @@ def _target(metadata: TableMetadata, schema: Schema, options: WriteOptions, unit
         options=options,
         partition=unit.partition,
         has_lineage=metadata.format_version >= _LINEAGE_SINCE,
+        sort_order_id=order.id,
     )

@@ -46,6 +46,7 @@ from lithify.formats.iceberg.planning.options import planning_options
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec, spec_of
+from lithify.formats.iceberg.table.row_orders import SORT_ORDER, row_order
 from lithify.formats.iceberg.table.snapshots import Snapshot
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.address import TableAddress
@@ -104,7 +105,9 @@ class ObservedIcebergTable:
         self._location: str | None = None
         self._is_replaced = False
         specs = {number: spec_of(metadata, number) for number in metadata.specs}
-        self._shape = Shape(specs, metadata.spec_id, clustered_columns(metadata))
+        self._shape = Shape(
+            specs, metadata.spec_id, clustered_columns(metadata, row_order(metadata, table.properties))
+        )
 
     def is_unchanged(
         self, known: SnapshotId | None, mark: SnapshotMark | None, seconds: Callable[[], float | None]
@@ -277,7 +280,8 @@ def open_observed(address: TableAddress) -> ObservedIcebergTable:
 
 def _key_of(table: IcebergTable) -> TableKey:
     metadata: TableMetadata = table.metadata
-    home = f"{table.branch} {metadata.spec_id} {metadata.sort_order_id} {metadata.format_version}"
+    order = f"{metadata.sort_order_id} {table.properties.get(SORT_ORDER, '')}"
+    home = f"{table.branch} {metadata.spec_id} {metadata.format_version} {order}"
     return TableKey(table.uuid, metadata.schema_id, home)
 
 

@@ -1,6 +1,6 @@
 """Which columns' statistics a plan needs: those by which files are clustered, and those that deletes compare.
 
-Called by the adapter before it reads manifests, with schemas and sort orders as table metadata has them.
+Called by the adapter before it reads manifests, with schemas as table metadata has them.
 Pure.
 """
 
@@ -15,11 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import listed, whole
+from lithify.columns.orders import SortStrategy
 from lithify.formats.iceberg.manifests.bounds import is_comparable
 from lithify.formats.iceberg.manifests.delete_index import ComparedColumn
 from lithify.formats.iceberg.manifests.view import Statistics
 from lithify.formats.iceberg.planning.clustering import ClusterColumn
 from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.row_orders import RowOrder
 
 MOST_CANDIDATES = 4
 """Columns to consider in tables without a sort order: the bounds of each take time to read."""
@@ -57,19 +59,18 @@ def _columns(fields: Iterable[Mapping[str, Any]], *, required: bool) -> Iterator
 
 
 def cluster_columns(
-    columns: Mapping[int, SchemaColumn], sort_order: Mapping[str, Any], spec: Mapping[str, Any]
+    columns: Mapping[int, SchemaColumn], order: RowOrder, spec: Mapping[str, Any]
 ) -> tuple[ClusterColumn, ...]:
-    """The columns by which files may be clustered: that of the sort order, else the first ones.
+    """The columns by which files may be clustered: that by which rows are sorted, else the first ones.
 
     Args:
         columns: the columns of the current schema.
-        sort_order: the default sort order as JSON.
+        order: the order of the rows in new files; along a curve, files are clustered by no column alone.
         spec: the current partition spec as JSON; columns that are equal within a partition cluster nothing.
     """
-    fields = list(sort_order.get("fields") or ())
-    if fields:
-        column = columns.get(int(fields[0].get("source-id", -1)))
-        is_ordered = _ORDERED.fullmatch(str(fields[0].get("transform")))
+    if order.fields:
+        column = columns.get(order.fields[0].source)
+        is_ordered = order.strategy is SortStrategy.ORDER and _ORDERED.fullmatch(order.fields[0].transform)
         if column is None or not is_ordered or not is_comparable(column.type):
             return ()
         return (ClusterColumn(column.id, column.type, is_sorted=True),)
@@ -81,11 +82,11 @@ def cluster_columns(
     return tuple(ClusterColumn(each.id, each.type) for each in chosen)
 
 
-def clustered_columns(metadata: TableMetadata) -> tuple[ClusterColumn, ...]:
-    """The columns by which the files of a table may be clustered."""
+def clustered_columns(metadata: TableMetadata, order: RowOrder) -> tuple[ClusterColumn, ...]:
+    """The columns by which the files of a table may be clustered whose new files have rows in this order."""
     return cluster_columns(
         schema_columns(metadata.schemas[metadata.schema_id]),
-        metadata.sort_orders[metadata.sort_order_id],
+        order,
         metadata.specs[metadata.spec_id],
     )
 

@@ -19,23 +19,7 @@ from lithify.engine.rewrite.sort_keys import RowKey, SortKey
 from lithify.formats.iceberg.data_files.schema import Schema
 from lithify.formats.iceberg.rewriting.partitioning import column_of
 from lithify.formats.iceberg.rewriting.transforms import transformed
-
-
-@dataclass(frozen=True, slots=True)
-class OrderField:
-    """A field of a sort order.
-
-    Attributes:
-        source: id of the field that it is made of.
-        transform: its transform.
-        ascending: whether small values come first.
-        nulls_first: whether nulls do.
-    """
-
-    source: int
-    transform: str = "identity"
-    ascending: bool = True
-    nulls_first: bool = True
+from lithify.formats.iceberg.table.row_orders import OrderField, RowOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +104,15 @@ def _reversed(part: Part) -> Part:
 
 def _plain(values: pa.Array) -> pa.Array:
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+def key_of(order: RowOrder, schema: Schema) -> RowKey | None:
+    """What rows are sorted by; None if they are not."""
+    if not order.fields:
+        return None
+    if order.strategy is SortStrategy.ORDER:
+        return SortOrder(order.fields, schema)
+    return CurveOrder(tuple(each.source for each in order.fields), order.strategy, schema)
 
 
 def chained(orders: Sequence[RowKey]) -> RowKey:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from lithify.columns.orders import SortStrategy
 from lithify.formats.iceberg.manifests.delete_index import ComparedColumn
 from lithify.formats.iceberg.manifests.view import Statistics
 from lithify.formats.iceberg.planning.clustering import ClusterColumn
@@ -17,6 +19,8 @@ from lithify.formats.iceberg.planning.columns import (
     needed_statistics,
     schema_columns,
 )
+from lithify.formats.iceberg.table.row_orders import OrderField, RowOrder
+from support.cases import case
 
 POINT = {
     "type": "struct",
@@ -50,8 +54,8 @@ def test_columns_are_primitive_also_within_structs() -> None:
     }
 
 
-def order(source: int, transform: str) -> dict[str, Any]:
-    return {"order-id": 1, "fields": [{"source-id": source, "transform": transform, "direction": "asc"}]}
+def order(source: int, transform: str) -> RowOrder:
+    return RowOrder((OrderField(source, transform),), id=1)
 
 
 @pytest.mark.parametrize("transform", ["identity", "day", "truncate[4]"])
@@ -59,14 +63,22 @@ def test_first_column_of_the_sort_order_counts(transform: str) -> None:
     assert cluster_columns(FOUND, order(6, transform), {}) == (ClusterColumn(6, "timestamptz", True),)
 
 
-@pytest.mark.parametrize(("source", "transform"), [(6, "bucket[4]"), (99, "identity"), (7, "identity")])
-def test_sort_orders_whose_bounds_say_nothing_are_passed_over(source: int, transform: str) -> None:
-    assert cluster_columns(FOUND, order(source, transform), {}) == ()
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        case(order(6, "bucket[4]"), id="hashes"),
+        case(order(99, "identity"), id="no column"),
+        case(order(7, "identity"), id="no comparable column"),
+        case(replace(order(6, "identity"), strategy=SortStrategy.ZORDER), id="curve"),
+    ],
+)
+def test_orders_in_which_bounds_say_nothing_are_passed_over(unknown: RowOrder) -> None:
+    assert cluster_columns(FOUND, unknown, {}) == ()
 
 
 def test_first_columns_are_candidates_without_a_sort_order() -> None:
     spec = {"fields": [{"source-id": 2, "transform": "identity"}, {"source-id": 6, "transform": "day"}]}
-    assert [each.id for each in cluster_columns(FOUND, {"order-id": 0, "fields": []}, spec)] == [4, 6, 10, 11]
+    assert [each.id for each in cluster_columns(FOUND, RowOrder(), spec)] == [4, 6, 10, 11]
 
 
 def test_columns_of_equality_deletes_are_compared_if_they_are_still_there() -> None:

@@ -16,8 +16,9 @@ import pytest
 
 from lithify.engine.rewrite.budget import Budget
 from lithify.formats.iceberg.model import DataFile
-from lithify.formats.iceberg.rewriting.ordering import OrderField, SortOrder
+from lithify.formats.iceberg.rewriting.ordering import SortOrder
 from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
+from lithify.formats.iceberg.table.row_orders import OrderField
 from support.iceberg_files import Files, schema_of, task_of, with_deletes
 
 MIB = 1 << 20

@@ -20,8 +20,9 @@ from lithify.errors import CorruptTable, MissingFile
 from lithify.formats.iceberg.data_files.schema import LAST_UPDATED, LINEAGE, ROW_ID, Schema, parse_schema
 from lithify.formats.iceberg.data_files.stored import parse_name_mapping
 from lithify.formats.iceberg.model import DataFile, Partition
-from lithify.formats.iceberg.rewriting.ordering import CurveOrder, OrderField, SortOrder
+from lithify.formats.iceberg.rewriting.ordering import CurveOrder, SortOrder
 from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
+from lithify.formats.iceberg.table.row_orders import OrderField
 from support.iceberg_files import (
     Files,
     rewritten,
