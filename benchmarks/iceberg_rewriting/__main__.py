@@ -31,6 +31,7 @@ from lithify.formats.iceberg.model import DataFile
 from lithify.formats.iceberg.rewriting.options import parse_write_options
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.rewriting.task import RewriteTask
+from lithify.formats.iceberg.table.data_locations import DataLocations
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec
 from lithify.io.local_storage import local_storage
 
@@ -65,7 +66,7 @@ def _case(folder: Path, title: str, files: tuple[DataFile, ...], *, has_lineage:
     for run in range(_RUNS):
         place = folder / "new"
         target = WriteTarget(
-            str(place),
+            DataLocations(str(place)),
             SCHEMA,
             PartitionSpec(0),
             parse_write_options({}, packs_integers=has_lineage),

@@ -22,6 +22,7 @@ from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, NewData
 from lithify.formats.iceberg.rewriting.options import parse_write_options
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.rewriting.task import RewriteTask
+from lithify.formats.iceberg.table.data_locations import DataLocations
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec
 from lithify.formats.protocol.results import TaskOutputs
 from lithify.io.local_storage import local_storage
@@ -140,7 +141,7 @@ def task_of(files: Files, inputs: Sequence[DataFile], **changes: Any) -> Rewrite
     inside = {name: changes.pop(name) for name in list(changes) if name in WriteTarget.__slots__}
     target = WriteTarget(
         **{
-            "folder": str(files.folder / "data"),
+            "locations": DataLocations(str(files.folder / "data")),
             "schema": files.schema,
             "spec": PartitionSpec(0),
             "options": options,

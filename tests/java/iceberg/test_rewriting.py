@@ -21,6 +21,7 @@ from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, NewData
 from lithify.formats.iceberg.rewriting.options import parse_write_options
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.rewriting.task import RewriteTask
+from lithify.formats.iceberg.table.data_locations import DataLocations
 from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
 from lithify.formats.protocol.results import TaskOutputs
 from lithify.io.local_storage import local_storage
@@ -75,7 +76,7 @@ def _rewrite(table: SparkTable, files: Sequence[DataFile], **changes: Any) -> Ta
     specs = _specs(metadata)
     folder = f"{metadata['location']}/data"
     target = WriteTarget(
-        folder,
+        DataLocations(folder),
         _schema(metadata),
         specs[metadata["default-spec-id"]],
         parse_write_options(metadata.get("properties", {}), packs_integers=metadata["format-version"] > 2),

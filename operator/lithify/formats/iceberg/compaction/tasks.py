@@ -18,6 +18,7 @@ from lithify.formats.iceberg.rewriting.options import WriteOptions, parse_write_
 from lithify.formats.iceberg.rewriting.ordering import key_of
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.rewriting.task import RewriteTask
+from lithify.formats.iceberg.table.data_locations import data_locations
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import spec_of
 from lithify.formats.iceberg.table.row_orders import RowOrder
@@ -116,7 +117,7 @@ def _target(
     metadata: TableMetadata, schema: Schema, options: WriteOptions, unit: IcebergUnit, order: RowOrder
 ) -> WriteTarget:
     return WriteTarget(
-        folder=metadata.data_folder,
+        locations=data_locations(metadata),
         schema=schema,
         spec=spec_of(metadata, metadata.spec_id),
         options=options,

@@ -12,6 +12,7 @@ from lithify.files.types import ColumnType, Field
 from lithify.formats.iceberg.data_files.schema import LINEAGE, Schema
 from lithify.formats.iceberg.model import Partition
 from lithify.formats.iceberg.rewriting.options import WriteOptions
+from lithify.formats.iceberg.table.data_locations import DataLocations
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec
 
 
@@ -20,7 +21,7 @@ class WriteTarget:
     """The files that a task writes.
 
     Attributes:
-        folder: location of the table's data.
+        locations: where they go.
         schema: the current schema.
         spec: the current partition spec.
         options: how files are written.
@@ -29,13 +30,18 @@ class WriteTarget:
         sort_order_id: id of the sort order in which the rows come; None for none.
     """
 
-    folder: str
+    locations: DataLocations
     schema: Schema
     spec: PartitionSpec
     options: WriteOptions
     partition: Partition | None = None
     has_lineage: bool = False
     sort_order_id: int | None = None
+
+    @property
+    def folder(self) -> str:
+        """Location of the table's data, for messages."""
+        return self.locations.folder
 
     @property
     def lineage(self) -> tuple[Field, ...]:
@@ -66,5 +72,4 @@ class WriteTarget:
 
     def path(self, partition: Partition, name: str) -> str:
         """The path of a file."""
-        inner = self.spec.folder(partition)
-        return "/".join(part for part in (self.folder.rstrip("/"), inner, name) if part)
+        return self.locations.path(self.spec.folder(partition), name)

@@ -84,9 +84,15 @@ class TableMetadata:
         return (self.properties.get("write.metadata.path") or f"{self.location}/metadata").rstrip("/")
 
     @property
+    def has_hashed_locations(self) -> bool:
+        """Whether new data files go below hashes of their names."""
+        return self.properties.get("write.object-storage.enabled", "").lower() == "true"
+
+    @property
     def data_folder(self) -> str:
         """Where data files are written."""
-        names = ("write.data.path", "write.folder-storage.path")
+        older = ("write.object-storage.path",) if self.has_hashed_locations else ()
+        names = ("write.data.path", *older, "write.folder-storage.path")
         given = next((self.properties[name] for name in names if self.properties.get(name)), None)
         return (given or f"{self.location}/data").rstrip("/")
 

@@ -38,7 +38,7 @@ def test_other_versions_are_refused_with_nothing_else(version: object) -> None:
     ("name", "value"),
     [
         case("write.format.default", "PARQUET", id="value in upper case"),
-        case("write.object-storage.enabled", "false", id="switched off"),
+        case("write.object-storage.enabled", "true", id="hashed places"),
         case("write.parquet.bloom-filter-enabled.column.a", "true", id="by its beginning"),
         case("write.spark.fanout.enabled", "true", id="engines"),
         case("owner", "me", id="a note"),
@@ -52,7 +52,6 @@ def test_properties_that_do_not_matter_or_are_honoured_are_accepted(name: str, v
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        case("write.object-storage.enabled", "true", id="hashed places"),
         case("write.location-provider.impl", "com.example.Places", id="class for places"),
         case("write.format.default", "orc", id="other format"),
         case("write.target-file-size-bytes", "big", id="no number"),
