@@ -61,7 +61,8 @@ class RestProxy:
 
     Attributes:
         asked: every request so far.
-        steps: what is done to the next requests that it concerns, one step each; others are passed on.
+        steps: what is done to the next requests that it concerns, one step each.
+        always: what is done to all others.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class RestProxy:
     ) -> None:
         self.asked: list[Asked] = []
         self.steps: list[Step] = []
+        self.always: Step = pass_on
         self.url = ""
         self._server = server.rstrip("/")
         self._concerns = concerns
@@ -109,7 +111,7 @@ class RestProxy:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         asked = Asked(request.method, request.path_qs, tuple(request.headers.items()), await request.read())
         self.asked.append(asked)
-        step = self.steps.pop(0) if self.steps and self._concerns(asked) else pass_on
+        step = self.steps.pop(0) if self.steps and self._concerns(asked) else self.always
         answered = await step(asked, lambda: self._forward(asked))
         if answered is None:
             assert request.transport is not None
