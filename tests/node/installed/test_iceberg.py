@@ -1,0 +1,64 @@
+"""An Iceberg table in a REST catalog on S3, on a real node, from `kubectl apply` to `Compacted`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from infrastructure.cluster.node import Node
+from infrastructure.iceberg.catalogs import S3_IO
+from infrastructure.iceberg.fixtures import s3_properties
+from infrastructure.iceberg.rest_server import RestCatalogServer
+from infrastructure.iceberg.spark import SparkIceberg
+from infrastructure.iceberg.tables import LINEAGE, SparkTable
+from infrastructure.oracle.client import Table
+from lithify.resources.compaction import Reason
+from node.installed.lake import Lake
+from node.installed.site import Site
+from support.operators.scene import status_of
+
+DUE = {"triggers": {"partitionFiles": {"minInputFiles": 3, "deleteRatioPercent": 5}}}
+
+
+@pytest.fixture
+def rest_server(lake: Lake, tmp_path: Path) -> Iterator[RestCatalogServer]:
+    """A REST catalog whose tables are in the lake."""
+    given = {**S3_IO, **s3_properties(lake.server)}
+    with RestCatalogServer(tmp_path / "rest", f"s3://{lake.bucket}/iceberg", given) as server:
+        yield server
+
+
+def test_a_table_of_a_rest_catalog_is_compacted_and_spark_reads_the_same_rows(
+    spark_iceberg: SparkIceberg, rest_server: RestCatalogServer, node: Node, site: Site
+) -> None:
+    clients = rest_server.address({**S3_IO, **s3_properties(site.lake.server)})
+    table = SparkTable(spark_iceberg, spark_iceberg.add_catalog(clients), "sales.eu.orders")
+    spark_iceberg.run(f"CREATE NAMESPACE {clients.name}.sales")
+    table.create(3, "bucket").append_many(4, 60)
+    table.delete("id % 10 = 3")
+    rows = table.read("*", *LINEAGE).combine_chunks()
+    files = table.metadata_table("data_files").num_rows
+
+    catalog = {
+        "format": "Iceberg",
+        "metastore": "Rest",
+        "uri": f"http://{node.host_address}:{rest_server.port}",
+        "warehouse": "lake",
+    }
+    care = site.care_for(Table("lake", table.identifier), of=catalog, under=DUE)
+    run = site.first_run(care)
+    done = site.ended(run)
+
+    site.stands(run, Reason.COMPACTED)
+    table.run(f"REFRESH TABLE {table.name}")
+    assert table.read("*", *LINEAGE).combine_chunks() == rows
+    assert table.metadata_table("data_files").num_rows < files
+    assert table.metadata_table("delete_files").num_rows == 0
+    assert done["status"]["committedSnapshotId"] == str(table.snapshot_id)
+    assert status_of(done).attempts == 1
+    site.table_says(care, "CompactionNeeded", "False", "UpToDate")
+    shown = site.kubectl("get", "laketables", "-o", "wide")
+    assert "sales.eu.orders" in shown
+    site.until_clean()
