@@ -20,6 +20,8 @@ from lithify.formats.protocol.observing import ObservationRequest
 from lithify.io.access_policy import UNBOUNDED
 
 COMMANDS = ("operator", "release", "inspect", "plan")
+CATALOGS = ("glue", "hive")
+"""Catalogs of Iceberg of which there is no server here: that their modules can be imported has to do."""
 PATIENCE = 120.0
 
 
@@ -55,6 +57,8 @@ def used(targets: dict[str, TableAddress]) -> set[str]:
             ListTables(target),
         ):
             assert answers.reply(question).error is None
+    for catalog in CATALOGS:
+        import_module(f"lithify.formats.iceberg.catalog.{catalog}")
     imported = {name.partition(".")[0] for name in sys.modules}
     providers = metadata.packages_distributions()
     return {package.lower() for name in imported for package in providers.get(name, ())}
@@ -62,7 +66,8 @@ def used(targets: dict[str, TableAddress]) -> set[str]:
 
 def main() -> None:
     targets = {
-        name: TableAddress(*target, reach=UNBOUNDED) for name, target in json.loads(sys.argv[1]).items()
+        name: TableAddress(*target, format=kind, reach=UNBOUNDED)
+        for name, (kind, *target) in json.loads(sys.argv[1]).items()
     }
     answers = asyncio.run(ask(targets))
     needed = used(targets)

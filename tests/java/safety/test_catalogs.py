@@ -116,7 +116,7 @@ def test_options_that_choose_another_way_to_files_are_refused(
         case({"metastore": "jdbc"}, InvalidOption, 2, id="no database"),
         case(jdbc("jdbc:oracle:thin:@db"), InvalidOption, 2, id="a database that pypaimon does not know"),
         case(jdbc("jdbc:mysql://db/x?password=pw"), InvalidOption, 2, id="MySQL without a driver"),
-        case(jdbc("jdbc:postgresql://db/x"), InvalidOption, 2, id="PostgreSQL without a driver"),
+        case(jdbc("jdbc:postgresql://nowhere.invalid/x"), CatalogUnavailable, 1, id="PostgreSQL nowhere"),
         case(jdbc("jdbc:sqlite:/nowhere/at/all.db"), NotFound, 2, id="a file that does not exist"),
         case(jdbc("jdbc:sqlite:file:/nowhere/x.db"), InvalidOption, 2, id="a URI instead of a file"),
         case(jdbc("jdbc:sqlite:NOISE"), CatalogUnavailable, 1, id="a file that is no database"),

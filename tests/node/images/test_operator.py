@@ -14,7 +14,9 @@ from pypaimon import CatalogFactory
 
 from infrastructure.images.build import REPOSITORY, Image
 from infrastructure.objectstore.fixtures import Bucket
+from lithify.formats.protocol.address import TableAddress
 from node.images.conftest import Run, running
+from support.iceberg_tables import NAME, Lakehouse, rows
 from support.rest_server import WAREHOUSE, RestServer
 from support.small_tables import SmallTable
 
@@ -32,6 +34,7 @@ CATALOG = json.dumps(
     }
 )
 UNUSED = {
+    "psycopg2-binary",  # databases of PostgreSQL; SQLAlchemy imports it once it is given one's address
     "tzdata",  # read, not imported; zones of schedules where the image's own are too old
 }
 """Packages in the image that nothing imports for a look."""
@@ -72,8 +75,13 @@ def reach_by_jdbc(table: SmallTable, database: Path) -> dict[str, str]:
     return options
 
 
-def look(inside: Run, targets: dict[str, tuple[str, str, dict[str, str]]]) -> Any:
-    return json.loads(inside("python3.11", "/tmp/look.py", json.dumps(targets), look=LOOKING))
+def look(inside: Run, targets: dict[str, tuple[str, str, dict[str, str]]], **iceberg: TableAddress) -> Any:
+    told = {name: ("paimon", *target) for name, target in targets.items()}
+    others = {
+        name: ("iceberg", each.warehouse, each.name, dict(each.catalog_options))
+        for name, each in iceberg.items()
+    }
+    return json.loads(inside("python3.11", "/tmp/look.py", json.dumps({**told, **others}), look=LOOKING))
 
 
 def test_tables_of_all_catalogs_are_looked_at(
@@ -93,12 +101,16 @@ def test_tables_of_all_catalogs_are_looked_at(
         "s3": (f"{s3.url}/lake", "db.t", s3.options()),
         **{codec: (str(tmp_path / codec), "db.t", {}) for codec in CODECS},
     }
+    lakehouse = Lakehouse(tmp_path / "iceberg")
+    lakehouse.table().append(rows(1, 2))
     inside: Run = request.getfixturevalue("inside")  # after the files that it opens to the image's user
 
-    found = look(inside, targets)
+    found = look(inside, targets, iceberg=lakehouse.address())
 
     twice, once = {"snapshot": "2", "files": 8}, {"snapshot": "1", "files": 4}
     expected = {"local": twice, "rest": twice, "jdbc": twice, "s3": once} | dict.fromkeys(CODECS, once)
+    of_iceberg = found["answers"].pop("iceberg")
+    assert (of_iceberg["files"], of_iceberg["listed"]) == (1, [NAME])
     listed = {"listed": ["db.t"], "run": None}
     assert found["answers"] == {name: {**answer, **listed} for name, answer in expected.items()}
     assert set(found["unused"]) == UNUSED
