@@ -58,7 +58,7 @@ def test_a_table_of_a_rest_catalog_is_compacted_and_spark_reads_the_same_rows(
     assert table.metadata_table("delete_files").num_rows == 0
     assert done["status"]["committedSnapshotId"] == str(table.snapshot_id)
     assert status_of(done).attempts == 1
-    site.table_says(care, "CompactionNeeded", "False", "UpToDate")
+    site.table_says(care, "CompactionNeeded", "False", "NotDue")
     shown = site.kubectl("get", "laketables", "-o", "wide")
     assert "sales.eu.orders" in shown
     site.until_clean()

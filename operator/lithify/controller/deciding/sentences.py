@@ -203,7 +203,7 @@ def snapshots_text(kept: KeptSnapshots) -> str:
     """How many snapshots a table keeps that nobody expires, and what to do."""
     oldest = "" if kept.oldest is None else f", the oldest of {kept.oldest:%Y-%m-%d}"
     return (
-        "writers of write-only tables expire no snapshots, so compaction only adds files: "
+        "writers that leave compaction to others expire no snapshots, so compaction only adds files: "
         f"{count_of(kept.count, 'snapshot')} kept{oldest}, holding at least {bytes_text(kept.expired_bytes)} "
         "that the newest does not need. Expire its snapshots regularly"
     )
