@@ -12,8 +12,9 @@ import yaml
 
 from infrastructure.chart.rendering import CHART
 from lithify.controller.telemetry.series import SECTIONS
-from lithify.formats.iceberg.catalog.options import OF_METASTORES
+from lithify.formats.iceberg.catalog.options import CATALOG_OPTIONS as OF_ICEBERG
 from lithify.formats.iceberg.support.rules import load as properties
+from lithify.formats.paimon.access.catalog_options import CATALOG_OPTIONS as OF_PAIMON
 from lithify.formats.paimon.support.loading import load
 from lithify.io.s3.settings import OPTION_NAMES, PATIENCE
 from lithify.resources.crd import DEFINITIONS, schema_of
@@ -23,15 +24,6 @@ Words = tuple[str, ...]
 
 GENERATED = {"docs/support.md", "docs/support-iceberg.md", "docs/metrics.md"}
 """Made of what they speak of, and full of others' words."""
-CATALOG_OPTIONS = {
-    "token.provider",
-    "jdbc.user",
-    "jdbc.username",
-    "jdbc.password",
-    "lock.enabled",
-    "lock.type",
-}
-"""tests/unit/formats/paimon/access/test_catalog_options.py holds the page of commands against all of them."""
 FOREIGN: Mapping[str, set[str]] = {
     "CONTRIBUTING.md": {"errors.py"},
     "README.md": {"uv.lock"},
@@ -92,8 +84,8 @@ def known() -> frozenset[Words]:
     fields = (path for each in DEFINITIONS for path in paths(schema_of(each)))
     chart = values(yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8")))
     rules = {name for rule in load().options for name in rule.names}
-    iceberg = {*properties().by_name, *(name for each in OF_METASTORES.values() for name in each)}
-    words = {*CATALOG_OPTIONS, *OPTION_NAMES, PATIENCE, *rules, *iceberg}
+    options = {name for of in (OF_ICEBERG, OF_PAIMON) for each in of.known.values() for name in each}
+    words = {*options, *OPTION_NAMES, PATIENCE, *rules, *properties().by_name}
     sources = (ROOT / "operator" / "lithify").rglob("*.py")
     modules = (path.relative_to(ROOT / "operator" / "lithify").with_suffix("").parts for path in sources)
     return frozenset(

@@ -15,14 +15,14 @@ from lithify.formats.iceberg.catalog.folders import FolderTables
 from lithify.formats.iceberg.catalog.model import PointerCatalog, ServerCatalog
 from lithify.formats.iceberg.catalog.names import TableName
 from lithify.formats.iceberg.catalog.options import (
-    FOLDER,
+    CATALOG_OPTIONS,
     GLUE,
     HIVE,
     REST,
     check_catalog_options,
-    metastore_of,
 )
 from lithify.io.access_policy import UNBOUNDED, AccessPolicy
+from lithify.io.catalog_options import FOLDER
 from lithify.io.local_storage import local_storage
 from lithify.io.locations import is_s3, local_path
 from lithify.io.s3.files import KeySource
@@ -50,7 +50,7 @@ def open_catalog(warehouse: str, options: Mapping[str, str], reach: AccessPolicy
         CatalogUnavailable: it gives no answer.
     """
     check_catalog_options(warehouse, options)
-    metastore = metastore_of(options)
+    metastore = CATALOG_OPTIONS.metastore_of(options)
     if metastore == FOLDER:
         return _folders(warehouse, options, reach)
     if metastore == REST:

@@ -17,7 +17,7 @@ from requests import RequestException, Response
 
 from lithify.columns.json_texts import parse_object
 from lithify.errors import CatalogUnavailable, LithifyError, NotAllowed, NotFound, StorageError
-from lithify.formats.iceberg.catalog.options import options_from_server
+from lithify.formats.iceberg.catalog.options import CATALOG_OPTIONS
 from lithify.io.bounded_http import BoundedSession, in_our_words
 from lithify.io.small_files import MOST_TEXT
 
@@ -172,7 +172,7 @@ class RestClient(RestCatalog):
             response = session.get(self.url(Endpoints.get_config, prefixed=False), params=params)
         self.check(response, warehouse or self.uri)
         found = self.parsed(response)
-        defaults, overrides = (options_from_server(found.get(key)) for key in ("defaults", "overrides"))
+        defaults, overrides = (CATALOG_OPTIONS.sent(found.get(key)) for key in ("defaults", "overrides"))
         self.sent = {**defaults, **overrides}
         self.properties = {**defaults, **self.properties, **overrides}
         separator = unquote(self.properties.get("namespace-separator", _SEPARATOR))

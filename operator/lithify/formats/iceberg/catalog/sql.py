@@ -5,30 +5,22 @@ The row is replaced where it still has the place that the new metadata was built
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError
 from sqlalchemy import URL, ColumnElement, Engine, NullPool, create_engine, select, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from lithify.errors import CatalogUnavailable, NotAllowed, NotFound
+from lithify.errors import NotFound
 from lithify.formats.iceberg.catalog.files_named import named_by_uuid
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.names import TableName
 from lithify.io.access_policy import AccessPolicy
-from lithify.io.guard import admit, is_guarded
-from lithify.io.jdbc_uri import JdbcUri, read_jdbc_uri
-from lithify.io.network_words import NO_SUCH_HOST, network_words, words_of
-
-_CONNECT_SECONDS = 10
-_SILENCE_SECONDS = 120
-_REFUSED = re.compile(r"(password|ident|peer|SCRAM) authentication failed|role .* does not exist")
-"""PostgreSQL's texts for credentials that it refuses; psycopg2 has no code for an error while it connects."""
+from lithify.io.databases import CONNECT_SECONDS, SILENCE_SECONDS, check_database, database_failure
+from lithify.io.jdbc_uri import JdbcUri
 
 
 def sql_engine(uri: str, user: str | None, password: str | None, reach: AccessPolicy) -> Engine:
@@ -40,22 +32,17 @@ def sql_engine(uri: str, user: str | None, password: str | None, reach: AccessPo
         NotFound: the file does not exist: SQLite would create it, and users would not find their table.
         CatalogUnavailable: there is no such server.
     """
-    database = read_jdbc_uri(uri)
+    database = check_database(uri, reach)
     if database.kind == "sqlite":
-        reach.check(database.file)
-        if not Path(database.file).exists():
-            raise NotFound("SQLite database", database.file, "the file does not exist")
         return create_engine(URL.create("sqlite", database=database.file), poolclass=NullPool)
-    if is_guarded() and not admit(database.host, database.port):
-        raise CatalogUnavailable(uri, f"the database gives no answer ({NO_SUCH_HOST})")
     return create_engine(_server_url(uri, database, user, password), poolclass=NullPool)
 
 
 def _server_url(uri: str, database: JdbcUri, user: str | None, password: str | None) -> URL:
     bounds = {
-        "connect_timeout": str(_CONNECT_SECONDS),
+        "connect_timeout": str(CONNECT_SECONDS),
         "passfile": "/dev/null",
-        "options": f"-c statement_timeout={_SILENCE_SECONDS * 1000}",
+        "options": f"-c statement_timeout={SILENCE_SECONDS * 1000}",
     }
     name = uri.rpartition("/")[2]
     return URL.create("postgresql+psycopg2", user, password, database.host, database.port, name, bounds)
@@ -137,10 +124,8 @@ class SqlTables:
         try:
             yield
         except SQLAlchemyError as error:
-            if _REFUSED.search(str(error)):
-                raise NotAllowed(self._uri, "the database refuses the credentials") from None
-            said = words_of(error) or network_words(str(error)) or type(error).__name__
-            raise CatalogUnavailable(self._uri, f"the database gives no answer ({said})") from None
+            cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+            raise database_failure(self._uri, cause) from None
 
 
 class _Client(SqlCatalog):

@@ -8,7 +8,7 @@ from lithify.formats.iceberg.catalog.connecting import storage_for, vended_optio
 from lithify.formats.iceberg.catalog.credentials import VendedKeys, has_keys, taken_from_server
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.names import TableName
-from lithify.formats.iceberg.catalog.options import REST, metastore_of
+from lithify.formats.iceberg.catalog.options import CATALOG_OPTIONS, REST
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.protocol.address import TableAddress
 from lithify.io.locations import is_s3
@@ -31,7 +31,7 @@ def table_storage(
     """
     roots = roots_of(metadata)
     options = address.catalog_options
-    if metastore_of(options) != REST:
+    if CATALOG_OPTIONS.metastore_of(options) != REST:
         return storage_for(roots, options, address.reach)
     config = taken_from_server(pointer.config)
     if has_keys(options) or not has_keys(config) or not is_s3(metadata.location):

@@ -23,7 +23,7 @@ from pypaimon.common.json_util import JSON
 from requests.adapters import HTTPAdapter
 
 from lithify.errors import LithifyError
-from lithify.formats.paimon.access.catalog_options import options_from_server
+from lithify.formats.paimon.access.catalog_options import CATALOG_OPTIONS
 from lithify.formats.paimon.access.rest_answers import check_answer
 from lithify.io.guard import admit, is_guarded
 from lithify.io.network_words import TIMED_OUT, causes, words_of
@@ -160,8 +160,8 @@ def _parsed(body: bytes, response_type: type, url: str) -> Any:
         check_answer(json.loads(text), response_type, url)
         found = JSON.from_json(text, response_type)
         if isinstance(found, ConfigResponse):
-            found.defaults = options_from_server(found.defaults)
-            found.overrides = options_from_server(found.overrides)
+            found.defaults = CATALOG_OPTIONS.sent(found.defaults)
+            found.overrides = CATALOG_OPTIONS.sent(found.overrides)
     except LithifyError:
         raise
     except Exception:  # noqa: BLE001  # pypaimon takes whatever is there for what it expects

@@ -56,12 +56,12 @@ from lithify.formats.paimon.access.identity import home, is_main
 from lithify.formats.paimon.access.s3_file_io import S3FileIO
 from lithify.formats.paimon.catalog.jdbc import (
     JdbcCatalogOnS3,
-    check_database,
     database_answering,
     driver_settings,
 )
 from lithify.formats.paimon.catalog.schema_files import read_table_schema
 from lithify.io.access_policy import UNBOUNDED, AccessPolicy
+from lithify.io.databases import check_database
 from lithify.io.file_names import is_file_name, shown
 from lithify.io.locations import is_s3, local_path, parse_location
 from lithify.io.s3.answers import NO_BUCKET

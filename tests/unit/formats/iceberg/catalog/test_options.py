@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import InvalidOption
-from lithify.formats.iceberg.catalog.options import check_catalog_options, options_from_server
+from lithify.formats.iceberg.catalog.options import CATALOG_OPTIONS, check_catalog_options
 from support.cases import case
 
 REST = {"metastore": "rest", "uri": "https://catalog.example/api"}
@@ -72,11 +72,11 @@ def test_a_server_sets_only_where_things_are() -> None:
         "header.X": "y",
         "token": "other",
     }
-    assert options_from_server(sent).keys() == {"prefix", "namespace-separator", "s3.endpoint"}
-    assert options_from_server(None) == {}
+    assert CATALOG_OPTIONS.sent(sent).keys() == {"prefix", "namespace-separator", "s3.endpoint"}
+    assert CATALOG_OPTIONS.sent(None) == {}
 
 
 @pytest.mark.parametrize("sent", [{"prefix": "../admin"}, {"namespace-separator": "/"}, {"prefix": "a\nb"}])
 def test_what_a_server_sets_is_checked(sent: dict[str, str]) -> None:
     with pytest.raises(InvalidOption):
-        options_from_server(sent)
+        CATALOG_OPTIONS.sent(sent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lithify.formats.iceberg.catalog.options import METASTORES, OF_METASTORES
+from lithify.formats.iceberg.catalog.options import CATALOG_OPTIONS
 from lithify.formats.iceberg.declarations import FORMAT
 from lithify.io.s3.settings import OPTION_NAMES, PATIENCE
 from support.pages import COMMANDS
@@ -11,12 +11,15 @@ SECTION = COMMANDS.prose.partition("### Catalog options of Iceberg")[2].partitio
 
 
 def test_every_option_is_there() -> None:
-    every = {name for options in OF_METASTORES.values() for name in options} - {*OPTION_NAMES, PATIENCE}
+    every = {name for options in CATALOG_OPTIONS.known.values() for name in options} - {
+        *OPTION_NAMES,
+        PATIENCE,
+    }
     assert sorted(name for name in every if f"`{name}`" not in SECTION) == []
 
 
 def test_every_metastore_is_there_and_declared() -> None:
-    assert {each.option for each in FORMAT.metastores} == {*METASTORES}
+    assert {each.option for each in FORMAT.metastores} == {*CATALOG_OPTIONS.known}
     for each in FORMAT.metastores:
         assert f"| `{each.option}`" in SECTION
         assert f"| `{each.name}` |" in SECTION

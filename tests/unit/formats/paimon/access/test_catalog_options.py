@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption
 from lithify.formats.paimon.access.catalog_options import (
-    _OF_METASTORES,
+    CATALOG_OPTIONS,
     check_catalog_options,
-    options_from_server,
 )
 from lithify.io.jdbc_uri import JdbcUri, read_jdbc_uri
 from lithify.io.s3.settings import OPTION_NAMES as S3_OPTIONS
@@ -80,8 +79,8 @@ def test_no_uri_gets_past_its_host(before: str, after: str) -> None:
 def test_a_server_sets_what_it_says_of_itself() -> None:
     taken = {"prefix": "quarry", "data-token.enabled": "true"}
     sent = {**taken, "uri": "http://evil.example", "token": "x", "fuse.root": "/"}
-    assert options_from_server(sent) == taken
-    assert options_from_server(None) == {}
+    assert CATALOG_OPTIONS.sent(sent) == taken
+    assert CATALOG_OPTIONS.sent(None) == {}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ CREDENTIALS = {
 
 
 def test_which_options_are_credentials_follows_from_the_options_that_there_are() -> None:
-    known = {name for options in _OF_METASTORES.values() for name in options}
+    known = {name for options in CATALOG_OPTIONS.known.values() for name in options}
     assert {name for name in known if is_credential(name)} == {*CREDENTIALS, "token", "jdbc.password"}
     for header in ("X-Tenant", "Private-Token", "Cookie", "X-Auth"):
         assert is_credential(f"header.{header}")
