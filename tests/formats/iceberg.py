@@ -71,10 +71,10 @@ class IcebergTables:
         self._fill(table)
 
     def make_unsupported(self, folder: Path) -> tuple[IcebergTable, str]:
-        """A table whose files are placed by hashes."""
-        option = "write.object-storage.enabled"
+        """A table of which a class says where its files are."""
+        option = "write.location-provider.impl"
         table = IcebergTable(Lakehouse(folder))
-        self._create(table, {option: "true"})
+        self._create(table, {option: "com.example.Places"})
         return table, option
 
     def address(self, table: IcebergTable) -> TableAddress:

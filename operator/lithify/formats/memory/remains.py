@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lithify.engine.attempts.attempt import CommittedJournal
 from lithify.engine.attempts.clean_up import Fate
+from lithify.engine.attempts.settled_history import SettledHistory
 from lithify.faults import failpoint
 from lithify.formats.memory.scope import MemoryAttempt, MemoryJournal
 from lithify.formats.memory.snapshot import Group
@@ -11,10 +11,8 @@ from lithify.formats.memory.table import MemoryTable
 from lithify.io.storage import Storage
 
 
-class MemoryRemains:
+class MemoryRemains(SettledHistory):
     """The attempts at one table."""
-
-    temporary_folders = ()
 
     def __init__(self, table: MemoryTable) -> None:
         self._table = table
@@ -28,9 +26,6 @@ class MemoryRemains:
     def storage(self) -> Storage:
         """Access to the table's files."""
         return self._table.storage
-
-    def take_back_strays(self, taken_back: set[str]) -> None:
-        """Does nothing: a number is created once, so every snapshot is part of the history."""
 
     def fate_of(self, attempt: MemoryAttempt) -> Fate:
         """Whether an attempt has committed, from the snapshots since its base."""
@@ -50,22 +45,6 @@ class MemoryRemains:
         return newest is not None and all(
             not set(names) <= set(newest.names(Group(group))) for group, names in attempt.scope.inputs.items()
         )
-
-    def is_built_on(self, committed: CommittedJournal) -> bool:
-        """Always: nobody replaces a snapshot, so journals are closed once their attempt has committed."""
-        del committed
-        return True
-
-    def is_in_place(self, committed: CommittedJournal) -> bool:
-        """Always, for the same reason."""
-        del committed
-        return True
-
-    def check_files(self, attempt: MemoryAttempt) -> None:
-        """Does nothing: a scope has names of groups only."""
-
-    def check_places(self, attempt: MemoryAttempt) -> None:
-        """Does nothing: all files are in the table's folder."""
 
     def sweep(self, *attempts: MemoryAttempt) -> int:
         """Deletes unreferenced files of attempts; returns their number."""

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import listed, whole
-from lithify.engine.attempts.attempt import CommittedJournal
 from lithify.engine.attempts.clean_up import Fate
+from lithify.engine.attempts.settled_history import SettledHistory
 from lithify.faults import failpoint
 from lithify.formats.iceberg.attempts.references import name_of, unreferenced
 from lithify.formats.iceberg.attempts.scope import IcebergAttempt, IcebergJournal, journal_of
@@ -19,10 +19,8 @@ from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.io.storage import Storage
 
 
-class IcebergRemains:
+class IcebergRemains(SettledHistory):
     """The attempts at one table, on all of its branches."""
-
-    temporary_folders = ()
 
     def __init__(self, table: IcebergTable) -> None:
         self._table = table
@@ -36,9 +34,6 @@ class IcebergRemains:
     def storage(self) -> Storage:
         """Access to the table's files."""
         return self._table.storage
-
-    def take_back_strays(self, taken_back: set[str]) -> None:
-        """Does nothing: a catalog admits a snapshot only as the next one of its branch."""
 
     def fate_of(self, attempt: IcebergAttempt) -> Fate:
         """Whether an attempt has committed, from the summaries of snapshots.
@@ -62,22 +57,6 @@ class IcebergRemains:
         wanted = pa.array([path for each in attempt.scope.inputs.values() for path in each], pa.string())
         live = set(listed(paths.filter(pc.is_in(paths, value_set=wanted))))
         return all(not set(inputs) <= live for inputs in attempt.scope.inputs.values())
-
-    def is_built_on(self, committed: CommittedJournal) -> bool:
-        """Always: nobody replaces a snapshot, so journals are closed once their attempt has committed."""
-        del committed
-        return True
-
-    def is_in_place(self, committed: CommittedJournal) -> bool:
-        """Always, for the same reason."""
-        del committed
-        return True
-
-    def check_files(self, attempt: IcebergAttempt) -> None:
-        """Does nothing: files are found by their names, below the table's folders."""
-
-    def check_places(self, attempt: IcebergAttempt) -> None:
-        """Does nothing, likewise."""
 
     def sweep(self, *attempts: IcebergAttempt) -> int:
         """Deletes unreferenced files of attempts; returns their number.

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 from pyiceberg.catalog.glue import GlueCatalog
-from pyiceberg.exceptions import NoSuchNamespaceError
 
 from lithify.errors import (
     CatalogUnavailable,
@@ -17,17 +16,22 @@ from lithify.errors import (
     NotFound,
     OutOfReach,
     StorageError,
-    UnsupportedTable,
 )
-from lithify.formats.iceberg.catalog.files_named import named_by_uuid
+from lithify.formats.iceberg.catalog.metastores import (
+    PointerFiles,
+    database_of,
+    databases,
+    moved,
+    pointer_in,
+    tables_in,
+)
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.names import TableName
 from lithify.io.access_policy import AccessPolicy
 from lithify.io.guard import admit
 from lithify.settings import OWN_IDENTITY
 
-_LOCATION = "metadata_location"
-_PREVIOUS = "previous_metadata_location"
+_SERVICE = "Glue"
 _TAKEN_OVER = (
     *("Name", "Description", "Owner", "LastAccessTime", "LastAnalyzedTime", "Retention", "StorageDescriptor"),
     *("PartitionKeys", "ViewOriginalText", "ViewExpandedText", "TableType", "Parameters", "TargetTable"),
@@ -39,7 +43,7 @@ _MISSING = "EntityNotFoundException"
 _KEY = "glue.access-key-id"
 
 
-class GlueTables:
+class GlueTables(PointerFiles):
     """The tables of a Glue catalog; implements `PointerCatalog`.
 
     Args:
@@ -49,8 +53,6 @@ class GlueTables:
     Raises:
         OutOfReach: there are no credentials among the options, and the process may not use its own.
     """
-
-    owns_files = False
 
     def __init__(self, options: Mapping[str, str], reach: AccessPolicy) -> None:
         has_keys = _KEY in options
@@ -69,15 +71,9 @@ class GlueTables:
     def load(self, name: TableName) -> Pointer:
         """The place of the newest metadata; the version is Glue's own description of the table."""
         with self._answering(name):
-            found = self._client.glue.get_table(DatabaseName=_database(name), Name=name.table)["Table"]
-        parameters = found.get("Parameters", {})
-        if parameters.get("table_type", "").lower() != "iceberg" or not parameters.get(_LOCATION):
-            raise UnsupportedTable(str(name), ("it is a table of Glue, not of Iceberg",))
-        return Pointer(parameters[_LOCATION], version=found)
-
-    def next_location(self, base: Pointer, folder: str, nonce: str) -> str:
-        """A name with a number and a UUID."""
-        return named_by_uuid(base, folder, nonce)
+            database = database_of(name, _SERVICE)
+            found = self._client.glue.get_table(DatabaseName=database, Name=name.table)["Table"]
+        return pointer_in(found.get("Parameters", {}), name, _SERVICE, found)
 
     def swap(
         self, name: TableName, base: Pointer, location: str, text: str, is_wanted: Callable[[], bool]
@@ -86,13 +82,13 @@ class GlueTables:
         del text
         found: Mapping[str, Any] = base.version
         table = {key: found[key] for key in _TAKEN_OVER if key in found}
-        table["Parameters"] = {**table["Parameters"], _LOCATION: location, _PREVIOUS: base.location}
+        table["Parameters"] = moved(table["Parameters"], base, location)
         if not is_wanted():
             return False
         try:
             with self._answering(name):
                 self._client.glue.update_table(
-                    DatabaseName=_database(name),
+                    DatabaseName=database_of(name, _SERVICE),
                     TableInput=table,
                     VersionId=found["VersionId"],
                     SkipArchive=True,
@@ -102,19 +98,13 @@ class GlueTables:
         return True
 
     def namespaces(self, parent: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
-        """The databases; they have one level."""
-        if parent:
-            return []
+        """The databases."""
         with self._answering():
-            return self._client.list_namespaces()
+            return databases(self._client, parent)
 
     def tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
         """The Iceberg tables of a database."""
-        with self._answering():
-            try:
-                return self._client.list_tables(namespace)
-            except NoSuchNamespaceError:
-                return []
+        return tables_in(self._client, namespace, self._answering())
 
     @contextmanager
     def _answering(self, name: TableName | None = None) -> Iterator[None]:
@@ -139,9 +129,3 @@ class GlueTables:
 
 class _Outrun(Exception):
     """Another writer has replaced the table's version."""
-
-
-def _database(name: TableName) -> str:
-    if len(name.namespace) > 1:
-        raise NotFound("namespace", ".".join(name.namespace), "Glue's databases have one level")
-    return name.namespace[0]

@@ -13,21 +13,28 @@ from urllib.parse import urlsplit
 
 from hive_metastore.ttypes import EnvironmentContext, LockState, NoSuchObjectException, UnlockRequest
 from pyiceberg.catalog.hive import HiveCatalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, WaitingForLockException
+from pyiceberg.exceptions import CommitFailedException, WaitingForLockException
 from thrift.Thrift import TException
 
-from lithify.errors import CatalogUnavailable, NotFound, UnsupportedTable
-from lithify.formats.iceberg.catalog.files_named import named_by_uuid
+from lithify.errors import CatalogUnavailable, NotFound
+from lithify.formats.iceberg.catalog.metastores import (
+    LOCATION,
+    PointerFiles,
+    database_of,
+    databases,
+    moved,
+    pointer_in,
+    tables_in,
+)
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.names import TableName
 from lithify.io.guard import admit, is_guarded
 from lithify.io.network_words import NO_SUCH_HOST, words_of
 
-_LOCATION = "metadata_location"
-_PREVIOUS = "previous_metadata_location"
+_SERVICE = "Hive"
 
 
-class HiveTables:
+class HiveTables(PointerFiles):
     """The tables of a Hive metastore; implements `PointerCatalog`.
 
     Args:
@@ -38,8 +45,6 @@ class HiveTables:
         OutOfReach: the process may not connect there.
         CatalogUnavailable: there is no such server.
     """
-
-    owns_files = False
 
     def __init__(self, uri: str, options: dict[str, str]) -> None:
         self._uri = uri
@@ -52,21 +57,14 @@ class HiveTables:
         """The place of the newest metadata."""
         with self._answering(), self._client._client as metastore:  # noqa: SLF001  # its only way in
             found = self._table(metastore, name)
-        parameters = found.parameters or {}
-        if parameters.get("table_type", "").lower() != "iceberg" or not parameters.get(_LOCATION):
-            raise UnsupportedTable(str(name), ("it is a table of Hive, not of Iceberg",))
-        return Pointer(parameters[_LOCATION])
-
-    def next_location(self, base: Pointer, folder: str, nonce: str) -> str:
-        """A name with a number and a UUID."""
-        return named_by_uuid(base, folder, nonce)
+        return pointer_in(found.parameters or {}, name, _SERVICE)
 
     def swap(
         self, name: TableName, base: Pointer, location: str, text: str, is_wanted: Callable[[], bool]
     ) -> bool:
         """Replaces the parameter under the metastore's lock."""
         del text
-        database = self._database(name)
+        database = database_of(name, _SERVICE)
         with self._answering(), self._client._client as metastore:  # noqa: SLF001
             request = self._client._create_lock_request(database, name.table)  # noqa: SLF001
             lock = metastore.lock(request)
@@ -74,9 +72,9 @@ class HiveTables:
                 if lock.state != LockState.ACQUIRED:
                     self._client._wait_for_lock(database, name.table, lock.lockid, metastore)  # noqa: SLF001
                 found = self._table(metastore, name)
-                if found.parameters.get(_LOCATION) != base.location or not is_wanted():
+                if found.parameters.get(LOCATION) != base.location or not is_wanted():
                     return False
-                found.parameters = {**found.parameters, _LOCATION: location, _PREVIOUS: base.location}
+                found.parameters = moved(found.parameters, base, location)
                 metastore.alter_table_with_environment_context(
                     database, name.table, found, _compared_with(base)
                 )
@@ -87,30 +85,19 @@ class HiveTables:
         return True
 
     def namespaces(self, parent: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
-        """The databases; they have one level."""
-        if parent:
-            return []
+        """The databases."""
         with self._answering():
-            return self._client.list_namespaces()
+            return databases(self._client, parent)
 
     def tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
         """The Iceberg tables of a database."""
-        with self._answering():
-            try:
-                return self._client.list_tables(namespace)
-            except NoSuchNamespaceError:
-                return []
+        return tables_in(self._client, namespace, self._answering())
 
     def _table(self, metastore: Any, name: TableName) -> Any:
         try:
-            return metastore.get_table(self._database(name), name.table)
+            return metastore.get_table(database_of(name, _SERVICE), name.table)
         except NoSuchObjectException:
             raise NotFound("table", str(name), f"{self._uri} does not have it") from None
-
-    def _database(self, name: TableName) -> str:
-        if len(name.namespace) > 1:
-            raise NotFound("namespace", ".".join(name.namespace), "metastores of Hive have one level")
-        return name.namespace[0]
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
@@ -122,5 +109,5 @@ class HiveTables:
 
 
 def _compared_with(base: Pointer) -> EnvironmentContext:
-    expected = {"expected_parameter_key": _LOCATION, "expected_parameter_value": base.location}
+    expected = {"expected_parameter_key": LOCATION, "expected_parameter_value": base.location}
     return EnvironmentContext(properties={"DO_NOT_UPDATE_STATS": "true", **expected})

@@ -15,7 +15,7 @@ from sqlalchemy import URL, ColumnElement, Engine, NullPool, create_engine, sele
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from lithify.errors import NotFound
-from lithify.formats.iceberg.catalog.files_named import named_by_uuid
+from lithify.formats.iceberg.catalog.metastores import PointerFiles, tables_in
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.names import TableName
 from lithify.io.access_policy import AccessPolicy
@@ -48,7 +48,7 @@ def _server_url(uri: str, database: JdbcUri, user: str | None, password: str | N
     return URL.create("postgresql+psycopg2", user, password, database.host, database.port, name, bounds)
 
 
-class SqlTables:
+class SqlTables(PointerFiles):
     """The tables of a catalog in a database; implements `PointerCatalog`.
 
     Args:
@@ -56,8 +56,6 @@ class SqlTables:
         catalog: the name under which the catalog's rows are.
         uri: the database for messages.
     """
-
-    owns_files = False
 
     def __init__(self, engine: Engine, catalog: str, uri: str) -> None:
         self._uri = uri
@@ -74,10 +72,6 @@ class SqlTables:
         if not found:
             raise NotFound("table", str(name), f"{self._uri} does not have it in the catalog {self._name}")
         return Pointer(found)
-
-    def next_location(self, base: Pointer, folder: str, nonce: str) -> str:
-        """A name with a number and a UUID, as Java's metastore catalogs have."""
-        return named_by_uuid(base, folder, nonce)
 
     def swap(
         self, name: TableName, base: Pointer, location: str, text: str, is_wanted: Callable[[], bool]
@@ -104,11 +98,7 @@ class SqlTables:
 
     def tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
         """The tables of a namespace."""
-        with self._answering():
-            try:
-                return self._client.list_tables(namespace)
-            except NoSuchNamespaceError:
-                return []
+        return tables_in(self._client, namespace, self._answering())
 
     def _row(self, name: TableName) -> tuple[ColumnElement[bool], ...]:
         return (

@@ -66,8 +66,8 @@ def test_other_properties_are_refused_by_name(name: str, value: str) -> None:
 
 
 def test_overrides_of_a_run_replace_stored_properties() -> None:
-    stored = {"write.object-storage.enabled": "true"}
-    assert reasons(properties=stored, overrides={"write.object-storage.enabled": "false"}) == []
+    stored = {"write.format.default": "orc"}
+    assert reasons(properties=stored, overrides={"write.format.default": "parquet"}) == []
 
 
 @pytest.mark.parametrize(
