@@ -30,6 +30,9 @@ from lithify.resources.crd import CHART_FOLDER, DEFINITIONS
 from lithify.resources.spark_template import SparkTemplate
 from support.reachable import SPECIAL_ADDRESSES, is_reachable
 
+pytestmark = pytest.mark.thorough
+
+
 Render = Callable[[str], Rendered]
 ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 each_case = pytest.mark.parametrize("case", CASES)

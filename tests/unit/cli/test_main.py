@@ -212,6 +212,7 @@ class TestTables:
         assert named_thing in ended.sentence
 
 
+@pytest.mark.thorough
 def test_made_table_comes_with_the_next_command(lithify: Lithify, tmp_path: Path) -> None:
     folder = str(tmp_path / "demo")
     said = lithify("demo", "--only-make", "--folder", folder)

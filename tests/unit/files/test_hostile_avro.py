@@ -39,6 +39,7 @@ MEBIBYTES = 3000
 PATIENCE = 300.0
 
 
+@pytest.mark.thorough
 def test_damaged_files_are_read_right_or_refused_by_name() -> None:
     seed = secrets.randbelow(1 << 40)
     command = [

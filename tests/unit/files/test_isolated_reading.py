@@ -14,6 +14,9 @@ from lithify.errors import CorruptTable
 from lithify.files import isolated_reading
 from lithify.files.isolated_reading import IsolatedReading
 
+pytestmark = pytest.mark.thorough
+
+
 TESTS = Path(__file__).resolve().parents[2]
 
 

@@ -84,6 +84,7 @@ def test_both_commit_what_they_can_in_every_order_of_their_steps() -> None:
     assert orders > 50
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("left", ANSWERS)
 def test_no_answer_loses_or_doubles_a_commit_in_any_order_of_steps(left: str) -> None:
     for right in ANSWERS:

@@ -147,6 +147,7 @@ class TestTables:
             table.put(files(*GROUPS, each=9))
         assert loaded(kept_in(tmp_path), "key") == same(STATE, files(*GROUPS))
 
+    @pytest.mark.thorough
     def test_a_process_that_is_killed_while_it_writes_changes_nothing(self, tmp_path: Path) -> None:
         many = [("", number) for number in range(300)]
         keep(kept_in(tmp_path), "key", of=files(*many))

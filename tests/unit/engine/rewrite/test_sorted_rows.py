@@ -61,6 +61,7 @@ def test_the_order_is_that_of_a_stable_sort(
         assert nested == [{"x": value}]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("strategy", SortStrategy)
 def test_more_rows_than_fit_into_memory(tmp_path: Path, strategy: SortStrategy) -> None:
     rng, rows = Random(1), 200_000

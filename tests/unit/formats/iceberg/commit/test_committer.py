@@ -33,6 +33,8 @@ from support.iceberg_commits import (
 )
 from support.iceberg_tables import NAME, SCHEMA, Lakehouse, metadata_of, rows, with_fields
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def lakehouse(tmp_path: Path) -> Lakehouse:

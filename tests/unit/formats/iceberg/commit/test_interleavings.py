@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.expressions import EqualTo
@@ -71,6 +72,7 @@ ACTIONS = st.tuples(
 )
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(actions=st.lists(ACTIONS, min_size=3, max_size=12))
 def test_no_interleaving_loses_or_brings_back_a_row(actions: list[tuple[str, int]]) -> None:

@@ -16,6 +16,9 @@ from support.iceberg_commits import Group, Planned, commit, plan, rewritten, vie
 from support.iceberg_rest import IcebergRestServer, Reply
 from support.iceberg_tables import NAME, Lakehouse, as_folder_table, metadata_of, rows
 
+pytestmark = pytest.mark.thorough
+
+
 KEY = tuple(NAME.split("."))
 Commit = Callable[[], Reply]
 FAILURE: Reply = (500, {"error": {"message": "a bad day", "code": 500}})

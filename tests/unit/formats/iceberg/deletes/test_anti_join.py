@@ -223,6 +223,7 @@ def test_dropped_column_is_compared(tmp_path: Path) -> None:
     assert _deleted(files, [with_deletes(file, delete)]) == {file.path: [1]}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("budget", [Budget(), Budget(2 << 20)])
 def test_many_deletes_of_many_rows(files: Files, budget: Budget) -> None:
     rows = 300_000

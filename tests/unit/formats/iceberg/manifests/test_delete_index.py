@@ -145,6 +145,7 @@ def test_files_are_returned_in_the_order_in_which_they_are_asked_for() -> None:
     assert (applied.offsets.tolist(), applied.deletes.tolist()) == ([0, 1, 2, 3], [1, 0, 1])
 
 
+@pytest.mark.thorough
 def test_many_deletes_for_many_files_of_one_partition_do_not_multiply() -> None:
     """A hundred thousand files with a hundred thousand deletes each would be 10^10 pairs."""
     count = 100_000

@@ -24,6 +24,9 @@ from lithify.formats.registry import open_table
 from support.iceberg_commits import delete_equal, delete_positions, plan
 from support.iceberg_tables import NAME, Lakehouse, rows
 
+pytestmark = pytest.mark.thorough
+
+
 CLOCK = SystemClock()
 
 

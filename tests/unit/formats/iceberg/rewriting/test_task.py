@@ -210,6 +210,7 @@ def test_rows_are_sorted_as_the_order_says(files: Files, field: OrderField, expe
         assert _ids(found) == expected
 
 
+@pytest.mark.thorough
 def test_sort_that_does_not_fit_into_memory_goes_through_disk(tmp_path: Path) -> None:
     files = Files(tmp_path, SCHEMA)
     rng = np.random.default_rng(1)
@@ -307,6 +308,7 @@ def test_file_with_another_number_of_rows_is_corrupt(files: Files) -> None:
         run(task_of(files, [wrong]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("has_lineage", [False, True])
 @pytest.mark.parametrize("deletes", [False, True])
 def test_large_row_groups_are_copied_unless_rows_of_their_file_are_deleted(
@@ -331,6 +333,7 @@ def test_large_row_groups_are_copied_unless_rows_of_their_file_are_deleted(
         assert {row["_last_updated_sequence_number"] for row in found} == {1}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("both", [False, True])
 def test_row_groups_are_copied_whatever_their_files_say_of_nulls(tmp_path: Path, *, both: bool) -> None:
     """Spark's files require columns in which a query has no nulls, although the table does not."""
@@ -353,6 +356,7 @@ def test_row_groups_are_copied_whatever_their_files_say_of_nulls(tmp_path: Path,
     assert found == (expected if both else [*expected, None])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("has_lineage", [False, True])
 def test_pages_of_small_files_are_joined(files: Files, *, has_lineage: bool) -> None:
     rng = np.random.default_rng(1)

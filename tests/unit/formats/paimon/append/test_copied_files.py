@@ -366,6 +366,7 @@ def tables(draw: st.DrawFn) -> tuple[list[list[Rows]], list[bool], int, int, boo
     return files, copyable, draw(st.integers(1, 2_500)), draw(st.integers(500, 20_000)), draw(st.booleans())
 
 
+@pytest.mark.thorough
 @given(drawn=tables())
 @settings(max_examples=examples(60), deadline=None)
 def test_copying_never_changes_rows(drawn: tuple[list[list[Rows]], list[bool], int, int, bool]) -> None:

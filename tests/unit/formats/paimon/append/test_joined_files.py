@@ -156,6 +156,7 @@ def test_files_of_several_row_groups_and_of_older_columns_are_decoded_in_between
     assert [footer.row_group(n).num_rows for n in range(footer.num_row_groups)] == [80, 10, 60]
 
 
+@pytest.mark.thorough
 def test_row_groups_end_so_that_files_have_the_target_size(tmp_path: Path) -> None:
     task = task_of(tmp_path, small_files(*[600] * 48))
     with joining_from():

@@ -61,6 +61,7 @@ def path_of(folder: Folder, name: str) -> Path:
     return folder.warehouse / "db.db" / "t" / "manifest" / name
 
 
+@pytest.mark.thorough
 def test_random_merges_change_no_answer(folder: Folder) -> None:
     shorter = 0
     for seed in range(30):

@@ -17,6 +17,8 @@ from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.table import PaimonTable
 from support.small_tables import SmallTable
 
+pytestmark = pytest.mark.thorough
+
 
 @dataclass
 class Reads:
