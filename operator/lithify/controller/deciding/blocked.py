@@ -79,13 +79,13 @@ def say_blocked(conditions: ConditionBuilder, status: LakeTableStatus) -> None:
     """Sets the condition that names the buckets, their files and columns."""
     blocks = status.blocked_buckets
     if not blocks:
-        conditions.false(BUCKETS_BLOCKED, NONE_BLOCKED, "all buckets can be compacted, as far as known")
+        conditions.false(BUCKETS_BLOCKED, NONE_BLOCKED, "all groups can be compacted, as far as known")
         return
     reasons = {block.reason for block in blocks}
     corrupt = BlockReason.CORRUPT_FILES
     reason = corrupt if corrupt in reasons else BlockReason.UNSUPPORTED_FILES
     named = "; ".join(f"{block.bucket}: {shortened(block.message, _LONGEST)}" for block in blocks[:_NAMED])
-    count = count_of(status.blocked_bucket_count, "bucket")
+    count = count_of(status.blocked_bucket_count, "group")
     conditions.true(BUCKETS_BLOCKED, reason, f"{count} cannot be compacted: {named}. {_REMEDY}")
 
 

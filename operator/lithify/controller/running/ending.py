@@ -75,7 +75,7 @@ def record(inputs: ReconcileInput, outcome: Outcome) -> Step:
     if outcome.reason is Reason.PLANNED and _is_plan_wanted(inputs):
         return _planned(inputs, outcome)
     if outcome.reason is Reason.NOTHING_TO_DO:
-        message = outcome.message or "No bucket needs compacting."
+        message = outcome.message or "No group needs compacting."
         return finish(inputs, Reason.NOTHING_TO_DO, message, plan=outcome.plan or inputs.status.plan)
     verdict = verdict_of_outcome(outcome)
     if verdict.reason is Reason.SCHEDULING_TIMED_OUT and inputs.reason is Reason.WAITING_FOR_EXECUTORS:
