@@ -87,3 +87,26 @@ def test_a_table_that_is_not_well_and_a_wrong_document_are_told(tmp_path: Path) 
     [status] = [each for each in stored(folder, "LakeTable") if "orders" in str(each)]
     [ready] = [each for each in status["status"]["conditions"] if each["type"] == "Ready"]
     assert (ready["status"], ready["reason"]) == ("False", "TableNotFound")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "catalog",
+    [
+        pytest.param("", id="no document has the Catalog"),
+        pytest.param(
+            "apiVersion: lithify.dev/v1alpha1\nkind: Catalog\n"
+            "metadata: {name: lake}\nspec: {warehouse: relative}\n",
+            id="the Catalog is invalid",
+        ),
+    ],
+)
+def test_a_table_without_a_valid_catalog_does_not_keep_the_command_from_ending(
+    tmp_path: Path, catalog: str
+) -> None:
+    table = OBJECTS.format(warehouse="", identifier="db.t").split("---\n")[2]
+    (tmp_path / "lakehouse.yaml").write_text("---\n".join(filter(None, (catalog, table))))
+    ended = watch_once(tmp_path)
+    assert ended.returncode == 1
+    assert "default/orders: CatalogNotFound: there is no Catalog lake" in ended.stderr
+    assert bool(catalog) == ("Catalog lake: spec.warehouse" in ended.stderr)

@@ -14,11 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.order import KeyValue, Part, descending, parts_of_column
+from lithify.columns.order import Part, descending, parts_of_column
 from lithify.columns.orders import SequenceField
 
 Mask = npt.NDArray[np.bool_]
-KeyParts = tuple[KeyValue, ...]
 
 
 @dataclass(frozen=True, slots=True)

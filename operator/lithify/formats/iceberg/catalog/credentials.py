@@ -34,7 +34,6 @@ _UNKNOWN_LIFETIME = timedelta(minutes=10)
 """Lifetime of credentials without a stated end: no service issues shorter ones by default."""
 _MOST_KEPT = 1024
 
-Fetch = Callable[[], Mapping[str, str]]
 Opener = Callable[[Mapping[str, str], TableName, str], Mapping[str, str]]
 
 

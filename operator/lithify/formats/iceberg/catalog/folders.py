@@ -19,7 +19,6 @@ from lithify.io.storage import Storage
 METADATA = "metadata"
 _HINT = "version-hint.text"
 _VERSION = re.compile(r"v(?P<number>[0-9]{1,9})(?:\.gz)?\.metadata\.json(?:\.gz)?")
-_MOST_HINT = 64
 
 
 class FolderTables:

@@ -65,12 +65,6 @@ class Ranges:
         totals = np.concatenate([[0], np.cumsum(values[self.order])])
         return cast(Numbers, totals[self.ends] - totals[self.starts])
 
-    def used(self) -> Numbers:
-        """The rows of the delete files that apply to any data file."""
-        changes = np.bincount(self.starts, minlength=len(self.order) + 1).astype(np.int64)
-        changes -= np.bincount(self.ends, minlength=len(self.order) + 1)
-        return self.order[np.cumsum(changes)[:-1] > 0]
-
 
 @dataclass(frozen=True, slots=True)
 class Applied:
@@ -137,14 +131,6 @@ class DeleteIndex:
         """The data files of which other rows may be deleted, too."""
         others = (self.global_equality, self.equality, self.partition_positions)
         return cast(Flags, np.sum([kind.counts for kind in others], axis=0) > 0)
-
-    @property
-    def is_dangling(self) -> Flags:
-        """The delete files that apply to no data file."""
-        found = np.ones(len(self.deletes), dtype=bool)
-        for kind in self.kinds:
-            found[kind.used()] = False
-        return found
 
     def applied(self, files: Numbers) -> Applied:
         """The deletes of some data files.

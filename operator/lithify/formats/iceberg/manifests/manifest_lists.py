@@ -6,7 +6,7 @@ of manifests. Does no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
@@ -102,31 +102,6 @@ class ManifestFile:
         """Whether its writer counted files and rows, as all versions but 1 demand."""
         files = (self.added_files, self.existing_files, self.deleted_files)
         return None not in (*files, self.added_rows, self.existing_rows, self.deleted_rows)
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedManifests:
-    """How the manifests of a snapshot differ from those of an earlier one.
-
-    Attributes:
-        added: manifests that only the newer one has.
-        removed: manifests that only the older one has.
-        kept: manifests of both, as the newer one names them.
-    """
-
-    added: tuple[ManifestFile, ...]
-    removed: tuple[ManifestFile, ...]
-    kept: tuple[ManifestFile, ...]
-
-
-def changed_manifests(old: Iterable[ManifestFile], new: Iterable[ManifestFile]) -> ChangedManifests:
-    """Compares the manifests of two snapshots by their paths: manifests never change."""
-    before, after = ({each.path: each for each in manifests} for manifests in (old, new))
-    return ChangedManifests(
-        tuple(each for path, each in after.items() if path not in before),
-        tuple(each for path, each in before.items() if path not in after),
-        tuple(each for path, each in after.items() if path in before),
-    )
 
 
 def read_list(content: bytes) -> tuple[ManifestFile, ...]:

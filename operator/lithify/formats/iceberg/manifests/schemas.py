@@ -71,8 +71,6 @@ _AFTER_PARTITION = {
     2: [*_SIZES, *_METRICS, _EQUALITY_IDS, _SORT_ORDER, _REFERENCED],
     3: [*_SIZES, *_METRICS, _EQUALITY_IDS, _SORT_ORDER, _FIRST_ROW_ID, _REFERENCED, *_OF_BLOB],
 }
-VERSIONS = tuple(_AFTER_PARTITION)
-"""The versions of the format that can be read and written."""
 
 _SUMMARY_FIELDS = [
     _required(509, "contains_null", "boolean"),

@@ -25,16 +25,6 @@ _LARGEST = np.uint32(0x7FFF_FFFF)
 _WORD = 1 << 64
 
 
-def check_transform(name: str) -> None:
-    """Checks that a transform is known.
-
-    Raises:
-        UnsupportedTable: it is not.
-    """
-    if name not in ("identity", "void", *_UNITS) and _WITH_WIDTH.fullmatch(name) is None:
-        raise UnsupportedTable("a table", (f"partition transform {name}",))
-
-
 def transformed(name: str, values: pa.Array) -> pa.Array:
     """A column after a transform.
 

@@ -17,7 +17,6 @@ from lithify.formats.iceberg.manifests.manifest_lists import (
     ListOwner,
     ManifestContent,
     ManifestFile,
-    changed_manifests,
     read_list,
     write_list,
 )
@@ -111,12 +110,6 @@ def test_fields_are_found_by_their_ids() -> None:
     (found,) = read_list(stream.getvalue())
     assert (found.added_files, found.existing_files, found.sequence) == (1, None, 0)
     assert found.may_have_live
-
-
-def test_changes_are_told_by_paths() -> None:
-    upgraded = replace(OLD, first_row_id=7)
-    changed = changed_manifests([OLD, DELETES], [NEW, upgraded])
-    assert (changed.added, changed.removed, changed.kept) == ((NEW,), (DELETES,), (upgraded,))
 
 
 def test_damaged_list_is_refused() -> None:
