@@ -58,6 +58,11 @@ _PROPERTIES = {
 }
 _PARQUET = 0.92
 """Share of the histories that have no files of other formats."""
+_BESIDE = 0.6
+"""Share of the runs beside which others change the table."""
+_AGAIN = 0.4
+"""Share of the changes by keys that concern those of the last equality delete: rows with deleted keys are
+added again, and deleted again, so that sequence numbers decide."""
 _COLUMN_CHANGES = ("add", "default", "drop", "rename", "promote", "promote", "move", "nest")
 
 
@@ -71,6 +76,7 @@ class _Draw:
         self._seed = seed
         self._random = Random(f"iceberg {seed}")
         self._next_id = 0
+        self._deleted: tuple[int, int] | None = None
         self._formats = ["parquet"] if self._random.random() < _PARQUET else ["parquet", "orc", "avro"]
 
         # Java cannot read defaults of ORC files.
@@ -106,7 +112,8 @@ class _Draw:
 
     def _foreign(self) -> Foreign:
         turns: list[tuple[Callable[[], Foreign], int]] = [
-            (self._append, 8),
+            (self._append, 7),
+            (self._append_again, 3),
             (lambda: Delete(self._which(), self._copies()), 5),
             (lambda: Update(self._which(), self._salt(), self._copies()), 4),
             (self._merge, 3),
@@ -132,6 +139,13 @@ class _Draw:
         self._next_id += count
         return Append(first, count, self._salt(), random.choice(self._formats))
 
+    def _append_again(self) -> Append:
+        """Rows with the keys of the last equality delete, if there was one: they live, and others do not."""
+        if self._deleted is None:
+            return self._append()
+        first, count = self._deleted
+        return Append(first, count, self._salt(), self._random.choice(self._formats))
+
     def _which(self) -> Which:
         modulus = self._random.choice([1, 2, 3, 3, 5, 10, 10, 20])
         return Which(modulus, self._random.randrange(modulus)) if modulus > 1 else Which(4, 1)
@@ -144,8 +158,10 @@ class _Draw:
 
     def _equality_delete(self) -> EqualityDelete:
         random = self._random
+        if self._deleted is None or random.random() >= _AGAIN:
+            self._deleted = self._some_ids()
         return EqualityDelete(
-            *self._some_ids(),
+            *self._deleted,
             salt=self._salt(),
             columns=self._pick(),
             appends=random.random() < 0.6,
@@ -172,7 +188,7 @@ class _Draw:
     def _compact(self, *, is_beside: bool = False) -> Compact:
         random = self._random
         beside: tuple[tuple[str, Foreign | Compact], ...] = ()
-        if not is_beside and random.random() < 0.4:
+        if not is_beside and random.random() < _BESIDE:
             count = random.choice([1, 1, 2, 3])
             beside = tuple((random.choice(POINTS), self._beside()) for _ in range(count))
         return Compact(
@@ -188,16 +204,34 @@ class _Draw:
 
     def _beside(self) -> Foreign | Compact:
         random = self._random
-        if random.random() < 0.12:
+        if random.random() < 0.08:
             return self._compact(is_beside=True)
-        if random.random() < 0.5:
+        if random.random() < 0.35:
             return self._foreign()
-        rows_change = (
-            lambda: Delete(self._which()),
-            lambda: Update(self._which(), self._salt()),
-            self._equality_delete,
+        rows_change: tuple[Callable[[], Foreign], ...] = (
+            lambda: Delete(self._many()),
+            lambda: Update(self._many(), self._salt()),
+            lambda: self._delete_many(self._random.randint(0, max(0, self._next_id - 1))),
         )
         return random.choice(rows_change)()
+
+    def _many(self) -> Which:
+        """So many rows that most files of a run have some, and few have no others."""
+        modulus = self._random.choice([2, 3, 4, 5])
+        return Which(modulus, self._random.randrange(modulus))
+
+    def _delete_many(self, first: int) -> EqualityDelete:
+        """An equality delete of rows that the table has, of more than one file."""
+        random = self._random
+        self._deleted = first, random.choice([4, 12, 40])
+        return EqualityDelete(
+            *self._deleted,
+            salt=self._salt(),
+            columns=self._pick(),
+            appends=random.random() < 0.5,
+            is_global=random.random() < 0.3,
+            of_table=random.random() < 0.8,
+        )
 
     def _options(self) -> dict[str, str]:
         random = self._random

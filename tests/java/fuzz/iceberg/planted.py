@@ -1,0 +1,196 @@
+"""Planted faults of the product: how many random histories it takes to find each says what clean ones prove.
+
+Called by `test_planted_faults` alone. A fault is a patch of one function, as a mistake in it would be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from lithify.formats.iceberg.commit import committer, rules, snapshot_files
+from lithify.formats.iceberg.data_files import projection, reader
+from lithify.formats.iceberg.deletes import positions
+from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
+from lithify.formats.iceberg.deletes.equality.key_index import KeyIndex
+from lithify.formats.iceberg.manifests import delete_index
+from lithify.formats.iceberg.model import Content, DataFile, DeleteFile
+from lithify.formats.iceberg.rewriting import live_rows, packing, task, writer
+from lithify.formats.iceberg.rewriting.partitioning import Partitioner
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def _rule_left_out(name: str) -> Plant:
+    """A rule of conflict that refuses no group."""
+    return lambda patch: patch.setattr(rules, name, lambda *_: {})
+
+
+def _drop_early(patch: pytest.MonkeyPatch) -> None:
+    """Deletes are dropped as if the new files could not need them."""
+    real = committer.dropped_deletes
+    patch.setattr(committer, "dropped_deletes", lambda view, stays, _, specs: real(view, stays, None, specs))
+
+
+def _number_newly(patch: pytest.MonkeyPatch) -> None:
+    """New files have the new snapshot's sequence number, not the planned one's."""
+    real = snapshot_files.SnapshotFiles._new_entries
+
+    def new_entries(self: Any, outputs: Any, start: Any) -> Any:
+        return real(self, outputs, replace(start, sequence=self._metadata.last_sequence + 1))
+
+    patch.setattr(snapshot_files.SnapshotFiles, "_new_entries", new_entries)
+
+
+def _delete_equally_old(patch: pytest.MonkeyPatch) -> None:
+    """Equality deletes apply to rows of their own commit, too."""
+    by_partition, deleted = delete_index._Matching.by_partition, KeyIndex.deleted
+    everywhere = delete_index._Matching.anywhere
+
+    def anywhere_left(self: Any, chosen: Any) -> Any:
+        self._sequences = self._sequences - 1
+        try:
+            return everywhere(self, chosen)
+        finally:
+            self._sequences = self._sequences + 1
+
+    patch.setattr(
+        delete_index._Matching, "by_partition", lambda self, chosen, _: by_partition(self, chosen, "left")
+    )
+    patch.setattr(delete_index._Matching, "anywhere", anywhere_left)
+    patch.setattr(KeyIndex, "deleted", lambda self, keys, since, *more: deleted(self, keys, since - 1, *more))
+
+
+def _shift_vectors(patch: pytest.MonkeyPatch) -> None:
+    """Positions of vectors are one too high."""
+    real = positions._vector
+
+    def shifted(source: Any, delete: DeleteFile, file: DataFile) -> Any:
+        return bitmap_of([each + 1 for each in real(source, delete, file) if each + 1 < file.rows])
+
+    patch.setattr(positions, "_vector", shifted)
+
+
+def _shift_copied_ids(patch: pytest.MonkeyPatch) -> None:
+    """Row ids beside copied and joined rows are one too high."""
+    real = packing.whole_lineage
+    patch.setattr(packing, "whole_lineage", lambda file, first, rows: real(file, first + 1, rows))
+
+
+def _copy_deleted(patch: pytest.MonkeyPatch) -> None:
+    """Files with deleted rows are copied as they are."""
+    real = packing._input
+    patch.setattr(packing, "_input", lambda file, **_: real(file, is_copyable=True))
+
+
+def _lose_lineage(patch: pytest.MonkeyPatch) -> None:
+    """The rows of some files get no lineage of their own."""
+    real = live_rows.inherited
+
+    def inherited(rows: pa.RecordBatch, file: DataFile, at: Any) -> pa.RecordBatch:
+        return rows if file.rows % 3 == 0 else real(rows, file, at)
+
+    patch.setattr(live_rows, "inherited", inherited)
+
+
+def _renew_lineage(patch: pytest.MonkeyPatch) -> None:
+    """Rows count as updated by the last sequence number of their task's files."""
+    real = live_rows.inherited
+
+    def inherited(rows: pa.RecordBatch, file: DataFile, at: Any) -> pa.RecordBatch:
+        return real(rows, replace(file, sequence=file.sequence + 1), at)
+
+    patch.setattr(live_rows, "inherited", inherited)
+
+
+def _mix_partitions(patch: pytest.MonkeyPatch) -> None:
+    """Rows of other specs all come to the partition of the first one."""
+    real = Partitioner.split
+
+    def split(self: Partitioner, rows: pa.RecordBatch) -> Any:
+        (partition, _), *_ = real(self, rows)
+        yield partition, rows
+
+    patch.setattr(Partitioner, "split", split)
+
+
+def _forget_defaults(patch: pytest.MonkeyPatch) -> None:
+    """Columns that files lack are null."""
+
+    def filled(rows: int, field: Any) -> pa.Array:
+        return projection.nulls(rows, projection.arrow_type(field.type))
+
+    patch.setattr(reader, "filled", filled)
+    patch.setattr(projection, "filled", filled)
+
+
+def _unite_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Of a file's deletes by position and by equality, only the latter count."""
+    real = task.deleted_positions
+
+    def of(files: Sequence[DataFile], is_equality: bool, *more: Any) -> Mapping[str, Any]:
+        chosen = [
+            replace(
+                file,
+                deletes=tuple(
+                    each for each in file.deletes if (each.content is Content.EQUALITY_DELETES) is is_equality
+                ),
+            )
+            for file in files
+        ]
+        return real(chosen, *more)
+
+    def deleted_positions(files: Sequence[DataFile], *more: Any) -> Mapping[str, Any]:
+        return {**of(files, False, *more), **of(files, True, *more)}
+
+    patch.setattr(task, "deleted_positions", deleted_positions)
+
+
+def _forget_equal_nulls(patch: pytest.MonkeyPatch) -> None:
+    """Equality deletes do not delete nulls."""
+    real = KeyIndex.deleted
+
+    def deleted(self: KeyIndex, keys: pa.Table, *more: Any) -> Any:
+        found = real(self, keys, *more)
+        for column in keys.columns:
+            found &= pc.is_valid(column).to_numpy()
+        return found
+
+    patch.setattr(KeyIndex, "deleted", deleted)
+
+
+def _narrow_bounds(patch: pytest.MonkeyPatch) -> None:
+    """Upper bounds in manifests are the lower ones."""
+    real = writer.OpenDataFile.finish
+
+    def finish(self: Any) -> Any:
+        made = real(self)
+        return replace(made, metrics=replace(made.metrics, upper_bounds=made.metrics.lower_bounds))
+
+    patch.setattr(writer.OpenDataFile, "finish", finish)
+
+
+PLANTED: Final[Mapping[str, Plant]] = {
+    "new-deletes-not-validated": _rule_left_out("validate_no_new_deletes"),
+    "inputs-not-validated": _rule_left_out("validate_inputs_live"),
+    "moved-rows-not-validated": _rule_left_out("validate_equality_deletes"),
+    "deletes-dropped-early": _drop_early,
+    "new-sequence-number": _number_newly,
+    "equality-deletes-of-own-commit": _delete_equally_old,
+    "equal-nulls-stay": _forget_equal_nulls,
+    "vectors-shifted": _shift_vectors,
+    "files-with-deletes-copied": _copy_deleted,
+    "deletes-not-united": _unite_nothing,
+    "copied-row-ids-shifted": _shift_copied_ids,
+    "lineage-lost": _lose_lineage,
+    "lineage-renewed": _renew_lineage,
+    "partitions-mixed": _mix_partitions,
+    "defaults-forgotten": _forget_defaults,
+    "bounds-narrowed": _narrow_bounds,
+}
+"""The faults by name."""
