@@ -31,7 +31,7 @@ NONE_BLOCKED = "NoneBlocked"
 
 _LONGEST = 200
 _NAMED = 3
-"""Number of buckets that a message names; status lists the others."""
+"""Number of groups that a message names; status lists the others."""
 _REMEDY = (
     "They are left out until their files change; see status.blockedBuckets. After you restore a file, "
     "request a compaction with the annotation lithify.dev/requested-at"
@@ -76,16 +76,18 @@ def after_observation(status: LakeTableStatus, seen: Observation, held: Mapping[
 
 
 def say_blocked(conditions: ConditionBuilder, status: LakeTableStatus) -> None:
-    """Sets the condition that names the buckets, their files and columns."""
+    """Sets the condition that names the groups, their files and columns."""
     blocks = status.blocked_buckets
     if not blocks:
-        conditions.false(BUCKETS_BLOCKED, NONE_BLOCKED, "all buckets can be compacted, as far as known")
+        conditions.false(
+            BUCKETS_BLOCKED, NONE_BLOCKED, "all groups of files can be compacted, as far as known"
+        )
         return
     reasons = {block.reason for block in blocks}
     corrupt = BlockReason.CORRUPT_FILES
     reason = corrupt if corrupt in reasons else BlockReason.UNSUPPORTED_FILES
     named = "; ".join(f"{block.bucket}: {shortened(block.message, _LONGEST)}" for block in blocks[:_NAMED])
-    count = count_of(status.blocked_bucket_count, "bucket")
+    count = count_of(status.blocked_bucket_count, "group")
     conditions.true(BUCKETS_BLOCKED, reason, f"{count} cannot be compacted: {named}. {_REMEDY}")
 
 

@@ -92,7 +92,7 @@ def not_due_text(reason: NotDue) -> str:
         return "no compaction is known to be due"
     parts = [_no_trigger_text(seen), *seen.waits]
     if seen.blocked:
-        left = count_of(len(seen.blocked), "bucket")
+        left = count_of(len(seen.blocked), "group")
         parts.append(f"{left} left out because of BucketsBlocked, see that condition")
     if seen.commits is not None:
         parts.append(_commits_text(seen.commits))

@@ -37,7 +37,7 @@ def plan_text(plan: PlanSummary) -> str:
     """A plan as a part of a sentence."""
     unread = f", and up to {_count(plan.unread_files, 'more file')} in which the driver looks for deletes"
     return (
-        f"{_count(plan.files, 'file')} ({size_text(plan.bytes)}) of {_count(plan.buckets, 'bucket')} "
+        f"{_count(plan.files, 'file')} ({size_text(plan.bytes)}) of {_count(plan.buckets, 'group')} "
         f"in {_count(plan.tasks, 'task')}{unread if plan.unread_files else ''}"
     )
 
@@ -46,15 +46,15 @@ def result_text(result: ResultSummary) -> str:
     """A run's result, as sentences; names samples of what was left out."""
     became = (
         f"{_count(result.input_files, 'file')} became {result.output_files} "
-        f"({bytes_text(result)}) in {_count(result.buckets, 'bucket')}."
+        f"({bytes_text(result)}) in {_count(result.buckets, 'group')}."
     )
     if not result.skipped_buckets:
         return became
     blocked = min(result.blocked_buckets, result.skipped_buckets)
     changed = result.skipped_buckets - blocked
     left = [
-        *([f"{_count(changed, 'bucket')} left out because others changed {_WHAT}"] if changed else []),
-        *([f"{_count(blocked, 'bucket')} left out because {_FILES}"] if blocked else []),
+        *([f"{_count(changed, 'group')} left out because others changed {_WHAT}"] if changed else []),
+        *([f"{_count(blocked, 'group')} left out because {_FILES}"] if blocked else []),
     ]
     samples = f": {'; '.join(result.skipped_samples)}." if result.skipped_samples else "."
     return f"{became} {', '.join(left)}{samples}"

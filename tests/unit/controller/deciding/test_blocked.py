@@ -118,7 +118,7 @@ class TestCondition:
         said = condition_of(status.conditions, "BucketsBlocked")
         assert said is not None
         assert (said.status.value, said.reason) == ("True", "CorruptFiles")
-        words = ("2 buckets", A, "data-f1.parquet", "column k", B, "data-f2.parquet", "requested-at")
+        words = ("2 groups", A, "data-f1.parquet", "column k", B, "data-f2.parquet", "requested-at")
         assert [word for word in words if word not in said.message] == []
 
     def test_only_unsupported_files(self) -> None:

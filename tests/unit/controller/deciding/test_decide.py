@@ -151,7 +151,7 @@ class TestDue:
             ),
             case(
                 replace(QUIET, blocked=(BlockedGroup("bucket-0", True, "broken", "f"),)),
-                ["1 bucket left out because of BucketsBlocked"],
+                ["1 group left out because of BucketsBlocked"],
                 id="blocked buckets",
             ),
             case(replace(QUIET, full_bytes=0), ["nothing to do"], id="nothing for a full one"),

@@ -196,8 +196,8 @@ def test_what_could_not_be_compacted_stands_in_status_however_the_run_ends() -> 
         assert status.conditions[0].reason == outcome.reason
         assert (status.blocked_buckets, status.blocked_bucket_count) == (blocked, 3)
     said = done(under_way(), compacted).ask(after=1).run.status.conditions[0].message
-    assert "1 bucket left out because others" in said
-    assert "1 bucket left out because of files that cannot be compacted: dt=1/bucket-0: cut off." in said
+    assert "1 group left out because others" in said
+    assert "1 group left out because of files that cannot be compacted: dt=1/bucket-0: cut off." in said
 
 
 FAILURES = {
