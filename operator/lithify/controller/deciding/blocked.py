@@ -31,7 +31,7 @@ NONE_BLOCKED = "NoneBlocked"
 
 _LONGEST = 200
 _NAMED = 3
-"""Number of buckets that a message names; status lists the others."""
+"""Number of groups that a message names; status lists the others."""
 _REMEDY = (
     "They are left out until their files change; see status.blockedBuckets. After you restore a file, "
     "request a compaction with the annotation lithify.dev/requested-at"
@@ -76,7 +76,7 @@ def after_observation(status: LakeTableStatus, seen: Observation, held: Mapping[
 
 
 def say_blocked(conditions: ConditionBuilder, status: LakeTableStatus) -> None:
-    """Sets the condition that names the buckets, their files and columns."""
+    """Sets the condition that names the groups, their files and columns."""
     blocks = status.blocked_buckets
     if not blocks:
         conditions.false(BUCKETS_BLOCKED, NONE_BLOCKED, "all groups can be compacted, as far as known")
