@@ -216,7 +216,7 @@ class _Draw:
         return random.choice(rows_change)()
 
     def _many(self) -> Which:
-        """So many rows that most files of a run have some, and few have no others."""
+        """Rows of most files that a run rewrites."""
         modulus = self._random.choice([2, 3, 4, 5])
         return Which(modulus, self._random.randrange(modulus))
 

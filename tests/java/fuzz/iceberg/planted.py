@@ -48,22 +48,23 @@ def _number_newly(patch: pytest.MonkeyPatch) -> None:
 
 
 def _delete_equally_old(patch: pytest.MonkeyPatch) -> None:
-    """Equality deletes apply to rows of their own commit, too."""
-    by_partition, deleted = delete_index._Matching.by_partition, KeyIndex.deleted
-    everywhere = delete_index._Matching.anywhere
+    """Equality deletes apply to rows of their own commit, too, in plans and in tasks."""
+    matching, by_equality = delete_index._Matching, positions.deleted_by_equality
+    by_partition, anywhere = matching.by_partition, matching.anywhere
 
-    def anywhere_left(self: Any, chosen: Any) -> Any:
+    def anywhere_in_older(self: Any, chosen: Any) -> Any:
         self._sequences = self._sequences - 1
         try:
-            return everywhere(self, chosen)
+            return anywhere(self, chosen)
         finally:
             self._sequences = self._sequences + 1
 
-    patch.setattr(
-        delete_index._Matching, "by_partition", lambda self, chosen, _: by_partition(self, chosen, "left")
-    )
-    patch.setattr(delete_index._Matching, "anywhere", anywhere_left)
-    patch.setattr(KeyIndex, "deleted", lambda self, keys, since, *more: deleted(self, keys, since - 1, *more))
+    def deleted_by_equality(files: Sequence[DataFile], *more: Any) -> Any:
+        return by_equality([replace(file, sequence=file.sequence - 1) for file in files], *more)
+
+    patch.setattr(matching, "by_partition", lambda self, chosen, _: by_partition(self, chosen, "left"))
+    patch.setattr(matching, "anywhere", anywhere_in_older)
+    patch.setattr(positions, "deleted_by_equality", deleted_by_equality)
 
 
 def _shift_vectors(patch: pytest.MonkeyPatch) -> None:
@@ -166,13 +167,13 @@ def _forget_equal_nulls(patch: pytest.MonkeyPatch) -> None:
 
 def _narrow_bounds(patch: pytest.MonkeyPatch) -> None:
     """Upper bounds in manifests are the lower ones."""
-    real = writer.OpenDataFile.finish
+    real = writer.OpenDataFile.close
 
-    def finish(self: Any) -> Any:
+    def close(self: Any) -> Any:
         made = real(self)
         return replace(made, metrics=replace(made.metrics, upper_bounds=made.metrics.lower_bounds))
 
-    patch.setattr(writer.OpenDataFile, "finish", finish)
+    patch.setattr(writer.OpenDataFile, "close", close)
 
 
 PLANTED: Final[Mapping[str, Plant]] = {

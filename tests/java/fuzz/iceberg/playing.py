@@ -35,7 +35,7 @@ from lithify.engine.rewrite.budget import Budget
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner
 from lithify.engine.run.steps import Commits
-from lithify.errors import CommitConflict, UnsupportedTable
+from lithify.errors import AttemptFenced, CommitConflict, UnsupportedTable
 from lithify.formats.iceberg.rewriting import packing
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
@@ -131,6 +131,8 @@ class _Play:
                 self._run(step)
             except CommitConflict:
                 assert step.beside or self._runs > 1
+            except AttemptFenced:  # a run beside it found that its files are gone, and cleans up after it
+                assert self._runs > 1 or any(isinstance(other, Compact) for _, other in step.beside)
             except UnsupportedTable:
                 if self._history.is_parquet:
                     raise

@@ -18,7 +18,7 @@ MOST = 60
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("first", [0])
+@pytest.mark.parametrize("first", [0, 1000, 2000])
 @pytest.mark.parametrize("fault", PLANTED)
 def test_histories_find_a_planted_fault(
     spark_iceberg: SparkIceberg, tmp_path: Path, fault: str, first: int
