@@ -17,6 +17,7 @@ import pytest
 from lithify.engine.rewrite.budget import Budget
 from lithify.formats.iceberg.model import DataFile
 from lithify.formats.iceberg.rewriting.ordering import SortOrder
+from lithify.formats.iceberg.table.data_locations import DataLocations
 from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
 from lithify.formats.iceberg.table.row_orders import OrderField
 from support.iceberg_files import Files, schema_of, task_of, with_deletes
@@ -77,7 +78,8 @@ def test_memory_stays_within_bounds(
     files = Files(tmp_path, SCHEMA)
     inputs = deleted(files, _files(files))
     assert sum(WIDTH * file.rows for file in inputs) > 5 * BUDGET.total
-    warm = task_of(files, [_file(files, np.arange(1000))], budget=BUDGET, folder=f"{tmp_path}/warm", **how)
+    warm_up = DataLocations(f"{tmp_path}/warm")
+    warm = task_of(files, [_file(files, np.arange(1000))], budget=BUDGET, locations=warm_up, **how)
     task = task_of(files, inputs, budget=BUDGET, **how)
 
     grown = _measured(pickle.dumps((warm, task)))
