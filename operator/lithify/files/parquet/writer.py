@@ -260,7 +260,8 @@ def _gets_dictionary(values: pa.ChunkedArray) -> bool:
 def _hardly_repeats(sample: pa.ChunkedArray) -> bool:
     """Whether nearly all of the first and the last rows of a sample differ, which takes little time to count.
 
-    Values that repeat often enough for a dictionary, in any order, repeat among these rows, too.
+    Values of which few repeat here hardly repeat often enough for a dictionary; only a long cycle of distinct
+    values would, and it is stored without one.
     """
     if len(sample) < _SAMPLE_ROWS:
         return False

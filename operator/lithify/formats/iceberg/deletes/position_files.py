@@ -62,7 +62,8 @@ def _positions(
     only = file.referenced
     if only is not None and only in wanted and _names_only(reader, file, only):
         for batch in reader.batches(file, Request((POSITION,), _PIECE)):
-            yield only, _complete(batch.column(0), file).to_numpy()
+            if batch.num_rows:
+                yield only, _complete(batch.column(0), file).to_numpy()
         return
     for batch in reader.batches(file, _request(file, wanted)):
         _complete(batch.column(1), file)
@@ -71,9 +72,9 @@ def _positions(
 
 def _names_only(reader: FileReader, file: DeleteFile, path: str) -> bool:
     """Whether all rows are about one data file by the bounds of their paths, which then need not be read."""
-    first = reader.stored(file.path)[0]
+    columns = reader.stored(file.path)
     footer = reader.parquet(file.path).footers.of(file.path)
-    if first.id != PATH.id or footer.schema.column(0).physical_type != "BYTE_ARRAY":
+    if not columns or columns[0].id != PATH.id or footer.schema.column(0).physical_type != "BYTE_ARRAY":
         return False
     chunks = [footer.row_group(number).column(0) for number in range(footer.num_row_groups)]
     return all(_is_always(chunk.statistics, path.encode()) for chunk in chunks)
@@ -82,7 +83,7 @@ def _names_only(reader: FileReader, file: DeleteFile, path: str) -> bool:
 def _is_always(statistics: pq.Statistics | None, value: bytes) -> bool:
     if statistics is None or not (statistics.has_min_max and statistics.has_null_count):
         return False
-    return statistics.null_count == 0 and value == statistics.min_raw == statistics.max_raw
+    return bool(statistics.null_count == 0 and value == statistics.min_raw == statistics.max_raw)
 
 
 def _complete(positions: pa.Array, file: DeleteFile) -> pa.Array:
