@@ -85,12 +85,14 @@ class Files:
             str(path), path.stat().st_size, table.num_rows, "parquet", sequence, partition, first_row_id
         )
 
-    def positions(self, deleted: Sequence[tuple[DataFile, int]], *, sequence: int = 9) -> DeleteFile:
+    def positions(
+        self, deleted: Sequence[tuple[DataFile, int]], *, sequence: int = 9, has_statistics: bool = True
+    ) -> DeleteFile:
         """Writes a position delete file."""
         path = self._path("parquet")
         schema = Schema(0, (PATH, POSITION)).file_schema()
         rows = [[file.path for file, _ in deleted], [at for _, at in deleted]]
-        pq.write_table(pa.table(rows, schema=schema), path)
+        pq.write_table(pa.table(rows, schema=schema), path, write_statistics=has_statistics)
         size, content = path.stat().st_size, Content.POSITION_DELETES
         return DeleteFile(str(path), size, len(deleted), content, "parquet", sequence, NOWHERE)
 

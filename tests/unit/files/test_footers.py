@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable, MissingFile, StorageError
-from lithify.files.parquet.footers import FETCH_BYTES, Footers
+from lithify.files.parquet.footers import FETCH_BYTES, Footers, HeldFiles
 from lithify.files.reading import reading
 from lithify.io.local_storage import LocalFileIO
 from lithify.io.storage import Fetching, Storage
@@ -256,3 +256,36 @@ class TestKeptFooters:
             assert footers.of(path).num_rows == 1
 
         assert storage.opened == 200
+
+
+class TestHeldFiles:
+    def test_small_file_is_read_once_with_its_footer(self, footers: Footers, tmp_path: Path) -> None:
+        path = text_file(tmp_path / "f", {"a": ["x"] * 10})
+        content = (tmp_path / "f").read_bytes()
+        footers.of(path)
+        (tmp_path / "f").unlink()
+
+        taken = footers.take_file(path)
+
+        assert taken is not None
+        assert taken.read() == content
+        assert footers.take_file(path) is None
+
+    def test_large_file_is_not_held(self, footers: Footers, tmp_path: Path) -> None:
+        texts = [random.Random(number).randbytes(16).hex() for number in range(20_000)]
+        path = text_file(tmp_path / "f", {"a": texts}, dictionary=False)
+        footers.of(path)
+
+        assert footers.take_file(path) is None
+
+    @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 12)), max_size=20))
+    def test_held_bytes_are_bounded_and_the_newest_stay(self, files: list[tuple[str, int]]) -> None:
+        held = HeldFiles(10)
+        for path, size in files:
+            held.hold(path, pa.py_buffer(bytes(size)))
+
+        left = [data.size for data in map(held.take, "abc") if data is not None]
+
+        assert sum(left) <= 10
+        if files and files[-1][1] <= 10:
+            assert files[-1][1] in left

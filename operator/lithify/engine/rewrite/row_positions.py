@@ -77,7 +77,11 @@ def is_deleted(positions: IntPart, deleted: Bits) -> Mask:
     if not len(positions):
         return np.zeros(0, dtype=bool)
     mask = np.zeros(len(positions), dtype=bool)
-    rows = positions_between(deleted, int(positions[0]), int(positions[-1]))
+    first, last = int(positions[0]), int(positions[-1])
+    rows = positions_between(deleted, first, last)
+    if last - first + 1 == len(positions):  # none is missing, as where all rows are read
+        mask[rows - first] = True
+        return mask
     at = np.searchsorted(positions, rows)
     mask[at[positions[at] == rows]] = True
     return mask

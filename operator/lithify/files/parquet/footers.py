@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from threading import Lock
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lithify.errors import CorruptTable
@@ -31,6 +32,12 @@ _KEPT = 128
 
 _KEPT_BYTES = 4 << 20
 """Serialized bytes up to which more footers are kept: those of a thousand files with few columns."""
+
+_SMALL_FILE = 256 << 10
+"""Bytes of a file up to which it is read at once, with its footer."""
+
+_SMALL_FILES = 4 << 20
+"""Bytes of small files that are held until their rows are asked for, small beside any budget."""
 
 _JAVA_PAGE_ROWS = 20_000
 _JAVA_PAGE_BYTES = 1 << 20
@@ -73,6 +80,7 @@ class Footers:
         self._fetched = fetched
         self._kept: OrderedDict[str, pq.FileMetaData] = OrderedDict()
         self._kept_bytes = 0
+        self._files = HeldFiles(_SMALL_FILES)
         self._lock = Lock()  # threads share a reader
         self._whole = lru_cache(_KEPT)(self._is_read_whole)
         self._numbers = lru_cache(_KEPT)(self._read_numbers)
@@ -92,6 +100,12 @@ class Footers:
         footer = self._read(path)
         self._keep(path, footer)
         return footer
+
+    def take_file(self, path: str) -> pa.NativeFile | None:
+        """A small file as it was read with its footer, once; None if it has to be opened."""
+        with self._lock:
+            data = self._files.take(path)
+        return None if data is None else pa.BufferReader(data)
 
     def _keep(self, path: str, footer: pq.FileMetaData) -> None:
         """Keeps a footer, and as many of those that were asked for last as may be kept."""
@@ -230,9 +244,41 @@ class Footers:
 
     def _read(self, path: str) -> pq.FileMetaData:
         with reading(path, "Parquet"), self._storage.open(path) as source:
-            footer = with_fixed_bytes(pq.read_metadata(source))
+            size = source.size()
+            data = source.read_buffer(size) if size <= _SMALL_FILE else None
+            footer = with_fixed_bytes(pq.read_metadata(source if data is None else pa.BufferReader(data)))
             _check_names(footer)
-            return footer
+        if data is not None:
+            with self._lock:
+                self._files.hold(path, data)
+        return footer
+
+
+class HeldFiles:
+    """Files in memory until they are taken; the oldest make room for others.
+
+    Args:
+        most: bytes of all of them.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._files: OrderedDict[str, pa.Buffer] = OrderedDict()
+        self._bytes = 0
+
+    def hold(self, path: str, data: pa.Buffer) -> None:
+        """Holds a file."""
+        self.take(path)
+        self._files[path] = data
+        self._bytes += data.size
+        while self._bytes > self._most:
+            self.take(next(iter(self._files)))
+
+    def take(self, path: str) -> pa.Buffer | None:
+        """Returns a file and forgets it; None if it is not held."""
+        data = self._files.pop(path, None)
+        self._bytes -= 0 if data is None else data.size
+        return data
 
 
 def _check_names(footer: pq.FileMetaData) -> None:

@@ -81,8 +81,7 @@ class ParquetReader:
         groups = self.row_groups(file, wanted)
         expected = sum(footer.row_group(number).num_rows for number in groups)
         dictionaries = [column.name for column in wanted.columns if column.as_dictionary]
-        how = self.footers.fetching(file.path)
-        with reading(file.path, "Parquet"), self._storage.open(file.path, file.size, how) as source:
+        with reading(file.path, "Parquet"), self._open(file) as source:
             parquet = pq.ParquetFile(
                 source,
                 metadata=footer,
@@ -98,6 +97,13 @@ class ParquetReader:
                 yield declared.rows(batch if batch.schema.names == names else batch.select(names))
         if expected:  # PyArrow returns fewer rows if pages end before
             raise CorruptTable(file.path, f"its pages have {-expected:+} rows more than its footer says")
+
+    def _open(self, file: InputFile) -> pa.NativeFile:
+        """The file as it was read with its footer, or opened."""
+        held = self.footers.take_file(file.path)
+        if held is not None:
+            return held
+        return self._storage.open(file.path, file.size, self.footers.fetching(file.path))
 
     def _decoded(
         self,

@@ -39,6 +39,9 @@ _PAGE_BYTES = 256 << 10
 _DICTIONARY_BYTES = 1 << 20
 _MAX_ROWS_PER_CHECK = 32_768
 _SAMPLE_ROWS = 16_384
+_PROBED_ROWS = 1024
+"""Rows at either end of the first ones that tell of columns in which next to nothing is repeated."""
+_DIFFERENT = 0.95
 _TELLING_SHARE = 0.625
 """Share of the first rows that tells of most columns that too few of their values are repeated."""
 
@@ -248,8 +251,23 @@ def _gets_dictionary(values: pa.ChunkedArray) -> bool:
         return False
     sample = values.slice(0, _SAMPLE_ROWS)
     most = len(sample) // _REPETITIONS
+    if _hardly_repeats(sample):
+        return False
     enough = int(len(sample) * _TELLING_SHARE)  # counting takes long with very many columns
     return _count_distinct(sample.slice(0, enough)) <= most and _count_distinct(sample) <= most
+
+
+def _hardly_repeats(sample: pa.ChunkedArray) -> bool:
+    """Whether nearly all of the first and the last rows of a sample differ, which takes little time to count.
+
+    Values of which few repeat here hardly repeat often enough for a dictionary; only a long cycle of distinct
+    values would, and it is stored without one.
+    """
+    if len(sample) < _SAMPLE_ROWS:
+        return False
+    parts = (sample.slice(0, _PROBED_ROWS), sample.slice(len(sample) - _PROBED_ROWS))
+    probed = pa.chunked_array([chunk for part in parts for chunk in part.chunks], sample.type)
+    return _count_distinct(probed) > _DIFFERENT * len(probed)
 
 
 def _levels(leaves: Sequence[Leaf], options: FileOptions) -> int | dict[str, int]:

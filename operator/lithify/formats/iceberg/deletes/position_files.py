@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from lithify.columns.key_range import KeyRange
 from lithify.columns.order import IntPart
@@ -42,19 +43,58 @@ def read_positions(reader: FileReader, file: DeleteFile, wanted: Mapping[str, in
         CorruptTable: it cannot be read, or deletes rows that no data file has.
     """
     found: dict[str, BitMap64] = {}
-    for batch in reader.batches(file, _request(file, wanted)):
-        if batch.column(1).null_count:
-            raise CorruptTable(file.path, "it deletes a row without a position")
-        for path, positions in _by_path(batch, wanted):
-            least, most = int(positions.min()), int(positions.max())
-            if least < 0 or most >= wanted[path]:
-                at = least if least < 0 else most
-                raise CorruptTable(file.path, f"it deletes row {at} of {path}, which has {wanted[path]} rows")
-            if path in found:
-                found[path] |= bitmap_of(positions)
-            else:
-                found[path] = bitmap_of(positions)
+    for path, positions in _positions(reader, file, wanted):
+        least, most = int(positions.min()), int(positions.max())
+        if least < 0 or most >= wanted[path]:
+            at = least if least < 0 else most
+            raise CorruptTable(file.path, f"it deletes row {at} of {path}, which has {wanted[path]} rows")
+        if path in found:
+            found[path] |= bitmap_of(positions)
+        else:
+            found[path] = bitmap_of(positions)
     return found
+
+
+def _positions(
+    reader: FileReader, file: DeleteFile, wanted: Mapping[str, int]
+) -> Iterator[tuple[str, IntPart]]:
+    """The positions of each wanted data file, batch by batch."""
+    only = file.referenced
+    if only is not None and only in wanted and _names_only(reader, file, only):
+        for batch in reader.batches(file, Request((POSITION,), _PIECE)):
+            if batch.num_rows:
+                yield only, _complete(batch.column(0), file).to_numpy()
+        return
+    for batch in reader.batches(file, _request(file, wanted)):
+        _complete(batch.column(1), file)
+        yield from _by_path(batch, wanted)
+
+
+def _names_only(reader: FileReader, file: DeleteFile, path: str) -> bool:
+    """Whether all rows are about one data file by the bounds of their paths, which then need not be read."""
+    columns = reader.stored(file.path)
+    footer = reader.parquet(file.path).footers.of(file.path)
+    if not columns or columns[0].id != PATH.id or footer.schema.column(0).physical_type != "BYTE_ARRAY":
+        return False
+    chunks = [footer.row_group(number).column(0) for number in range(footer.num_row_groups)]
+    return all(_is_always(chunk.statistics, path.encode()) for chunk in chunks)
+
+
+def _is_always(statistics: pq.Statistics | None, value: bytes) -> bool:
+    if statistics is None or not (statistics.has_min_max and statistics.has_null_count):
+        return False
+    return bool(statistics.null_count == 0 and value == statistics.min_raw == statistics.max_raw)
+
+
+def _complete(positions: pa.Array, file: DeleteFile) -> pa.Array:
+    """Positions without nulls.
+
+    Raises:
+        CorruptTable: there is one.
+    """
+    if positions.null_count:
+        raise CorruptTable(file.path, "it deletes a row without a position")
+    return positions
 
 
 def _request(file: DeleteFile, wanted: Mapping[str, int]) -> Request:

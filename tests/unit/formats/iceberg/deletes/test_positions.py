@@ -63,10 +63,28 @@ def test_positions_of_files_to_which_a_delete_does_not_apply_stay(files: Files) 
     assert _deleted(files, [with_deletes(one, delete), other]) == {one.path: [1]}
 
 
+@pytest.mark.parametrize("has_statistics", [True, False], ids=["with bounds", "without bounds"])
+def test_delete_file_of_one_data_file(files: Files, has_statistics: bool) -> None:
+    one, other = _file(files), _file(files)
+    delete = replace(
+        files.positions([(one, 1), (one, 3)], has_statistics=has_statistics), referenced=one.path
+    )
+
+    assert _deleted(files, [with_deletes(one, delete), other]) == {one.path: [1, 3]}
+
+
+def test_paths_of_a_delete_file_count_whatever_its_manifest_says(files: Files) -> None:
+    one, other = _file(files), _file(files)
+    delete = replace(files.positions([(one, 1), (other, 2)]), referenced=one.path)
+
+    assert _deleted(files, [with_deletes(one, delete), other]) == {one.path: [1]}
+
+
+@pytest.mark.parametrize("is_about_one", [True, False], ids=["of one data file", "of any"])
 @pytest.mark.parametrize("at", [-1, ROWS])
-def test_position_outside_of_its_file_is_corrupt(files: Files, at: int) -> None:
+def test_position_outside_of_its_file_is_corrupt(files: Files, at: int, is_about_one: bool) -> None:
     file = _file(files)
-    delete = files.positions([(file, at)])
+    delete = replace(files.positions([(file, at)]), referenced=file.path if is_about_one else None)
 
     with pytest.raises(CorruptTable) as failure:
         _deleted(files, [with_deletes(file, delete)])
