@@ -21,6 +21,9 @@ from support.cases import case
 from support.iceberg_commits import Planned, commit, plan, rewritten, view_of
 from support.iceberg_tables import NAME, Lakehouse, metadata_of, rows, with_fields
 
+pytestmark = pytest.mark.thorough
+
+
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 
 

@@ -15,6 +15,8 @@ from support.cases import case
 from support.iceberg_rest import IcebergRestServer
 from support.iceberg_tables import NAME, Lakehouse, metadata_of, rows
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def metadata(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
