@@ -91,6 +91,15 @@ def test_files_that_overlap_are_sorted_until_they_do_not(sql_table: SparkTable) 
     assert all(high < low for (_, high), (low, _) in pairwise(ranges))
 
 
+def test_files_that_are_sorted_by_a_part_of_a_value_are_not_sorted_for_ever(sql_table: SparkTable) -> None:
+    """All ids have the same part, so files overlap in ids whatever a run does."""
+    table = made(sql_table, 2, "truncate(100000, id)")
+    size = int(pc.max(table.metadata_table("files")["file_size_in_bytes"]).as_py())
+    table.alter(f"SET TBLPROPERTIES ('write.target-file-size-bytes' = '{size}')")
+
+    assert run(table).status == "NothingToDo"
+
+
 @pytest.mark.parametrize("curve", ["zorder", "hilbert"])
 def test_rows_lie_along_a_curve_where_an_option_says_so(sql_table: SparkTable, curve: str) -> None:
     table = made(sql_table, 3, "")

@@ -73,7 +73,9 @@ def cluster_columns(
         is_ordered = order.strategy is SortStrategy.ORDER and _ORDERED.fullmatch(order.fields[0].transform)
         if column is None or not is_ordered or not is_comparable(column.type):
             return ()
-        return (ClusterColumn(column.id, column.type, is_sorted=True),)
+        # Rows sorted by the day of a time overlap within the day, however often they are sorted.
+        is_sorted = order.fields[0].transform == "identity"
+        return (ClusterColumn(column.id, column.type, is_sorted),)
     constant = {
         each.get("source-id") for each in spec.get("fields") or () if each.get("transform") == "identity"
     }
