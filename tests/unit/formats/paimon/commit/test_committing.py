@@ -326,6 +326,7 @@ def test_statistics_of_removed_files_are_dropped_if_wanted(
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(900)
 def test_hundreds_of_compactions_keep_the_list_short(tmp_path: Path, sample: Sampler) -> None:
     """Each is one commit, and each look at the table reads a bounded number of manifests.
 
