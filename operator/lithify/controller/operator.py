@@ -19,7 +19,7 @@ from lithify.controller.api import Api, Object, Tell
 from lithify.controller.cluster.election import Election, Fenced, Terms
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
-from lithify.controller.deciding.health import problem_with
+from lithify.controller.deciding.health import problem_with, refusal_in
 from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.driver import Launcher
 from lithify.controller.observing.request import TableObserver
@@ -165,6 +165,7 @@ class Operator:
             fence=self.election.check,
         )
         self._compactions = Compactions(self._context)
+        self._catalogs = Catalogs(self._context)
         self._intake = Intake(store, self.queue)
 
     def stop(self) -> None:
@@ -186,7 +187,7 @@ class Operator:
 
     @property
     def is_idle(self) -> bool:
-        """Whether every table has been observed, and nothing is due, waiting or under way."""
+        """Whether every catalog has answered, every table is observed, and nothing is due or under way."""
         store, scheduler = self._context.store, self.scheduler
         return (
             self.is_synced
@@ -194,13 +195,22 @@ class Operator:
             and all(scheduler.seen(table.metadata.key).is_settled for table in store.tables)
             and all(run.is_over for run in store.compactions)
             and not self._compactions.unreleased
+            and not self._catalogs.is_asking
         )
 
     @property
     def failures(self) -> list[str]:
-        """The tables that cannot be observed, or whose last compaction failed."""
-        tables = sorted(self._context.store.tables, key=lambda table: table.metadata.key)
-        return [f"{table.metadata.key}: {problem}" for table in tables if (problem := problem_with(table))]
+        """The tables that cannot be observed, or whose last compaction failed; then Catalogs without tables.
+
+        What is wrong with other Catalogs is said of their tables.
+        """
+        store = self._context.store
+        tables = sorted(store.tables, key=lambda table: table.metadata.key)
+        used = {catalog.metadata.key for table in tables if (catalog := store.catalog_of(table))}
+        unused = [catalog for catalog in store.catalogs if catalog.metadata.key not in used]
+        told = [(table.metadata.key, problem_with(table)) for table in tables]
+        told += [(catalog.metadata.key, refusal_in(catalog.status.conditions)) for catalog in unused]
+        return [f"{key}: {problem}" for key, problem in told if problem]
 
     def measure(self) -> None:
         """Updates the metrics that are sampled rather than counted as events happen."""
@@ -229,11 +239,12 @@ class Operator:
 
     async def _lead(self) -> None:
         """Runs for as long as the Lease is held."""
+        self._catalogs = Catalogs(self._context)  # lists of an earlier lead are out of date
         reconcilers = {
             COMPACTION: self._compactions.reconcile,
             LAKE_TABLE: Tables(self._context).reconcile,
             POLICY: Policies(self._context).reconcile,
-            CATALOG: Catalogs(self._context).reconcile,
+            CATALOG: self._catalogs.reconcile,
         }
         reports = Reports(self._context)
         beside = {kind.name: reports.beside(kind, each) for kind, each in reconcilers.items()}

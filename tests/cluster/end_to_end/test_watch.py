@@ -90,6 +90,16 @@ def test_a_table_that_is_not_well_and_a_wrong_document_are_told(tmp_path: Path) 
 
 
 @pytest.mark.timeout(300)
+def test_a_catalog_without_tables_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    spec = "{format: Iceberg, warehouse: /lake, options: {foo.bar: x}, discovery: {include: ['a.*']}}"
+    head = "apiVersion: lithify.dev/v1alpha1\nkind: Catalog\nmetadata: {name: lake}\n"
+    (tmp_path / "lakehouse.yaml").write_text(f"{head}spec: {spec}\n")
+    ended = watch_once(tmp_path)
+    assert ended.returncode == 1
+    assert "default/lake: " in ended.stderr
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "catalog",
     [

@@ -121,11 +121,16 @@ def problem_with(table: LakeTable) -> str | None:
     conditions = table.status.conditions
     health = health_of(table.spec, conditions)
     if health.is_well:
-        ready = condition_of(conditions, READY)
-        is_refused = ready is not None and ready.status is ConditionStatus.FALSE
-        return f"{ready.reason}: {ready.message}" if ready is not None and is_refused else None
+        return refusal_in(conditions)
     said = condition_of(conditions, BUCKETS_BLOCKED if health is TableHealth.BLOCKED else READY)
     return None if said is None else f"{said.reason}: {said.message}"
+
+
+def refusal_in(conditions: tuple[Condition, ...]) -> str | None:
+    """Why an object is not ready, in one line; None if it is, or nobody has said yet."""
+    ready = condition_of(conditions, READY)
+    is_refused = ready is not None and ready.status is ConditionStatus.FALSE
+    return f"{ready.reason}: {ready.message}" if ready is not None and is_refused else None
 
 
 def _is(conditions: tuple[Condition, ...], kind: str, status: ConditionStatus) -> bool:

@@ -92,6 +92,11 @@ class Catalogs:
     _secrets: dict[ObjectKey, int] = field(default_factory=dict)
     """The version of each catalog's options from its Secret of which its tables know."""
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether a catalog is asked for its tables, or probed."""
+        return bool(self._underway)
+
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Updates status and creates missing LakeTables; returns the seconds until the next list is due."""
         context = self.context
