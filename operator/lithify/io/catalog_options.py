@@ -44,6 +44,7 @@ class CatalogOptions:
         known: the options of each metastore.
         uris: the metastores that need a URI, and its form.
         from_server: what a REST server may set for its clients.
+        skips_empty: whether an empty value of a server means none; else its form is checked like any other.
         control_characters: those of them whose values may have control characters.
         own_headers: headers that the client sets itself, in lower case, in addition to those of all clients.
         format: what messages call the format, if other formats have other options.
@@ -52,6 +53,7 @@ class CatalogOptions:
     known: Mapping[str, Mapping[str, Check]]
     uris: Mapping[str, Check]
     from_server: Mapping[str, Check]
+    skips_empty: bool = False
     control_characters: frozenset[str] = field(default_factory=frozenset)
     own_headers: frozenset[str] = field(default_factory=frozenset)
     format: str = ""
@@ -93,7 +95,7 @@ class CatalogOptions:
             raise TypeError(f"a {type(found).__name__} is no mapping of options")
         taken = {}
         for name, value in found.items():
-            if name in self.from_server and isinstance(value, str) and value:
+            if name in self.from_server and isinstance(value, str) and (value or not self.skips_empty):
                 label = f"{name}, which the catalog's server sets"
                 is_free = name in self.control_characters
                 _check_value(label, value, self.from_server[name], allows_control=is_free)

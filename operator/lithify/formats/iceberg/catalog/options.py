@@ -89,6 +89,7 @@ CATALOG_OPTIONS = CatalogOptions(
         "s3.remote-signing-enabled": boolean,
         **dict.fromkeys(("s3.endpoint", "s3.region", "client.region", "s3.path-style-access"), anything),
     },
+    skips_empty=True,
     control_characters=frozenset({"namespace-separator"}),
     own_headers=frozenset({"x-iceberg-access-delegation"}),
 )

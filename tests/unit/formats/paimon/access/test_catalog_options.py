@@ -83,6 +83,11 @@ def test_a_server_sets_what_it_says_of_itself() -> None:
     assert CATALOG_OPTIONS.sent(None) == {}
 
 
+def test_an_empty_prefix_of_a_server_is_refused() -> None:
+    with pytest.raises(InvalidOption):
+        CATALOG_OPTIONS.sent({"prefix": ""})
+
+
 @pytest.mark.parametrize(
     ("uri", "wanted"),
     [
