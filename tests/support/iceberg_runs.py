@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC
+
 from infrastructure.iceberg.tables import SparkTable
-from lithify.formats.protocol.address import TableAddress
+from lithify.clock import SystemClock
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
+
+CLOCK = SystemClock(UTC)
+
+
+def run(
+    table: SparkTable,
+    strategy: Strategy = Strategy.FULL,
+    branch: str = "",
+    overrides: Mapping[str, str] | None = None,
+) -> Report:
+    """Compacts a table in this process; Spark sees the result."""
+    address = replace(address_of(table, branch), overrides=overrides or {})
+    report = compact(Request(address, Selection(strategy=strategy)), InlineRunner(), CLOCK)
+    table.run(f"REFRESH TABLE {table.name}")
+    return report
 
 
 def address_of(table: SparkTable, branch: str = "") -> TableAddress:

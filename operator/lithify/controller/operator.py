@@ -45,6 +45,7 @@ from lithify.errors import ClusterUnavailable
 from lithify.io.access_policy import AccessPolicy, OwnIdentity
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, POLICY, ObjectKey, ResourceKind
 from lithify.resources.spark_template import SparkTemplate
+from lithify.resources.table import LakeTable
 
 _log = logging.getLogger(__name__)
 _PRIORITIES = {COMPACTION.name: 0, CATALOG.name: 1, POLICY.name: 1, LAKE_TABLE.name: 2}
@@ -188,15 +189,20 @@ class Operator:
     @property
     def is_idle(self) -> bool:
         """Whether every catalog has answered, every table is observed, and nothing is due or under way."""
-        store, scheduler = self._context.store, self.scheduler
+        store = self._context.store
         return (
             self.is_synced
             and self.queue.is_empty
-            and all(scheduler.seen(table.metadata.key).is_settled for table in store.tables)
+            and all(map(self._is_settled, store.tables))
             and all(run.is_over for run in store.compactions)
             and not self._compactions.unreleased
             and not self._catalogs.is_asking
         )
+
+    def _is_settled(self, table: LakeTable) -> bool:
+        """Whether no observation of a table is wanted or under way, or none is possible without a Catalog."""
+        seen = self.scheduler.seen(table.metadata.key)
+        return seen.is_settled or (self._context.store.catalog_of(table) is None and not seen.underway)
 
     @property
     def failures(self) -> list[str]:

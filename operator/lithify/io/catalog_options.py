@@ -115,7 +115,7 @@ class CatalogOptions:
             kind = f"{self.format} and the metastore" if self.format else "the metastore"
             problem = (
                 f"it is no catalog option that this release knows for {kind} {metastore}; "
-                "docs/commands.md lists those that it does"
+                "docs/commands.md lists the known options"
             )
             raise InvalidOption(catalog_option(_CONTROL.sub("?", name[:128])), problem)
         _check_value(name, value, check)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from infrastructure.iceberg.tables import SparkTable
-from java.iceberg.test_runs import run
 from lithify.formats.iceberg.table.data_locations import data_locations
 from lithify.formats.iceberg.table.metadata import parse_metadata
 from support.cases import case
+from support.iceberg_runs import run
 
 HASHED = {"write.object-storage.enabled": "true"}
 FLAT = {**HASHED, "write.object-storage.partitioned-paths": "false"}

@@ -8,7 +8,7 @@ import pytest
 
 from infrastructure.iceberg import tables
 from infrastructure.iceberg.tables import LINEAGE, SparkTable
-from java.iceberg.test_runs import CLOCK, address_of, ordered, run
+from java.iceberg.test_runs import ordered
 from lithify.clock import Clock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner, Progress
@@ -17,6 +17,7 @@ from lithify.formats.protocol.results import TaskResult
 from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.protocol.tasks import Task
 from support.cases import case
+from support.iceberg_runs import CLOCK, address_of, run
 
 IDS = ("id", "_row_id")
 

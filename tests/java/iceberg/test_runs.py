@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC
 
 import pyarrow as pa
 import pytest
@@ -15,17 +14,14 @@ from infrastructure.iceberg.catalogs import CatalogAddress, fresh_name
 from infrastructure.iceberg.proxy import RestProxy
 from infrastructure.iceberg.spark import SparkIceberg
 from infrastructure.iceberg.tables import LINEAGE, SparkTable
-from lithify.clock import SystemClock
 from lithify.engine.run.driver import Request, compact
-from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
-from support.iceberg_runs import address_of
+from support.iceberg_runs import CLOCK, address_of, run
 
 Maker = Callable[[SparkTable], SparkTable]
-CLOCK = SystemClock(UTC)
 
 
 def plain(version: int, partitions: str = "none") -> Maker:
@@ -49,13 +45,6 @@ MADE = [
     case(lambda table: tables.with_evolved_partitions(table, 2), id="v2, evolved partitions"),
     case(lambda table: tables.with_evolved_partitions(table, 3), id="v3, evolved partitions"),
 ]
-
-
-def run(table: SparkTable, strategy: Strategy = Strategy.FULL, branch: str = "") -> Report:
-    request = Request(address_of(table, branch), Selection(strategy=strategy))
-    report = compact(request, InlineRunner(), CLOCK)
-    table.run(f"REFRESH TABLE {table.name}")
-    return report
 
 
 def version_of(table: SparkTable) -> int:

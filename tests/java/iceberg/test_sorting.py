@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from datetime import UTC
 from itertools import pairwise
 
 import pyarrow as pa
@@ -13,30 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from infrastructure.iceberg.tables import LINEAGE, SparkTable
-from lithify.clock import SystemClock
-from lithify.engine.run.driver import Request, compact
-from lithify.engine.run.report import Report
-from lithify.engine.run.runner import InlineRunner
-from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.strategy import Strategy
-from support.iceberg_runs import address_of
+from support.iceberg_runs import run
 
-CLOCK = SystemClock(UTC)
 ROWS, COMMITS = 400, 12
 SHUFFLED = (
     "SELECT (id * 48271) % 65521 AS id, DATE '2024-02-27' AS day, "
     "IF(id % 7 = 0, NULL, concat(char(97 + id % 3), '-', id % 2)) AS kind, "
     "CAST((id * 16807) % 65521 / 100 AS DECIMAL(10, 2)) AS amount FROM range({first}, {last}, 1, 1)"
 )
-
-
-def run(
-    table: SparkTable, strategy: Strategy = Strategy.MINOR, overrides: Mapping[str, str] | None = None
-) -> Report:
-    address = replace(address_of(table), overrides=overrides or {})
-    report = compact(Request(address, Selection(strategy=strategy)), InlineRunner(), CLOCK)
-    table.run(f"REFRESH TABLE {table.name}")
-    return report
 
 
 def made(table: SparkTable, version: int, order: str, **properties: str) -> SparkTable:
@@ -63,7 +45,7 @@ def test_rows_of_new_files_are_in_the_order_of_the_table(sql_table: SparkTable, 
     lineage = LINEAGE if version > 2 else ()
     before = table.read("*", *lineage).combine_chunks()
 
-    assert run(table, Strategy.FULL).status == "Compacted"
+    assert run(table).status == "Compacted"
 
     assert table.read("*", *lineage).combine_chunks() == before
     keys = [("kind", "descending"), ("id", "ascending")]
@@ -71,7 +53,7 @@ def test_rows_of_new_files_are_in_the_order_of_the_table(sql_table: SparkTable, 
         in_order = pc.sort_indices(rows, sort_keys=keys, null_placement="at_end")
         assert in_order.to_numpy().tolist() == [*range(rows.num_rows)]
     assert set(table.metadata_table("files")["sort_order_id"].to_pylist()) == {1}
-    assert run(table, Strategy.FULL).status == "NothingToDo"
+    assert run(table).status == "NothingToDo"
 
 
 def test_files_that_overlap_are_sorted_until_they_do_not(sql_table: SparkTable) -> None:
@@ -81,7 +63,7 @@ def test_files_that_overlap_are_sorted_until_they_do_not(sql_table: SparkTable) 
     table.alter(f"SET TBLPROPERTIES ('write.target-file-size-bytes' = '{size}')")
     before = table.read().combine_chunks()
 
-    reports = [run(table) for _ in range(3)]
+    reports = [run(table, Strategy.MINOR) for _ in range(3)]
 
     assert [report.status for report in reports] == ["Compacted", "NothingToDo", "NothingToDo"]
     assert reports[0].groups[0].trigger == "Overlap"
@@ -97,7 +79,7 @@ def test_files_that_are_sorted_by_a_part_of_a_value_are_not_sorted_for_ever(sql_
     size = int(pc.max(table.metadata_table("files")["file_size_in_bytes"]).as_py())
     table.alter(f"SET TBLPROPERTIES ('write.target-file-size-bytes' = '{size}')")
 
-    assert run(table).status == "NothingToDo"
+    assert run(table, Strategy.MINOR).status == "NothingToDo"
 
 
 @pytest.mark.parametrize("curve", ["zorder", "hilbert"])
@@ -107,7 +89,7 @@ def test_rows_lie_along_a_curve_where_an_option_says_so(sql_table: SparkTable, c
     before = table.read("*", *LINEAGE, order="id").combine_chunks()
     options = {"lithify.sort-order": f"{curve}(id, amount)", "target-file-size-bytes": str(size)}
 
-    assert run(table, Strategy.FULL, options).status == "Compacted"
+    assert run(table, overrides=options).status == "Compacted"
 
     assert table.read("*", *LINEAGE, order="id").combine_chunks() == before
     parts = files(table)

@@ -45,7 +45,6 @@ class TableState:
         answered: the request that it answers.
         error: why the last observation failed; None if it succeeded.
         unasked: why the next observation cannot be requested; None if it can.
-        has_catalog: whether the table's Catalog exists; without one no observation can be requested.
         observed_at: when the last observation ended, in ticks; None before the first.
         full_at: when the last full observation ended, in ticks. The first one may build on an earlier
             operator's observation cache.
@@ -61,7 +60,6 @@ class TableState:
     answered: ObservationRequest | None = None
     error: LithifyError | None = None
     unasked: LithifyError | None = None
-    has_catalog: bool = True
     observed_at: float | None = None
     full_at: float | None = None
     evaluated: datetime | None = None
@@ -74,7 +72,7 @@ class TableState:
     @property
     def is_settled(self) -> bool:
         """Whether no further observation of the table is wanted or under way, or none is possible."""
-        if self.unasked is not None or not self.has_catalog:
+        if self.unasked is not None:
             return not self.underway
         return self.observed_at is not None and not self.wanted and not self.underway
 

@@ -151,10 +151,9 @@ class Tables:
     ) -> tuple[TableProblem | None, float | None]:
         """Requests an observation if one is due; returns what prevents it, and seconds until the next one."""
         context, key = self.context, table.metadata.key
-        seen = context.scheduler.seen(key)
-        seen.has_catalog = catalog is not None
         if catalog is None:
             return TableProblem.catalog_missing(table), None
+        seen = context.scheduler.seen(key)
         is_suspect = seen.failure is not None and problem_of(seen.failure).reason.blames_catalog
         try:
             options = await context.secrets.of_catalog(

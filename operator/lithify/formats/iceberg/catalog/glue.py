@@ -104,7 +104,8 @@ class GlueTables(PointerFiles):
 
     def tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
         """The Iceberg tables of a database."""
-        return tables_in(self._client, namespace, self._answering())
+        with self._answering():
+            return tables_in(self._client, namespace)
 
     @contextmanager
     def _answering(self, name: TableName | None = None) -> Iterator[None]:

@@ -91,7 +91,8 @@ class HiveTables(PointerFiles):
 
     def tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
         """The Iceberg tables of a database."""
-        return tables_in(self._client, namespace, self._answering())
+        with self._answering():
+            return tables_in(self._client, namespace)
 
     def _table(self, metastore: Any, name: TableName) -> Any:
         try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from pyiceberg.exceptions import NoSuchNamespaceError
@@ -78,12 +77,9 @@ def databases(client: NamesOf, parent: tuple[str, ...]) -> Sequence[tuple[str, .
     return [] if parent else client.list_namespaces()
 
 
-def tables_in(
-    client: NamesOf, namespace: tuple[str, ...], answering: AbstractContextManager[None]
-) -> Sequence[tuple[str, ...]]:
+def tables_in(client: NamesOf, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
     """The tables of a namespace; none if there is no such namespace."""
-    with answering:
-        try:
-            return client.list_tables(namespace)
-        except NoSuchNamespaceError:
-            return []
+    try:
+        return client.list_tables(namespace)
+    except NoSuchNamespaceError:
+        return []

@@ -98,7 +98,8 @@ class SqlTables(PointerFiles):
 
     def tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
         """The tables of a namespace."""
-        return tables_in(self._client, namespace, self._answering())
+        with self._answering():
+            return tables_in(self._client, namespace)
 
     def _row(self, name: TableName) -> tuple[ColumnElement[bool], ...]:
         return (

@@ -6,12 +6,12 @@ requests by prefixes of keys, and hashes spread them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lithify.columns.murmur_hash import murmur3
 from lithify.formats.iceberg.table.metadata import TableMetadata
 
+_PARTITIONED = "write.object-storage.partitioned-paths"
 _HASH_BITS = 20
 _FOLDER_BITS = (4, 8, 12)
 """Ends of the folders that the first bits make; the other bits are the last part."""
@@ -51,7 +51,6 @@ class DataLocations:
 
 def data_locations(metadata: TableMetadata) -> DataLocations:
     """Where the data files of a table go, by its properties."""
-    properties = metadata.properties
     folder = metadata.data_folder
     if not metadata.has_hashed_locations:
         return DataLocations(folder)
@@ -60,7 +59,7 @@ def data_locations(metadata: TableMetadata) -> DataLocations:
         folder=folder,
         is_hashed=True,
         context="/".join(_segments(metadata.location)[-2:]) if is_outside else "",
-        has_partitions=_is_true(properties, "write.object-storage.partitioned-paths", default=True),
+        has_partitions=metadata.properties.get(_PARTITIONED, "true").lower() == "true",
     )
 
 
@@ -71,11 +70,7 @@ def _segments(location: str) -> list[str]:
     return [part for part in path.split("/") if part]
 
 
-def _is_true(properties: Mapping[str, str], name: str, *, default: bool) -> bool:
-    return properties[name].lower() == "true" if name in properties else default
-
-
 def _hash_parts(name: str) -> list[str]:
-    bits = f"{murmur3(name.encode()) & ((1 << 32) - 1):032b}"[-_HASH_BITS:]
+    bits = f"{murmur3(name.encode()):032b}"[-_HASH_BITS:]
     starts = (0, *_FOLDER_BITS)
     return [bits[start:stop] for start, stop in zip(starts, (*_FOLDER_BITS, _HASH_BITS), strict=True)]
