@@ -27,7 +27,8 @@ from lithify.columns.column_groups import (
 from lithify.formats.iceberg.declarations import DATA_FILES, DELETES
 from lithify.formats.iceberg.observing.cached_files import IcebergCache, partition_of
 from lithify.formats.iceberg.observing.held_files import without_held
-from lithify.formats.iceberg.observing.judging import OF_COLUMN, PartitionJudge, clustered_by
+from lithify.formats.iceberg.observing.judging import PartitionJudge, clustered_by
+from lithify.formats.iceberg.planning.statistics import SUMS_BY_COLUMN
 from lithify.formats.iceberg.planning.triggers import verdicts
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, WHOLE, spec_of
@@ -120,7 +121,7 @@ def _by_column(figures: pa.Table, column: int | None) -> pa.Table:
     """The figures with those of the column by which the table is clustered."""
     if column is None:
         return with_columns(figures, depth=pa.nulls(len(figures), pa.float64()))
-    chosen = {name: whole(figures[f"{name}_{column}"]) for name in (*OF_COLUMN, "depth")}
+    chosen = {name: whole(figures[f"{name}_{column}"]) for name in (*SUMS_BY_COLUMN, "depth")}
     return with_columns(figures, **chosen)
 
 
