@@ -25,6 +25,7 @@ from lithify.columns.column_groups import (
     whole,
     with_columns,
 )
+from lithify.engine.observe.summing import total
 from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, delete_index
 from lithify.formats.iceberg.manifests.view import PUFFIN
 from lithify.formats.iceberg.model import Content
@@ -220,13 +221,9 @@ def clustered_by(figures: pa.Table, columns: tuple[ClusterColumn, ...]) -> int |
         figures: the figures of all groups.
         columns: the columns by which files may be clustered.
     """
-    files = _sum(figures, "data_files")
-    sums = [tuple(_sum(figures, f"{name}_{number}") for name in _PAIRS) for number in range(len(columns))]
+    files = total(figures, "data_files")
+    sums = [tuple(total(figures, f"{name}_{number}") for name in _PAIRS) for number in range(len(columns))]
     for number, (column, (known, _, _)) in enumerate(zip(columns, sums, strict=True)):
         if column.is_sorted and known:
             return number
     return least_overlapping([overlap_of(files, *each) for each in sums])
-
-
-def _sum(figures: pa.Table, name: str) -> int:
-    return int(integers(figures[name]).sum())
