@@ -64,10 +64,11 @@ SCRIPT = """
         *("lithify", "pyiceberg", "pypaimon", "pyarrow", "obstore", "requests", "urllib3", "cachetools"),
         *("fsspec", "s3fs", "boto3", "botocore", "aiohttp", "psycopg", "psycopg2", "pymysql", "mysql"),
     }
+    KEEPING = (MutableMapping, MutableSet, MutableSequence)
     TELLING = re.compile("cache|lock|pool|session|token|credential|instance|memo|known|opened|kept", re.I)
 
     def show(name, value, owner):
-        kept = isinstance(value, MutableMapping | MutableSet | MutableSequence) and TELLING.search(name)
+        kept = isinstance(value, KEEPING) and TELLING.search(name)
         if kept or hasattr(value, "cache_info"):
             print(f"{owner}.{name}")
 
@@ -76,7 +77,8 @@ SCRIPT = """
         if owner.partition(".")[0] not in LIBRARIES:
             continue
         for name, value in list(vars(module).items()):
-            if name.startswith("__") or getattr(value, "__module__", owner) != owner:
+            is_taken_over = not isinstance(value, KEEPING) and getattr(value, "__module__", owner) != owner
+            if name.startswith("__") or is_taken_over:
                 continue
             show(name, value, owner)
             for inner, entry in list(vars(value).items()) if isinstance(value, type) else ():
