@@ -13,6 +13,7 @@ from threading import Lock
 
 from lithify.errors import CatalogUnavailable
 from lithify.formats.iceberg.catalog.names import TableName
+from lithify.formats.iceberg.properties import is_true
 from lithify.io.owned_entries import Latest, owner_of
 from lithify.io.s3.settings import S3Keys, read_keys
 
@@ -53,7 +54,7 @@ def has_keys(options: Mapping[str, str]) -> bool:
 
 def is_remotely_signed(config: Mapping[str, str]) -> bool:
     """Whether a server wants to sign each request itself."""
-    return config.get(REMOTE_SIGNING, "").lower() == "true"
+    return is_true(config, REMOTE_SIGNING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from lithify.formats.iceberg.observing.held_files import without_held
 from lithify.formats.iceberg.observing.judging import PartitionJudge, clustered_by
 from lithify.formats.iceberg.planning.statistics import SUMS_BY_COLUMN
 from lithify.formats.iceberg.planning.triggers import verdicts
+from lithify.formats.iceberg.properties import digits_in
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, WHOLE, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec
@@ -219,10 +220,9 @@ def _kept(table: IcebergTable) -> KeptSnapshots:
     """The snapshots that have not expired; all but the oldest say what they removed from earlier ones."""
     kept = table.metadata.snapshots.values()
     later = [*table.metadata.ancestry(table.branch)][:-1]
-    sizes = (each.summary.get("removed-files-size", "") for each in later)
     return KeptSnapshots(
         count=len(kept),
         oldest=min((moment_of(each.millis) for each in kept), default=None),
-        expired_bytes=sum(int(size) for size in sizes if size.isascii() and size.isdecimal()),
+        expired_bytes=sum(digits_in(each.summary, "removed-files-size") for each in later),
         writers_expire=False,
     )
