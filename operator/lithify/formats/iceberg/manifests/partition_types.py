@@ -17,9 +17,9 @@ from decimal import Context, Decimal
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import pyarrow as pa
 
+from lithify.columns.octets import fixed_array, fixed_octets, widened
 from lithify.formats.iceberg.model import PartitionValue
 
 _EPOCH = datetime(1970, 1, 1)
@@ -188,16 +188,7 @@ def _widened(column: pa.FixedSizeBinaryArray, width: int) -> pa.FixedSizeBinaryA
     old = column.type.byte_width
     if old > width:
         raise ValueError(f"a partition value has {old} bytes instead of {width}")
-    filled = column.fill_null(bytes(old)) if column.null_count else column
-    stored = np.frombuffer(filled.buffers()[1], dtype=np.uint8)
-    stored = stored[old * filled.offset : old * (filled.offset + len(filled))].reshape(-1, old)
-    wide = np.repeat(np.where(stored[:, :1] & 0x80, 0xFF, 0).astype(np.uint8), width, axis=1)
-    wide[:, width - old :] = stored
-    valid = pa.array(column.is_valid().to_numpy(zero_copy_only=False))
-    mask = valid.buffers()[1] if column.null_count else None
-    return pa.Array.from_buffers(
-        pa.binary(width), len(column), [mask, pa.py_buffer(np.ascontiguousarray(wide))]
-    )
+    return fixed_array(widened(fixed_octets(column), width), column.is_valid())
 
 
 def wider_type(one: str, other: str) -> str:
