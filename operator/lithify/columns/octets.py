@@ -55,6 +55,12 @@ def shortest(numbers: Octets) -> tuple[Octets, npt.NDArray[np.int64]]:
     return np.ascontiguousarray(numbers)[used], numbers.shape[1] - leading
 
 
+def number_bytes(number: int) -> bytes:
+    """One number in as few bytes as possible, as Java's `BigInteger.toByteArray` has it."""
+    magnitude = number if number >= 0 else ~number
+    return number.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
+
+
 def widened(numbers: Octets, width: int) -> Octets:
     """Big-endian numbers with more bytes: their sign is repeated."""
     return np.concatenate([np.repeat(_signs(numbers), width - numbers.shape[1], axis=1), numbers], axis=1)

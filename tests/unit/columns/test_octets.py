@@ -16,6 +16,7 @@ from lithify.columns.octets import (
     decimal_words,
     fixed_array,
     fixed_octets,
+    number_bytes,
     ordered,
     redundant_bytes,
     shortest,
@@ -45,6 +46,7 @@ def test_shortest_numbers_are_those_of_java(numbers: list[int]) -> None:
     parts = np.split(data, np.cumsum(lengths)[:-1])
     assert [int.from_bytes(part.tobytes(), "big", signed=True) for part in parts] == numbers
     assert lengths.tolist() == [least_width(number) for number in numbers]
+    assert [part.tobytes() for part in parts] == [number_bytes(number) for number in numbers]
     assert (redundant_bytes(big_endian(numbers)) + lengths == WIDTH).all()
 
 

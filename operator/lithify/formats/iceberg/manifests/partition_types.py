@@ -19,7 +19,7 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from lithify.columns.octets import fixed_array, fixed_octets, widened
+from lithify.columns.octets import fixed_array, fixed_octets, number_bytes, widened
 from lithify.formats.iceberg.model import PartitionValue
 
 _EPOCH = datetime(1970, 1, 1)
@@ -272,6 +272,5 @@ def single_value(physical: Any, kind: str) -> bytes:
     if kind == "string":
         return str(physical).encode()
     if _DECIMAL.fullmatch(kind):
-        unscaled = int.from_bytes(physical, "big", signed=True)
-        return unscaled.to_bytes((unscaled + (unscaled < 0)).bit_length() // 8 + 1, "big", signed=True)
+        return number_bytes(int.from_bytes(physical, "big", signed=True))
     return bytes(physical)
