@@ -17,7 +17,7 @@ _DELTA = "DELTA_BINARY_PACKED"
 
 
 def coding_seconds(inputs: Sequence[str], outputs: Sequence[str], repeats: int, level: int) -> float:
-    """Processor time of decoding some files and encoding others with a level of zstd, the best of some rounds.
+    """Processor time of decoding some files and encoding others with zstd, the best of several rounds.
 
     Columns are read as dictionaries, and get dictionaries, where the outputs have them.
     """
