@@ -34,7 +34,8 @@ def coding_seconds(inputs: Sequence[str], outputs: Sequence[str], repeats: int, 
 
 
 def _read(file: str, dictionaries: Sequence[str]) -> pa.Table:
-    stored = pq.ParquetFile(file, read_dictionary=dictionaries)
+    having = {column.path_in_schema for column in _columns(file)}
+    stored = pq.ParquetFile(file, read_dictionary=[name for name in dictionaries if name in having])
     return pa.concat_tables(
         stored.read_row_group(number, use_threads=False) for number in range(stored.num_row_groups)
     )
