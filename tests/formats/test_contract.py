@@ -6,7 +6,7 @@ import json
 import os
 import pickle
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, timedelta
@@ -274,6 +274,76 @@ class TestTasks:
         step.give_up()
 
         assert files_of(tmp_path) == before
+
+
+def stopped(results: Sequence[TaskResult]) -> list[int]:
+    """The numbers of the tasks that were stopped."""
+    return [each.index for each in results if each.failure is not None and each.failure.kind == "TaskStopped"]
+
+
+def stop_files(tables: FormatTables, table: Any) -> set[str]:
+    return {name for name in tables.notes(table) if "-stop-" in name}
+
+
+class OthersFirst(InlineRunner):
+    """Others take a step; progress is reported, as Spark does all the time; then the tasks run."""
+
+    def __init__(self, step: Callable[[], object]) -> None:
+        self._step = step
+        self.stopped: list[int] = []
+
+    def run(self, tasks: Sequence[Task], clock: Clock, progress: Progress) -> list[TaskResult]:
+        self._step()
+        progress(0)
+        results = super().run(tasks, clock, progress)
+        self.stopped += stopped(results)
+        return results
+
+
+class TestLostGroups:
+    def test_tasks_of_a_group_that_others_compacted_stop_and_the_others_commit(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        rows, address = tables.rows(table), tables.address(table)
+        opened, plan = planned(address)
+        step = begun(opened, plan)
+        step.stop_lost()
+        nothing_lost = tables.notes(table)
+        lost = tables.compact_first_group(table)
+
+        step.stop_lost()
+        results = [at_an_executor(task) for task in step.tasks]
+        step.finish(results, [at_an_executor(task) for task in step.followers(results)])
+        outcome = step.commit(0)
+
+        numbers = [number for number, unit in enumerate(plan.units) if unit.group.path == lost]
+        assert len(nothing_lost) == len(numbers) == 1, "the journal alone, and one task of the group"
+        assert stopped(results) == (numbers if tables.tells_lost else [])
+        assert [group.path for group in outcome.conflicts] == [lost]
+        assert [report.group for report in outcome.reports] != [lost]
+        assert len(outcome.reports) == 1
+        assert len(stop_files(tables, table)) == tables.tells_lost
+        assert (step.clean(), tables.strays(table), stop_files(tables, table)) == ((), set(), set())
+        assert tables.rows(table) == rows
+
+    def test_a_run_finds_them_between_its_tasks(self, tables: FormatTables, table: Any) -> None:
+        rows, lost = tables.rows(table), list[str]()
+        runner = OthersFirst(lambda: lost.append(tables.compact_first_group(table)))
+
+        report = run(tables.address(table), runner=runner, max_rounds=1, check_seconds=0)
+
+        assert len(runner.stopped) == tables.tells_lost
+        assert ([*report.skipped], len(report.groups)) == (lost, 1)
+        assert (tables.rows(table), tables.strays(table), stop_files(tables, table)) == (rows, set(), set())
+
+    def test_nothing_is_left_of_a_step_that_is_given_up_after_it_stopped_tasks(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        step = begun(*planned(tables.address(table)))
+        tables.compact_first_group(table)
+        step.stop_lost()
+        step.give_up()
+        assert (tables.strays(table), tables.notes(table)) == (set(), set())
 
 
 class TestRun:

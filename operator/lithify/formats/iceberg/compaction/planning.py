@@ -18,7 +18,7 @@ from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, Pi
 from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
-from lithify.formats.iceberg.manifests.view import ManifestReader, View
+from lithify.formats.iceberg.manifests.view import ManifestReader, Statistics, View
 from lithify.formats.iceberg.model import DataFile, Partition
 from lithify.formats.iceberg.planning.columns import (
     clustered_columns,
@@ -108,20 +108,20 @@ def _newest(table: IcebergTable) -> PinnedView | None:
         return None
     reader = ManifestReader(table.storage)
     order = row_order(metadata, table.properties)
-    view = _view(reader, reader.manifests(head.manifest_list), metadata, order)
+    view, statistics = _view(reader, reader.manifests(head.manifest_list), metadata, order)
     start = Start(head.id, head.sequence, metadata.schema_id, metadata.spec_id, metadata.format_version)
-    return PinnedView(metadata, start, view, order)
+    return PinnedView(metadata, start, view, order, statistics)
 
 
 def _view(
     reader: ManifestReader, manifests: Sequence[ManifestFile], metadata: TableMetadata, order: RowOrder
-) -> View:
+) -> tuple[View, Statistics]:
     """The live files, with statistics of the columns that matter: equality deletes say which they compare."""
     marks = [each for each in manifests if each.content is ManifestContent.DELETES]
     marked = reader.view(marks)
     columns = schema_columns(metadata.schemas[metadata.schema_id])
     needed = needed_statistics(clustered_columns(metadata, order), compared_columns(marked.deletes, columns))
-    return reader.view(manifests, needed, marked)
+    return reader.view(manifests, needed, marked), needed
 
 
 def _units(
