@@ -27,6 +27,7 @@ class PinnedView:
         view: its live files; of data files only the selected ones.
         order: the order of the rows in new files.
         statistics: what the view has of columns.
+        repeated: paths of data files that are listed more than once, in any partition.
     """
 
     metadata: TableMetadata
@@ -34,6 +35,7 @@ class PinnedView:
     view: View
     order: RowOrder
     statistics: Statistics
+    repeated: frozenset[str]
 
     @property
     def snapshot_id(self) -> SnapshotId:
@@ -91,7 +93,7 @@ class IcebergUnit:
 
 @dataclass(frozen=True, slots=True)
 class IcebergPlan:
-    """The work of a run; metadata alone blocks no group."""
+    """The work of a run; of metadata, only files that are listed more than once block a group."""
 
     pinned: PinnedView
     units: tuple[IcebergUnit, ...]
