@@ -29,9 +29,9 @@ from lithify.formats.protocol.committing import CommitStep
 from lithify.formats.protocol.details import totals_of
 from lithify.formats.protocol.model import SnapshotId, is_snapshot_id
 from lithify.formats.protocol.observation import Observation
-from lithify.formats.protocol.observing import ObservationRequest, TableObserver
+from lithify.formats.protocol.observing import Filter, ObservationRequest, TableObserver
 from lithify.formats.protocol.planning import Plan
-from lithify.formats.protocol.results import TaskOutputs, TaskResult
+from lithify.formats.protocol.results import TaskFailure, TaskOutputs, TaskResult
 from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.protocol.table import OpenTable
 from lithify.formats.protocol.tasks import Sizing, Task
@@ -513,6 +513,36 @@ def test_looks_that_follow_a_table_find_what_a_full_look_finds(
         assert seen is not None, name
         assert seen == fresh.observe(replace(look, is_full=True)), name
         assert watch.observe(following(look, seen)) is None, name
+
+
+def test_blocked_groups_stay_reported_until_their_files_change(
+    tables: FormatTables, table: Any, tmp_path: Path
+) -> None:
+    address = tables.address(table)
+    step = begun(*planned(address))
+    failed = [
+        TaskResult(
+            *(task.index, TaskOutputs(), 0.0, 0),
+            failure=TaskFailure("CorruptTable", next(iter(task.input_sizes)), "cut off"),
+        )
+        for task in step.tasks
+    ]
+    step.followers(failed)
+    held = {block.told.group: block.told.fingerprint for block in step.finish(failed, [])}
+    step.give_up()
+    watch, look = watch_of(address, tmp_path / "cache"), ObservationRequest(address, "table")
+    look = replace(look, wanted=Filter(Selection(held=held)))
+
+    seen = watch.observe(look)
+    changed = tables.compact_first_group(table)
+    later = watch.observe(following(look, seen))
+
+    assert seen is not None
+    assert later is not None
+    assert len(held) == 2
+    assert {each.group: each.fingerprint for each in seen.blocked} == held
+    assert [finding for finding in seen.findings if finding.bucket in held] == []
+    assert {each.group for each in later.blocked} == held.keys() - {changed}
 
 
 def test_a_full_look_finds_another_table_of_the_name(

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.columns.column_groups import Numbers, numbered
-from lithify.columns.floats import with_one_nan
 from lithify.formats.iceberg.manifests.partition_types import (
     PartitionField,
     PartitionType,
     promoted,
     value_of,
     wider_type,
+    with_one_nan,
 )
 from lithify.formats.iceberg.model import Partition
 

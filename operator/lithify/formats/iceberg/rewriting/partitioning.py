@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.floats import with_one_nan
 from lithify.columns.order import Part, parts_of_column
 from lithify.errors import UnsupportedTable
 from lithify.formats.iceberg.data_files.schema import Schema
+from lithify.formats.iceberg.manifests.partition_types import with_one_nan
 from lithify.formats.iceberg.model import Partition, PartitionValue
 from lithify.formats.iceberg.rewriting.transforms import transformed
 from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
