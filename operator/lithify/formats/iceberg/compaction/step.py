@@ -160,7 +160,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         return True
 
     def _sweep(self) -> None:
-        IcebergRemains(self._table).sweep(self._attempt)
+        IcebergRemains(self._table).sweep_own(self._attempt)
 
     @property
     def _may_write_late(self) -> bool:
