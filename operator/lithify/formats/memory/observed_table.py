@@ -6,7 +6,7 @@ two lists; formats with manifests read it from those that are new.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -36,7 +36,7 @@ from lithify.formats.memory.planning import LEAST_SMALL, SMALL_FILES, check_sele
 from lithify.formats.memory.snapshot import DataFile, Group, Snapshot
 from lithify.formats.memory.table import MemoryTable, open_table
 from lithify.formats.protocol.address import TableAddress
-from lithify.formats.protocol.model import SnapshotId, fingerprint_of
+from lithify.formats.protocol.model import BlockedGroup, SnapshotId, fingerprint_of
 from lithify.formats.protocol.observation import Finding, KeptSnapshots, Observation
 from lithify.formats.protocol.observing import Filter
 from lithify.formats.protocol.partition import PartitionFilter
@@ -191,6 +191,7 @@ def _frame(rows: Iterable[tuple[Group, DataFile]]) -> pa.Table:
 
 def _summary(table: MemoryTable, cache: MemoryCache, wanted: Filter) -> Observation:
     figures, newest = cache.figures.sort_by("group"), cache.state.newest
+    held = _held(cache, wanted.selection.held)
     small, _ = most(figures, "small_files", "group")
     return Observation(
         table_uuid=table.uuid,
@@ -204,12 +205,13 @@ def _summary(table: MemoryTable, cache: MemoryCache, wanted: Filter) -> Observat
         bytes=total(figures, "bytes"),
         small_files=total(figures, "small_files"),
         delete_percent=0,
-        findings=_findings(flagged(figures, _is_due(figures, cache, wanted))),
+        findings=_findings(flagged(figures, _is_due(figures, held, wanted))),
         full_bytes=total(figures, "bytes"),
         snapshots=KeptSnapshots(cache.state.details.kept, None, 0, writers_expire=True),
         groups=len(figures),
         deleted_rows=0,
         nearest=f"at most {count_of(small, 'small file')} in a group, joined from {LEAST_SMALL} on",
+        blocked=tuple(BlockedGroup.confirmed(path, wanted.selection.held[path]) for path in held),
         blocks={block.name: _declared(figures) for block in FORMAT.blocks},
     )
 
@@ -220,7 +222,7 @@ def _declared(figures: pa.Table) -> dict[str, int | str | None]:
     return {"maxRows": rows, "maxRowsGroup": group}
 
 
-def _is_due(figures: pa.Table, cache: MemoryCache, wanted: Filter) -> Flags:
+def _is_due(figures: pa.Table, held: Sequence[str], wanted: Filter) -> Flags:
     """Which groups have work, are selected, and are not held."""
     paths, small = listed(figures["group"]), listed(figures["small_files"])
     partitions = PartitionFilter(wanted.selection.partitions)
@@ -228,7 +230,7 @@ def _is_due(figures: pa.Table, cache: MemoryCache, wanted: Filter) -> Flags:
         small_files(count).fired and partitions.selects(Group(path).partition)
         for path, count in zip(paths, small, strict=True)
     ]
-    return np.array(due, dtype=bool) & ~is_one_of(figures["group"], _held(cache, wanted.selection.held))
+    return np.array(due, dtype=bool) & ~is_one_of(figures["group"], held)
 
 
 def _held(cache: MemoryCache, held: Mapping[str, str]) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.columns.octets import fixed_array, fixed_octets, number_bytes, widened
 from lithify.formats.iceberg.model import PartitionValue
@@ -189,6 +190,13 @@ def _widened(column: pa.FixedSizeBinaryArray, width: int) -> pa.FixedSizeBinaryA
     if old > width:
         raise ValueError(f"a partition value has {old} bytes instead of {width}")
     return fixed_array(widened(fixed_octets(column), width), column.is_valid())
+
+
+def with_one_nan(column: pa.Array) -> pa.Array:
+    """A column in which all NaN have the same bits, by which partitions are compared."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_nan(column), pa.scalar(math.nan, column.type), column)
 
 
 def wider_type(one: str, other: str) -> str:

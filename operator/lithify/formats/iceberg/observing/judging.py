@@ -7,7 +7,7 @@ so each partition is judged for every column, and `clustered_by` chooses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -97,6 +97,11 @@ class PartitionJudge:
             **depths,
             valid_until=pa.nulls(len(groups), pa.int64()),
         )
+
+    @property
+    def of_full(self) -> PartitionJudge:
+        """The judge of full compactions."""
+        return replace(self, options=replace(self.options, rewrite_all=True))
 
     def plan(self, judged: JudgedFiles, column: int | None) -> RewritePlan:
         """The plan of some files, as if they were clustered by a column, or by none."""

@@ -27,7 +27,7 @@ from lithify.columns.column_groups import (
 from lithify.engine.observe.summing import MOST_PARTITIONS, idle_wait, most, total
 from lithify.formats.iceberg.declarations import DATA_FILES, DELETES
 from lithify.formats.iceberg.observing.cached_files import IcebergCache, partition_of
-from lithify.formats.iceberg.observing.held_files import without_held
+from lithify.formats.iceberg.observing.held_files import held_work
 from lithify.formats.iceberg.observing.judging import PartitionJudge, clustered_by
 from lithify.formats.iceberg.planning.statistics import SUMS_BY_COLUMN
 from lithify.formats.iceberg.planning.triggers import verdicts
@@ -79,9 +79,9 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
     column = clustered_by(cache.figures, judge.columns)
     figures = flagged(_by_column(cache.figures, column), integers(cache.figures["data_files"]) > 0)
     figures = figures.sort_by("group")
-    selected = _selected(table, figures, places, wanted)
-    open_to_work = without_held(cache, selected, judge, column, wanted.selection.held, places.path)
-    due = flagged(open_to_work, integers(open_to_work["due_files"]) > 0)
+    held = held_work(cache, figures, judge, column, wanted.selection.held, places.path)
+    selected = _selected(table, held.figures, places, wanted)
+    due = flagged(selected, integers(selected["due_files"]) > 0)
     idle, busy = _by_idleness(selected, wanted, judge.now)
     counted = not integers(figures["uncounted"]).any()
     deleted, rows = total(figures, "deleted_rows"), total(figures, "rows")
@@ -106,6 +106,7 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
         full_partitions=_largest(idle, places) if is_filtered or wanted.idle_seconds is not None else (),
         next_trigger=until,
         full_wait=idle_wait(wanted, len(busy), until),
+        blocked=held.blocked,
         groups=len(figures),
         deleted_rows=deleted if counted else None,
         nearest=_nearest(figures, judge),

@@ -41,7 +41,6 @@ _MOST_BLOCKED = 256
 """More than the status of a LakeTable lists, so that the number of omitted ones is known."""
 _MOST_PERCENT = 10**9
 """Upper bound of percentages: sizes in broken metadata may be anything."""
-_KNOWN = "as found by a run"
 
 Spec = Mapping[str, str]
 
@@ -150,7 +149,7 @@ def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[Blocked
     blocked = flagged(figures, ~is_null(figures["problem"])).sort_by("path").slice(0, _MOST_BLOCKED)
     columns = map(listed, blocked.select(["path", "is_corrupt", "problem", "fingerprint"]).columns)
     found = {path: BlockedGroup(path, *fields) for path, *fields in zip(*columns, strict=True)}
-    stand = {path: BlockedGroup(path, True, _KNOWN, fingerprint) for path, fingerprint in held.items()}
+    stand = {path: BlockedGroup.confirmed(path, fingerprint) for path, fingerprint in held.items()}
     return tuple(bucket for _, bucket in sorted({**stand, **found}.items()))
 
 
