@@ -1,8 +1,8 @@
 """Keys of rows as columns that are equal exactly if Iceberg says that the keys are.
 
-Called by `anti_join`; `engine.rewrite.key_tables` compares them. Null equals null; a NaN equals a NaN, and 0.0
-is not -0.0, as in Java. Structs become their fields and whether they are null. Every value is an integer, a
-boolean, a text or bytes, whatever its type was.
+Called by `anti_join`; `engine.rewrite.key_tables` compares them. Null equals null; a NaN equals a NaN, and
+0.0 is not -0.0, as in Java. Structs become their fields and whether they are null. Every value is an integer,
+a boolean, a text or bytes, whatever its type was.
 """
 
 from __future__ import annotations
