@@ -28,7 +28,7 @@ from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, Par
 from lithify.formats.iceberg.rewriting.live_rows import LiveRows
 from lithify.formats.iceberg.rewriting.new_files import NewFiles, rolling_of
 from lithify.formats.iceberg.rewriting.ordering import chained
-from lithify.formats.iceberg.rewriting.packing import Packing
+from lithify.formats.iceberg.rewriting.packing import packing_of
 from lithify.formats.iceberg.rewriting.partitioning import Partitioner
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec
@@ -113,7 +113,7 @@ class RewriteTask(StepTask):
         survey = reader.survey(self.files, self.target.columns)
         target = replace(self.target, schema=self.target.schema.narrowed(survey.required))
         live = LiveRows(reader, target, deleted, self.budget, survey.texts)
-        packing = Packing(self.files, reader, target, deleted, self.budget, live)
+        packing = packing_of(self.files, reader, target, deleted, self.budget, live)
         writer = RollingWriter(
             lambda: files.open_next(partition, packing.like, target),
             rolling_of(self.files, target, self.budget),
