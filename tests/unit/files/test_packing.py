@@ -46,7 +46,7 @@ class Added:
 
 
 class Source:
-    """Files with one column of numbers; a `Reading`, and a `PackedSource`; half of the rows may be deleted."""
+    """Files with a column of numbers; `Reading` and `PackedSource`. Half of the rows may be deleted."""
 
     def __init__(self, folder: Path, *, drops_half: bool = False) -> None:
         self.storage = local_storage([str(folder)])
