@@ -6,7 +6,7 @@ parts (elements, keys, values) formats have different rules, which they pass in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -56,6 +56,11 @@ def field_with_ids(
     else:
         kind = arrow_type(column)
     return with_id(pa.field(name, kind, column.nullable), number)
+
+
+def schema_with_ids(columns: Sequence[Field]) -> pa.Schema:
+    """A schema with these columns, and ids in all parts."""
+    return pa.schema([field_with_ids(each.name, each.type, each.id) for each in columns])
 
 
 def with_id(field: pa.Field, number: int) -> pa.Field:

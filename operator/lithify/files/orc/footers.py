@@ -25,6 +25,7 @@ from lithify.files.orc.layout import (
     Stripe,
     check_stripe,
     check_types,
+    data_bytes,
     data_streams,
     stripes_of,
 )
@@ -35,7 +36,9 @@ from lithify.files.orc.protobuf import (
     parse,
     text,
 )
+from lithify.files.orc.stored_fields import stored_fields
 from lithify.files.reading import reading
+from lithify.files.types import Field
 from lithify.io.storage import Fetching, Storage
 
 _KEPT = 128
@@ -58,6 +61,9 @@ class OrcFooter:
         columns: its columns by name; those that the footer does not describe are left out.
         time_zone: the writer's time zone, empty if not recorded.
         zstd_streams: start and length of each stream with data if the codec is zstd, else empty.
+        starts: the first byte of each stripe.
+        fields: its columns in neutral types, with field ids.
+        stored_bytes: bytes of the data of each type, by the number of the type.
     """
 
     size: int
@@ -67,6 +73,9 @@ class OrcFooter:
     columns: Mapping[str, ColumnFooter]
     time_zone: str
     zstd_streams: tuple[tuple[int, int], ...]
+    starts: tuple[int, ...]
+    fields: tuple[Field, ...]
+    stored_bytes: tuple[int, ...]
 
 
 class OrcFooters:
@@ -110,6 +119,7 @@ class _Footers:
         self._ending = tail[-1] + 1
         self._tail = tail
         self._streams: list[tuple[int, int]] = []
+        self._stored_bytes: list[int] = []
         self._end = source.size() - self._ending - self._length - number(postscript, 5)
 
     def read(self) -> OrcFooter:
@@ -122,6 +132,7 @@ class _Footers:
         types, statistics = messages(footer, 4), messages(footer, 7)
         check_types(types, len(statistics))
         stripes = stripes_of(footer, self._end)
+        self._stored_bytes = [0] * len(types)
         first = self._checked(stripes, types)
         dictionaries = [number(encoding, 2) for encoding in messages(first, 2)]
         return OrcFooter(
@@ -132,6 +143,9 @@ class _Footers:
             columns=columns_of(types, statistics, dictionaries),
             time_zone=text(first, 3),
             zstd_streams=tuple(self._streams),
+            starts=tuple(stripe.start for stripe in stripes),
+            fields=stored_fields(types),
+            stored_bytes=tuple(self._stored_bytes),
         )
 
     def _of_file(self) -> bytes:
@@ -150,6 +164,8 @@ class _Footers:
             self._source.seek(stripe.footer_start)
             footer = parse(self._plain(self._source.read(stripe.footer)))
             check_stripe(stripe, footer, types)
+            for column, size in data_bytes(footer):
+                self._stored_bytes[column] += size
             if self._codec == ZSTD:
                 self._streams += data_streams(stripe, footer)
             if text(footer, 3) != text(first or footer, 3):
