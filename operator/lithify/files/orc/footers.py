@@ -7,7 +7,7 @@ Follows the ORC v1 specification (orc.apache.org/specification/ORCv1).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -76,6 +76,12 @@ class OrcFooter:
     starts: tuple[int, ...]
     fields: tuple[Field, ...]
     stored_bytes: tuple[int, ...]
+
+    @property
+    def sizes_by_id(self) -> Mapping[int, int]:
+        """Bytes of the data of each column and part of one that has a field id."""
+        numbers = enumerate(_in_order(self.fields), 1)  # types are numbered so, the root is 0
+        return {field.id: self.stored_bytes[number] for number, field in numbers if field.id >= 0}
 
 
 class OrcFooters:
@@ -175,6 +181,12 @@ class _Footers:
 
     def _plain(self, data: bytes) -> bytes:
         return decompressed(data, self._codec, self._block_size)
+
+
+def _in_order(fields: Iterable[Field]) -> Iterator[Field]:
+    for field in fields:
+        yield field
+        yield from _in_order(field.type.fields)
 
 
 def _tail(source: pa.NativeFile, length: int) -> bytes:

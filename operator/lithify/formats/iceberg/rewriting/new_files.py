@@ -12,7 +12,7 @@ from lithify.errors import LithifyError
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.formats.iceberg.model import DataFile, Partition
 from lithify.formats.iceberg.rewriting.target import WriteTarget
-from lithify.formats.iceberg.rewriting.writer import OpenDataFile
+from lithify.formats.iceberg.rewriting.writer import OpenDataFile, in_parquet
 from lithify.io.storage import Storage
 
 
@@ -38,7 +38,7 @@ class NewFiles:
         """Opens the next file; see `OpenDataFile`. Its columns may be narrower than those of all files."""
         name = f"{self._writer}-{next(self._numbers):05}.{self._target.options.files.format}"
         path = self._target.path(partition, name)
-        self._written.append(path)
+        self._written += {path, in_parquet(path)}
         return OpenDataFile(path, partition, target or self._target, self._storage, like)
 
     def delete(self) -> None:
