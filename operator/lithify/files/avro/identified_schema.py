@@ -1,7 +1,7 @@
-"""The schema of Avro files whose parts have ids, as Iceberg's specification has it (Appendix A), and their values.
+"""The schema of Avro files whose parts have ids, as Iceberg's specification has it (Appendix A).
 
-Used by the writer beside this module. Differs from `schema` in names, ids, and types: decimals are fixed bytes.
-Pure.
+Used by the writer beside this module, which converts values to the types of that schema. It differs from that
+of `schema` in names, ids, and types: decimals are fixed bytes. Pure.
 """
 
 from __future__ import annotations

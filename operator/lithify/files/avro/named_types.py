@@ -1,6 +1,7 @@
 """Schemas of Avro files with every named type in full, and their columns in neutral types, with field ids.
 
-Used by the reader beside this module and by `decoding`. Ids are where Iceberg's specification puts them. Pure.
+Used by the reader, the writer and `schema` beside this module. Ids are where Iceberg's specification puts
+them. Pure.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class _Names:
         if not isinstance(kind, Mapping):
             return kind
         inside = self._define(kind, space) if kind.get("type") in _NAMED else space
-        parts = {key: self.replaced(kind[key], inside, depth + 1) for key in ("items", "values") if key in kind}
+        parts = {
+            key: self.replaced(kind[key], inside, depth + 1) for key in ("items", "values") if key in kind
+        }
         if isinstance(kind.get("type"), Mapping | list):
             return self.replaced(kind["type"], space, depth + 1)
         if isinstance(kind.get("fields"), list):

@@ -96,11 +96,10 @@ class AvroWriter:
     def read_back(self, source: pa.NativeFile, rows_schema: pa.Schema) -> Iterator[pa.Table]:
         """Iterates over the blocks, a few at a time."""
         header = read_header(source)
-        written = [field["name"] for field in header.schema["fields"]]
         if self._options.avro_ids:  # names may differ from those of the rows, also within columns
             columns = [FileColumn(field.name, field.type) for field in stored_fields(header.schema)]
         else:
-            columns = [FileColumn(name, self._types[name]) for name in written]
+            columns = [FileColumn(name, self._types[name]) for name in rows_schema.names]
         decoder = Decoder(header.schema, columns)
         for head in blocks(source, header):
             source.seek(head.start)

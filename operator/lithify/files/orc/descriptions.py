@@ -1,4 +1,4 @@
-"""What attributes of ORC types say of columns for which ORC has no types of their own, as Iceberg's writers do.
+"""Attributes of ORC types that name the types of columns for which ORC has none, as in Iceberg's files.
 
 Called by the writer beside this module; `stored_fields` reads them. Pure.
 """

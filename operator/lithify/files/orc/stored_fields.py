@@ -23,7 +23,7 @@ UNREADABLE = "UNION"
 
 _ROOTS = {
     **dict(enumerate(("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR"))),
-    **{8: "VARBINARY", 15: "DATE", 16: "VARCHAR", 17: "CHAR"},
+    8: "VARBINARY", 15: "DATE", 16: "VARCHAR", 17: "CHAR",
 }
 _LONG, _BINARY, _TIMESTAMP, _DECIMAL, _INSTANT = 4, 8, 9, 14, 18
 _NESTED = {LIST: ("ARRAY", ("element",)), MAP: ("MAP", ("key", "value"))}

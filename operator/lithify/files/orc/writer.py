@@ -118,9 +118,7 @@ def _as_written(rows: pa.Table, options: OrcOptions, types: Mapping[str, ColumnT
     return pa.table(columns, schema=pa.schema(fields))
 
 
-def _identified(
-    field: pa.Field, declared: pa.Field, options: OrcOptions, uuids: frozenset[int]
-) -> pa.Field:
+def _identified(field: pa.Field, declared: pa.Field, options: OrcOptions, uuids: frozenset[int]) -> pa.Field:
     """A field as it is written, with the attributes of the declared one."""
     attributes: dict[str, str | bytes] = {}
     if options.id_attribute:

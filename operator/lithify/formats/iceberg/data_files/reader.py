@@ -163,12 +163,15 @@ class FileReader:
             required = found if required is None else required & found
             if texts:
                 by_id = {column.id: column.name for column in stored}
-                parquet = self.parquet(file.path)
-                having = (
-                    parquet.footers.columns_with_dictionary([file.path], _SHORT_CODES) if parquet else frozenset()
-                )
+                having = self._with_dictionaries(file.path)
                 texts &= {column.name for column in columns if by_id.get(column.id) in having}
         return Survey(required or frozenset(), frozenset(texts))
+
+    def _with_dictionaries(self, path: str) -> frozenset[str]:
+        parquet = self.parquet(path)
+        if parquet is None:
+            return frozenset()
+        return parquet.footers.columns_with_dictionary([path], _SHORT_CODES)
 
     def _wanted(self, request: Request, found: Sequence[Stored | None], stored: Sequence[Stored]) -> Wanted:
         by_name = {  # two parts of one struct are read at once

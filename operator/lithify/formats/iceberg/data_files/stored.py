@@ -1,8 +1,8 @@
 """Columns as a file has them, with their field ids: from the file itself, a name mapping, or their positions.
 
 Called by the reader. Ids come from the file if it has any; else from a name mapping; else, in Parquet, its
-columns are numbered from 1, as the writers of such files assume. Java finds those of ORC and Avro by the names
-of today, which callers then pass as the mapping. Pure.
+columns are numbered from 1, as the writers of such files assume. Columns of ORC and Avro files are then found
+by their current names, which callers pass as the mapping, because Java does so. Pure.
 """
 
 from __future__ import annotations

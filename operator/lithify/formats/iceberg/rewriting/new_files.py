@@ -9,6 +9,7 @@ from itertools import count
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.rolling import Rolling
 from lithify.errors import LithifyError
+from lithify.files.names import GATHERED_SHARE
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.formats.iceberg.model import DataFile, Partition
 from lithify.formats.iceberg.rewriting.target import WriteTarget
@@ -53,7 +54,7 @@ def rolling_of(files: Sequence[DataFile], target: WriteTarget, budget: Budget) -
     options = target.options.files
     return Rolling(
         target_size=options.target_size,
-        row_group_bytes=budget.row_group,
+        row_group_bytes=int(budget.row_group * GATHERED_SHARE[options.format]),
         bytes_per_row=sum(file.size for file in files) / max(1, sum(file.rows for file in files)),
         absorbs_rest=True,
         unit_size=options.unit_size,

@@ -1,26 +1,28 @@
 """Metrics of new ORC and Avro files, as manifests have them: from their rows.
 
-Called by `writer`. The bounds are those of Java's writers of ORC: none for binaries, UUIDs and fixed bytes.
-Memory is two values a column.
+Called by `writer`. They are those of Java's writers of ORC: structs, lists and maps have counts, too, what is
+in lists and maps has none, and binaries, UUIDs and fixed bytes have no bounds. Memory is two values for each
+column.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.files.orc.footers import OrcFooter
-from lithify.files.parquet.physical import leaves_of_rows
+from lithify.files.types import Field
 from lithify.formats.iceberg.model import FileMetrics
 from lithify.formats.iceberg.rewriting.metrics import (
     FloatMetrics,
-    LeafField,
     float_bounds,
+    leaf_fields,
     put,
-    serialized_bounds,
+    put_bounds,
 )
 from lithify.formats.iceberg.rewriting.options import MetricsModes
 
@@ -44,60 +46,92 @@ class _Seen:
         self.bounds = low, high
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class _Tracked:
+    """A column, or a part of one that has one value a row.
+
+    Attributes:
+        field: the field.
+        mode: which metrics are kept of it.
+        parts: its parts, if it is a struct.
+    """
+
+    field: Field
+    mode: str
+    parts: tuple[_Tracked, ...]
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether manifests have its bounds."""
+        kind = self.field.type
+        return self.mode not in ("none", "counts") and not kind.fields and kind.root not in _UNBOUNDED
+
+
 class RowMetrics:
     """Gathers the metrics of one file.
 
-    Attributes:
-        leaves: its physical columns.
+    Args:
+        columns: its columns.
         modes: which metrics are kept.
-        rows: number of rows so far.
-        seen: what is known of a column that has one value a row, by its place among the leaves.
     """
 
-    leaves: tuple[LeafField, ...]
-    modes: MetricsModes
-    rows: int = 0
-    seen: dict[int, FloatMetrics | _Seen] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for place, leaf in enumerate(self.leaves):
-            if leaf.is_single and self.modes.of(leaf.name, place) != "none":
-                self.seen[place] = FloatMetrics() if leaf.field.type.is_float else _Seen()
+    def __init__(self, columns: Sequence[Field], modes: MetricsModes) -> None:
+        places = {leaf.field.id: place for place, leaf in enumerate(leaf_fields(columns))}
+        self._columns = tuple(_tracked(column, "", modes, places) for column in columns)
+        self._rows = 0
+        self._seen: dict[int, tuple[_Tracked, FloatMetrics | _Seen]] = {}
+        for column in self._columns:
+            self._start(column)
 
     def add(self, rows: pa.Table) -> None:
         """Adds rows."""
-        self.rows += rows.num_rows
-        for place, leaf in enumerate(leaves_of_rows(rows)):
-            match self.seen.get(place):
-                case FloatMetrics() as floats:
-                    floats.add(leaf.values)
-                case _Seen() as seen:
-                    seen.add(leaf.values, is_bounded=self._is_bounded(place))
+        self._rows += rows.num_rows
+        for column, values in zip(self._columns, rows.columns, strict=True):
+            self._add(column, values)
 
     def finish(self, footer: OrcFooter | None) -> FileMetrics:
         """The metrics of the finished file, with sizes of columns if it is ORC."""
         made = FileMetrics({}, {}, {}, {}, {}, {})
         sizes = {} if footer is None else footer.sizes_by_id
-        for place, seen in self.seen.items():
-            leaf = self.leaves[place]
-            if leaf.field.id in sizes:
-                put(made.column_sizes, leaf, sizes[leaf.field.id])
-            put(made.value_counts, leaf, self.rows)
-            put(made.null_counts, leaf, seen.nulls)
+        for number, (column, seen) in self._seen.items():
+            if number in sizes:
+                put(made.column_sizes, number, sizes[number])
+            put(made.value_counts, number, self._rows)
+            put(made.null_counts, number, seen.nulls)
             if isinstance(seen, FloatMetrics):
-                put(made.nan_counts, leaf, seen.nans)
+                put(made.nan_counts, number, seen.nans)
             bounds = float_bounds(seen) if isinstance(seen, FloatMetrics) else seen.bounds
-            if bounds is not None and self._is_bounded(place):
-                low, high = serialized_bounds(bounds, leaf.field.type, self.modes.of(leaf.name, place))
-                put(made.lower_bounds, leaf, low)
-                if high is not None:
-                    put(made.upper_bounds, leaf, high)
+            if bounds is not None and column.is_bounded:
+                put_bounds(made, column.field, bounds, column.mode)
         return made
 
-    def _is_bounded(self, place: int) -> bool:
-        leaf = self.leaves[place]
-        return self.modes.of(leaf.name, place) != "counts" and leaf.field.type.root not in _UNBOUNDED
+    def _start(self, column: _Tracked) -> None:
+        if column.mode != "none":
+            self._seen[column.field.id] = column, FloatMetrics() if column.field.type.is_float else _Seen()
+        for part in column.parts:
+            self._start(part)
+
+    def _add(self, column: _Tracked, values: pa.ChunkedArray) -> None:
+        _, seen = self._seen.get(column.field.id, (column, None))
+        if isinstance(seen, FloatMetrics):
+            seen.add(values)
+        elif seen is not None:
+            seen.add(values, is_bounded=column.is_bounded)
+        if column.parts:  # the parts of a null are null
+            flat = [chunk.flatten() for chunk in values.chunks]
+            for place, part in enumerate(column.parts):
+                kind = values.type.field(place).type
+                self._add(part, pa.chunked_array([each[place] for each in flat], kind))
+
+
+def _tracked(field: Field, above: str, modes: MetricsModes, places: Mapping[int, int]) -> _Tracked:
+    """A column; a nested one has the place of its first leaf."""
+    name, first = f"{above}{field.name}", field
+    while first.type.fields:
+        first = first.type.fields[0]
+    inside = field.type.fields if field.type.root == "ROW" else ()
+    parts = tuple(_tracked(part, f"{name}.", modes, places) for part in inside)
+    return _Tracked(field, modes.of(name, places[first.id]), parts)
 
 
 def _raw_bounds(values: pa.ChunkedArray) -> tuple[Any, Any]:

@@ -131,12 +131,14 @@ class OpenDataFile:
     def _open(self, path: str, options: FileOptions, like: RowGroupSource | None = None) -> None:
         self._path, self._options = path, options
         self._new_file = self._storage.create(path)
-        leaves, types = leaf_fields(self._target.columns), self._target.types
-        is_parquet = options.format == "parquet"
+        columns, types = self._target.columns, self._target.types
         modes = self._target.options.metrics
-        self._metrics = MetricsBuilder(leaves, modes) if is_parquet else RowMetrics(leaves, modes)
+        if options.format == "parquet":
+            self._metrics = MetricsBuilder(leaf_fields(columns), modes)
+        else:
+            self._metrics = RowMetrics(columns, modes)
         self._writer: FormatWriter
-        if like is not None and is_parquet:
+        if like is not None:
             self._writer = JoiningWriter(self._new_file.sink, options, types, like)
         else:
             self._writer = open_writer(self._new_file.sink, options, path, types)
@@ -157,9 +159,9 @@ class OpenDataFile:
 
     def _told(self) -> tuple[FileMetrics, tuple[int, ...]]:
         """Metrics of the finished file, and where its row groups or stripes begin."""
-        if isinstance(self._writer, ParquetWriter | JoiningWriter) and isinstance(self._metrics, MetricsBuilder):
-            parquet = self._writer.footer
-            return self._metrics.finish(parquet), tuple(_starts(parquet))
+        writer, metrics = self._writer, self._metrics
+        if isinstance(metrics, MetricsBuilder) and isinstance(writer, ParquetWriter | JoiningWriter):
+            return metrics.finish(writer.footer), tuple(_starts(writer.footer))
         orc = OrcFooters(self._storage).of(self._path) if self._options.format == "orc" else None
         return self._metrics.finish(orc), () if orc is None else orc.starts
 
