@@ -26,6 +26,7 @@ _PLAIN = {
 _NAMED = ("record", "fixed", "enum")
 _UNITS = {"millis": 3, "micros": 6, "nanos": 9}
 _MOST_DIGITS = 38
+_UUID_BYTES = 16
 _MOST_DEPTH = 128
 _MOST_TYPES = 100_000
 """Types of a schema: names that stand for types that name others grow it exponentially."""
@@ -105,7 +106,7 @@ def stored_fields(schema: Any) -> tuple[Field, ...]:
 
 def _fields(record: Mapping[str, Any]) -> tuple[Field, ...]:
     return tuple(
-        Field(each["name"], _type(each["type"], each["name"]), int(each.get("field-id", NO_ID)))
+        Field(str(each["name"]), _type(each["type"], str(each["name"])), int(each.get("field-id", NO_ID)))
         for each in record["fields"]
     )
 
@@ -137,11 +138,14 @@ def _typed(kind: Any, column: str, *, nullable: bool) -> ColumnType:
 
 
 def _atomic(name: Any, logical: Any, told: Mapping[str, Any], column: str, *, nullable: bool) -> ColumnType:
-    if logical == "decimal" and int(told["precision"]) <= _MOST_DIGITS:
-        return ColumnType("DECIMAL", int(told["precision"]), int(told.get("scale", 0)), nullable)
-    if name == "fixed":
-        root = "UUID" if logical == "uuid" else "FIXED"
-        return ColumnType(root, int(told["size"]), nullable=nullable)
+    if logical == "decimal" and name in ("bytes", "fixed"):
+        digits, scale = int(told["precision"]), int(told.get("scale", 0))
+        if not 0 < digits <= _MOST_DIGITS or not 0 <= scale <= digits:
+            raise LookupError(f"column {column} is a decimal of {digits} digits, {scale} behind the point")
+        return ColumnType("DECIMAL", digits, scale, nullable)
+    if name == "fixed" and 0 < int(told["size"]) <= UNBOUNDED:
+        is_uuid = logical == "uuid" and int(told["size"]) == _UUID_BYTES
+        return ColumnType("UUID" if is_uuid else "FIXED", int(told["size"]), nullable=nullable)
     if name in ("int", "long") and isinstance(logical, str):
         return _time(logical, told, name, nullable=nullable)
     if name not in _PLAIN:

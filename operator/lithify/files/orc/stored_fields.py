@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lithify.files.orc.layout import LIST, MAP, STRUCT, UNION
+from lithify.files.orc.layout import LIST, MAP, STRUCT
 from lithify.files.orc.protobuf import Message, messages, number, numbers, text
 from lithify.files.types import UNBOUNDED, ColumnType, Field
 
@@ -23,7 +23,10 @@ UNREADABLE = "UNION"
 
 _ROOTS = {
     **dict(enumerate(("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "VARCHAR"))),
-    8: "VARBINARY", 15: "DATE", 16: "VARCHAR", 17: "CHAR",
+    8: "VARBINARY",
+    15: "DATE",
+    16: "VARCHAR",
+    17: "CHAR",
 }
 _LONG, _BINARY, _TIMESTAMP, _DECIMAL, _INSTANT = 4, 8, 9, 14, 18
 _NESTED = {LIST: ("ARRAY", ("element",)), MAP: ("MAP", ("key", "value"))}
@@ -64,9 +67,7 @@ def _type(at: int, types: Sequence[Message], attributes: Mapping[str, str], *, n
     told, kind = types[at], number(types[at], 1)
     if kind in (LIST, MAP, STRUCT):
         return _parts(at, types, nullable=nullable)
-    if kind == UNION or (kind == _DECIMAL and not number(told, 5)):
-        return ColumnType(UNREADABLE)
-    if kind == _DECIMAL:
+    if kind == _DECIMAL and 0 <= number(told, 6) <= number(told, 5) > 0:
         return ColumnType("DECIMAL", number(told, 5), number(told, 6), nullable)
     if kind in (_TIMESTAMP, _INSTANT):
         root = "TIMESTAMP" if kind == _TIMESTAMP else "TIMESTAMP_LTZ"
@@ -77,6 +78,6 @@ def _type(at: int, types: Sequence[Message], attributes: Mapping[str, str], *, n
     if kind == _BINARY and attributes.get(BINARY_TYPE) == "UUID":
         return ColumnType("UUID", 16, nullable=nullable)
     if kind == _BINARY and attributes.get(BINARY_TYPE) == "FIXED":
-        return ColumnType("FIXED", min(int(attributes[LENGTH]), UNBOUNDED), nullable=nullable)
-    root = _ROOTS[kind]
+        return ColumnType("FIXED", max(1, min(int(attributes[LENGTH]), UNBOUNDED)), nullable=nullable)
+    root = _ROOTS.get(kind, UNREADABLE)
     return ColumnType(root, UNBOUNDED if root in ("VARCHAR", "VARBINARY") else 0, nullable=nullable)

@@ -31,6 +31,9 @@ are small or very repetitive form a stripe together with the next one.
 _ENCODED = 4
 """Approximate compression ratio, to estimate the size of rows that are not in a stripe yet."""
 
+_HEADER_BYTES = 3
+"""Bytes at the beginning of a file, which are no stripe."""
+
 _PARQUET_ID = b"PARQUET:field_id"
 
 
@@ -51,7 +54,7 @@ class OrcWriter:
         self._stats = RowStats()
         self._writer: orc.ORCWriter | None = None
         self._most = 0
-        self._flushed = 0
+        self._flushed = _HEADER_BYTES
         self._pending = 0
         self.rows = 0
 
