@@ -7,6 +7,7 @@ and no block can be skipped.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 
@@ -21,7 +22,9 @@ from lithify.files.avro.container import (
     read_header,
 )
 from lithify.files.avro.decoding import Decoder
+from lithify.files.avro.named_types import stored_fields
 from lithify.files.avro.schema import has_nested, plain_schema
+from lithify.files.field_ids import schema_with_ids
 from lithify.files.model import (
     FileColumn,
     InputFile,
@@ -29,6 +32,7 @@ from lithify.files.model import (
     check_rows,
 )
 from lithify.files.reading import gathered, has_any, reading
+from lithify.files.types import AS_STORED
 from lithify.io.storage import Fetching, Storage
 
 _FETCHED = 1 << 20
@@ -58,6 +62,7 @@ class AvroReader:
         del fetched
         self._storage = storage
         self._overhead = lru_cache(_KEPT)(self._estimated)
+        self._schema = lru_cache(_KEPT)(self._read_schema)
 
     def overhead(self, file: InputFile) -> int:
         """The size of the largest of the first blocks, summed over all its copies in memory."""
@@ -72,6 +77,10 @@ class AvroReader:
         """Always None: types are stored as declared."""
         del path, column
         return None
+
+    def schema(self, path: str) -> pa.Schema:
+        """The columns by the schema in the header, with the names that they have there."""
+        return self._schema(path)
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
         """Whether any row has one of the values; reads all rows."""
@@ -90,13 +99,17 @@ class AvroReader:
         with reading(file.path, "Avro"), self._storage.open(file.path, file.size, how) as source:
             header = read_header(source)
             rows = 0
-            decoded = _decoded(source, header, Decoder(header.schema, wanted.columns))
+            decoded = _decoded(source, header, Decoder(header.schema, _typed(wanted.columns, header)))
             for batch in gathered(decoded, wanted.piece_bytes // 2):
                 rows += batch.num_rows
                 if rows > file.rows:
                     check_rows(file, rows)
                 yield batch
             check_rows(file, rows)
+
+    def _read_schema(self, path: str) -> pa.Schema:
+        with reading(path, "Avro"), self._storage.open(path) as source:
+            return schema_with_ids(stored_fields(read_header(source).schema))
 
     def _estimated(self, path: str) -> int:
         with reading(path, "Avro"), self._storage.open(path) as source:
@@ -111,6 +124,16 @@ class AvroReader:
                     values = max(values, len(data) // _LEAST_BYTES)
                 sizes.append(_COPIES * len(data) + values * _VALUE_BYTES)
             return max(sizes, default=0) + (0 if self._storage.is_local else _FETCHED)
+
+
+def _typed(columns: Sequence[FileColumn], header: Header) -> Sequence[FileColumn]:
+    """The columns, with the types of the file where none are declared."""
+    if all(column.type is not AS_STORED for column in columns):
+        return columns
+    types = {field.name: field.type for field in stored_fields(header.schema)}
+    return [
+        replace(column, type=types[column.name]) if column.type is AS_STORED else column for column in columns
+    ]
 
 
 def _decoded(source: pa.NativeFile, header: Header, decoder: Decoder) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.engine.rewrite.row_positions import Positions
-from lithify.errors import CorruptTable, UnsupportedTable
+from lithify.errors import CorruptTable
 from lithify.files.model import FileColumn, InputFile, Wanted
 from lithify.files.parquet.reader import ParquetReader
 from lithify.files.registry import Readers
@@ -85,6 +85,8 @@ class FileReader:
         share: bytes to prefetch where every read is a request.
         columns: number of columns of the table.
         formats: formats of the files, by path.
+        names: the names of the table's columns, for ORC and Avro files without field ids where the table has
+            no name mapping.
     """
 
     def __init__(
@@ -95,10 +97,12 @@ class FileReader:
         share: int = 0,
         columns: int = 1,
         formats: Mapping[str, str] | None = None,
+        names: NameMapping | None = None,
     ) -> None:
         self.storage = storage
         self.readers = Readers(storage, share, columns, formats)
         self._mapping = mapping
+        self._names = names
         self._constants = constants or {}
         self._columns_of = lru_cache(_KEPT)(self._read_columns)
 
@@ -108,20 +112,14 @@ class FileReader:
         Raises:
             MissingFile: the file does not exist.
             CorruptTable: it cannot be read.
-            UnsupportedTable: this release cannot read its format.
+            UnsupportedTable: this release cannot read one of its types.
         """
         return self._columns_of(path)
 
-    def parquet(self, path: str) -> ParquetReader:
-        """The reader of a file that is Parquet.
-
-        Raises:
-            UnsupportedTable: it is not.
-        """
+    def parquet(self, path: str) -> ParquetReader | None:
+        """The reader of a file if it is Parquet, else None."""
         reader = self.readers.of(path)
-        if not isinstance(reader, ParquetReader):
-            raise UnsupportedTable(path, ("data and delete files in ORC or Avro",))
-        return reader
+        return reader if isinstance(reader, ParquetReader) else None
 
     def overhead(self, file: DataFile) -> int:
         """Bytes that an open file takes in addition to the batches."""
@@ -134,7 +132,7 @@ class FileReader:
             MissingFile: the file does not exist.
             CorruptTable: it cannot be read, or its columns are not those of the table.
         """
-        reader, stored = self.parquet(file.path), self.stored(file.path)
+        reader, stored = self.readers.of(file.path), self.stored(file.path)
         by_id = {column.id: (column, place) for place, column in enumerate(stored)}
         found = [by_id.get(column.id, (None, 0))[0] for column in request.columns]
         wanted = self._wanted(request, found, stored)
@@ -153,7 +151,7 @@ class FileReader:
         found = {column.id: column for column in self.stored(file.path)}
         columns = [found.get(column.id) for column in request.columns]
         wanted = self._wanted(request, columns, self.stored(file.path))
-        return Positions(self.parquet(file.path).spans(_input(file), wanted))
+        return Positions(self.readers.of(file.path).spans(_input(file), wanted))
 
     def survey(self, files: Sequence[DataFile], columns: Sequence[Field]) -> Survey:
         """Reads the footers of all files once, and says what they have in common."""
@@ -165,10 +163,15 @@ class FileReader:
             required = found if required is None else required & found
             if texts:
                 by_id = {column.id: column.name for column in stored}
-                footers = self.parquet(file.path).footers
-                having = footers.columns_with_dictionary([file.path], _SHORT_CODES)
+                having = self._with_dictionaries(file.path)
                 texts &= {column.name for column in columns if by_id.get(column.id) in having}
         return Survey(required or frozenset(), frozenset(texts))
+
+    def _with_dictionaries(self, path: str) -> frozenset[str]:
+        parquet = self.parquet(path)
+        if parquet is None:
+            return frozenset()
+        return parquet.footers.columns_with_dictionary([path], _SHORT_CODES)
 
     def _wanted(self, request: Request, found: Sequence[Stored | None], stored: Sequence[Stored]) -> Wanted:
         by_name = {  # two parts of one struct are read at once
@@ -219,8 +222,11 @@ class FileReader:
         return filled(rows, column)
 
     def _read_columns(self, path: str) -> tuple[Stored, ...]:
-        footer = self.parquet(path).footers.of(path)
-        return stored_columns(footer.schema.to_arrow_schema(), self._mapping)
+        reader = self.readers.of(path)
+        mapping = self._mapping
+        if mapping is None and not isinstance(reader, ParquetReader):
+            mapping = self._names
+        return stored_columns(reader.schema(path), mapping)
 
 
 def _plain(value: PartitionValue) -> object:

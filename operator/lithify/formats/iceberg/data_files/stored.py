@@ -1,7 +1,8 @@
 """Columns as a file has them, with their field ids: from the file itself, a name mapping, or their positions.
 
-Called by the reader. Ids come from the file if it has any; else from the table's name mapping; else its
-columns are numbered from 1, as the writers of such files assume. Pure.
+Called by the reader. Ids come from the file if it has any; else from a name mapping; else, in Parquet, its
+columns are numbered from 1, as the writers of such files assume. Columns of ORC and Avro files are then found
+by their current names, which callers pass as the mapping, because Java does so. Pure.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from lithify.files.field_ids import id_of_any
+from lithify.files.types import Field
 
 NO_ID = -1
 
@@ -59,6 +61,11 @@ NameMapping = Mapping[str, MappedName]
 def parse_name_mapping(text: str | None) -> NameMapping | None:
     """Reads the table property `schema.name-mapping.default`."""
     return None if text is None else _mapped(json.loads(text))
+
+
+def names_of(columns: Sequence[Field]) -> NameMapping:
+    """The mapping that a table has whose columns never had other names."""
+    return {column.name: MappedName(column.id, names_of(column.type.fields)) for column in columns}
 
 
 def _mapped(entries: Sequence[Mapping[str, Any]]) -> dict[str, MappedName]:

@@ -64,14 +64,15 @@ PROMOTIONS = [
 ]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "orc", "avro"])
 @pytest.mark.parametrize(
     ("old", "new", "value", "expected"), PROMOTIONS, ids=lambda each: json.dumps(each, default=str)
 )
 def test_values_are_read_in_the_type_of_today(
-    tmp_path: Path, old: Any, new: Any, value: Any, expected: Any
+    tmp_path: Path, old: Any, new: Any, value: Any, expected: Any, kind: str
 ) -> None:
     files = Files(tmp_path, schema_of(("c", old)))
-    file = files.data({"c": [value, None, value]})
+    file = files.data({"c": [value, None, value]}, kind=kind)
 
     assert _read(files, file, schema_of(("d", new))) == [{"d": expected}, {"d": None}, {"d": expected}]
 
