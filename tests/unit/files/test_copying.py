@@ -395,7 +395,8 @@ def test_encrypted_footers_are_refused() -> None:
 def test_damage_is_found_or_harmless(position: int, flips: int, is_footer: bool, count: int) -> None:
     """Whatever bytes of the footer change: an error, or a file that PyArrow reads like the damaged one.
 
-    If PyArrow cannot read that, the rows are those from before: what was damaged says nothing of them.
+    If PyArrow cannot read that, the new file may have the rows from before: what was damaged says nothing of
+    them.
     """
     content, _ = written(PLAIN, Layout([40, 9], INDEXED))
     length = int.from_bytes(content[-8:-4], "little")
@@ -408,7 +409,7 @@ def test_damage_is_found_or_harmless(position: int, flips: int, is_footer: bool,
     except (CorruptTable, UnsupportedTable, ValueError):
         return
     read = outcome(bytes(damaged))
-    assert outcome(result) == (outcome(content) if read == "unreadable" else read)
+    assert outcome(result) in ((read, outcome(content)) if read == "unreadable" else (read,))
 
 
 def outcome(data: bytes) -> object:
