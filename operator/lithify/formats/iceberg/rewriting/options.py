@@ -7,8 +7,8 @@ honour are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from lithify.errors import InvalidOption, UnsupportedTable
 from lithify.files.options import (
@@ -63,17 +63,18 @@ class WriteOptions:
     files: FileOptions
     metrics: MetricsModes = field(default_factory=MetricsModes)
 
+    def with_packed(self, columns: Collection[str]) -> WriteOptions:
+        """The same, with columns of integers that may be stored as differences."""
+        parquet = replace(self.files.parquet, packed=columns)
+        return replace(self, files=replace(self.files, parquet=parquet))
 
-def parse_write_options(
-    properties: Mapping[str, str], *, target_size: int | None = None, packs_integers: bool = False
-) -> WriteOptions:
+
+def parse_write_options(properties: Mapping[str, str], *, target_size: int | None = None) -> WriteOptions:
     """Reads the properties of a table.
 
     Args:
         properties: table properties.
         target_size: bytes at which files roll; None for that of the table.
-        packs_integers: whether integers may be stored as differences. Spark's vectorized reader of Iceberg
-            decodes them since 1.10, and fails before.
 
     Raises:
         InvalidOption: a value is none of its property.
@@ -95,19 +96,18 @@ def parse_write_options(
         target_size=size,
         stats=StatsModes(),
         unit_size=_number(properties, "write.parquet.row-group-size-bytes", _ROW_GROUP),
-        parquet=_parquet(properties, packs_integers=packs_integers),
+        parquet=_parquet(properties),
     )
     return WriteOptions(files, _metrics(properties))
 
 
-def _parquet(properties: Mapping[str, str], *, packs_integers: bool) -> ParquetOptions:
+def _parquet(properties: Mapping[str, str]) -> ParquetOptions:
     page, dictionary = (f"write.parquet.{name}-size-bytes" for name in ("page", "dict"))
     has_level = "write.parquet.compression-level" in properties
     return ParquetOptions(
         page=_number(properties, page, 0) if page in properties else None,
         dictionary=_number(properties, dictionary, 0) if dictionary in properties else None,
         filters=_filters(properties),
-        packs_integers=packs_integers,
         numbers_level=None if has_level else _NUMBERS_LEVEL,
     )
 

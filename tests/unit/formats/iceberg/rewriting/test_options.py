@@ -79,8 +79,8 @@ def test_integers_are_stored_as_differences_only_where_readers_can_decode_them(t
     files = Files(tmp_path, schema_of(("c", "long")))
     file = files.data({"c": range(100_000)})
 
-    for packs, encoding in ((False, "PLAIN"), (True, "DELTA_BINARY_PACKED")):
-        options = parse_write_options({}, packs_integers=packs)
+    for packed, encoding in (((), "PLAIN"), (["c"], "DELTA_BINARY_PACKED")):
+        options = parse_write_options({}).with_packed(packed)
         (new,) = run(task_of(files, [file], options=options)).data
         assert encoding in pq.read_metadata(new.path).row_group(0).column(0).encodings
         assert pq.read_table(new.path).column(0).to_pylist() == [*range(100_000)]
