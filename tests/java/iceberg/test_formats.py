@@ -94,6 +94,19 @@ def test_rows_and_their_lineage_stay(sql_table: SparkTable, make: Maker, form: s
     ]
 
 
+@pytest.mark.parametrize("form", FORMATS)
+def test_lineage_that_files_store_is_read_again(sql_table: SparkTable, form: str) -> None:
+    table = tables.with_deletes(replace(sql_table, properties={"write.format.default": form}), 3)
+    assert run(table).status == "Compacted"
+    table.append_many(3, 20, first=200)
+    table.delete("id % 10 = 7")
+    before = table.read("*", *LINEAGE).combine_chunks()
+
+    assert run(table).status == "Compacted"
+
+    assert table.read("*", *LINEAGE).combine_chunks() == before
+
+
 def test_avro_files_without_a_defaulted_column_have_its_default(sql_table: SparkTable) -> None:
     table = tables.with_evolved_schema(replace(sql_table, properties={"write.format.default": "avro"}), 3)
     before = table.read("*", *LINEAGE).combine_chunks()

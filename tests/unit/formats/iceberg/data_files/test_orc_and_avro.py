@@ -197,14 +197,15 @@ def test_files_of_all_formats_are_rewritten_together(tmp_path: Path, written: st
 @pytest.mark.parametrize("form", FORMATS)
 def test_files_roll_and_absorb_a_small_rest(tmp_path: Path, form: str) -> None:
     inner = _struct((8, "a b", "decimal(9, 2)"))
-    files = Files(tmp_path, schema_of(("id", "long"), ("s", inner), ("t", "time")))
+    files = Files(tmp_path, schema_of(("id", "long"), ("s", inner), ("t", "time"), ("k", "string")))
     count = 20_000
     rows = {
         "id": [number * 7919 % 1_000_003 for number in range(count)],
         "s": [{"a b": Decimal(number)} if number % 3 else None for number in range(count)],
         "t": [time(1, 2, 3, number) for number in range(count)],
+        "k": [None if number % 5 == 4 else f"k{number % 5}" for number in range(count)],
     }
-    file = files.data(rows, use_dictionary=False)
+    file = files.data(rows, use_dictionary=["k"])
 
     properties = {"write.format.default": form, "write.target-file-size-bytes": "40000"}
     written = run(task_of(files, [file], properties=properties)).data
@@ -255,6 +256,18 @@ def test_parts_of_orc_files_that_no_table_has_are_refused_by_name(tmp_path: Path
 
     with pytest.raises(UnsupportedTable, match="column u"):
         _read(files, DataFile(str(path), path.stat().st_size, 1, "orc", 1, Partition(0)), schema)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_orc_timestamps_of_another_kind_are_refused(tmp_path: Path, *, nested: bool) -> None:
+    """Hive and Spark write moments as local times of their time zone; Java does not read them as moments."""
+    kinds = [_list(8, each) if nested else each for each in ("timestamp", "timestamptz")]
+    value = [datetime(2024, 1, 1)]
+    files = Files(tmp_path, schema_of(("t", kinds[0])))
+    file = files.data({"t": [value] if nested else value}, kind="orc")
+
+    with pytest.raises(UnsupportedTable, match="column"):
+        _read(files, file, schema_of(("t", kinds[1])))
 
 
 @pytest.mark.parametrize("form", FORMATS)
