@@ -258,6 +258,23 @@ def test_parts_of_orc_files_that_no_table_has_are_refused_by_name(tmp_path: Path
         _read(files, DataFile(str(path), path.stat().st_size, 1, "orc", 1, Partition(0)), schema)
 
 
+def test_orc_timestamps_of_hive_lose_their_last_digits(tmp_path: Path) -> None:
+    schema = schema_of(("t", "timestamp"), ("l", _list(8, "timestamp")))
+    path = tmp_path / "hive.orc"
+    moments = pa.array([1_234_567_891, 5_000_000_999, None], pa.timestamp("ns"))
+    lists = pa.array([[1_999], [], None], pa.list_(pa.timestamp("ns")))
+    orc.write_table(pa.table({"t": moments, "l": lists}), path)
+    file = DataFile(str(path), path.stat().st_size, 3, "orc", 1, Partition(0))
+
+    rows = _read(Files(tmp_path, schema), file, schema, names=names_of(schema.columns))
+
+    assert rows == [
+        {"t": datetime(1970, 1, 1, 0, 0, 1, 234_567), "l": [datetime(1970, 1, 1, 0, 0, 0, 1)]},
+        {"t": datetime(1970, 1, 1, 0, 0, 5), "l": []},
+        {"t": None, "l": None},
+    ]
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_orc_timestamps_of_another_kind_are_refused(tmp_path: Path, *, nested: bool) -> None:
     """Hive and Spark write moments as local times of their time zone; Java does not read them as moments."""
