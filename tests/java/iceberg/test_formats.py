@@ -94,6 +94,16 @@ def test_rows_and_their_lineage_stay(sql_table: SparkTable, make: Maker, form: s
     ]
 
 
+def test_pyiceberg_reads_orc_files_of_a_run(sql_table: SparkTable) -> None:
+    table = tables.with_deletes(replace(sql_table, properties={"write.format.default": "orc"}), 2)
+    expected = table.read().combine_chunks()
+
+    assert run(table).status == "Compacted"
+
+    found = table.load().scan().to_arrow().select(expected.column_names).cast(expected.schema)
+    assert found.sort_by("id").combine_chunks() == expected
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_lineage_that_files_store_is_read_again(sql_table: SparkTable, form: str) -> None:
     table = tables.with_deletes(replace(sql_table, properties={"write.format.default": form}), 3)

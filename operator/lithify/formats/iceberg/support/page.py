@@ -15,9 +15,9 @@ catalogs whose server wants to sign each request for a file. Properties that are
 notes, except those that begin with `write.`, `commit.`, `compatibility.` or `encryption.`: these are refused.
 `*` stands for the rest of a name, `<n>` for a whole number.
 
-Data and delete files may be Parquet, ORC or Avro. A group of files is left out, and named, if one of them is an
-ORC file with a column of the type uniontype, or with a timestamp that has a time zone where the table's has
-none, or the reverse: Hive and Spark write moments into ORC as local times.
+Data and delete files may be Parquet, ORC or Avro. A group of files is left out, and named, if one of them is
+an ORC file with a column of the type uniontype, or with a timestamp that has a time zone where the table's
+has none, or the reverse: Hive and Spark write moments into ORC as local times.
 """
 
 _HEADS = {

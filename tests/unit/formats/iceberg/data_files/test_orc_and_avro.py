@@ -240,6 +240,32 @@ def test_fractions_of_seconds_before_1970_are_written_to_parquet(tmp_path: Path)
     assert new.metrics.value_counts == {1: 2, 2: 2}
 
 
+def test_rows_before_a_fraction_of_1969_move_to_parquet_with_it(tmp_path: Path) -> None:
+    schema = schema_of(
+        ("id", "long"), ("t", "timestamp"), ("s", _struct((8, "x y", "uuid"))), ("k", "string")
+    )
+    files = Files(tmp_path, schema)
+    count = 30_000
+    rows = {
+        "id": [number * 7919 % 1_000_003 for number in range(count)],
+        "t": [datetime(2024, 1, 1)] * count,
+        "s": [{"x y": b"\x01" * 16} if number % 3 else None for number in range(count)],
+        "k": [f"k{number % 5}" for number in range(count)],
+    }
+    late = datetime(1969, 12, 31, 23, 59, 59, 1)
+    last = {"id": [-1], "t": [late], "s": [None], "k": ["k9"]}
+    inputs = [files.data(rows), files.data(last)]
+
+    properties = {"write.format.default": "orc", "write.orc.stripe-size-bytes": "60000"}
+    (new,) = run(task_of(files, inputs, properties=properties)).data
+
+    file = DataFile(new.path, new.size, new.rows, new.format, 1, Partition(0))
+    assert (new.format, new.rows) == ("parquet", count + 1)
+    given = [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
+    assert _read(files, file, schema) == [*given, {"id": -1, "t": late, "s": None, "k": "k9"}]
+    assert new.metrics.value_counts == dict.fromkeys((1, 2, 8, 4), count + 1)
+
+
 def test_parts_of_orc_files_that_no_table_has_are_refused_by_name(tmp_path: Path) -> None:
     schema = schema_of(("u", "int"))
     files = Files(tmp_path, schema)
