@@ -12,6 +12,8 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyarrow import orc
 
 from lithify.errors import CorruptTable, UnsupportedTable
@@ -220,6 +222,49 @@ def test_files_roll_and_absorb_a_small_rest(tmp_path: Path, form: str) -> None:
     assert found == [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
     sizes = [new.size for new in written]
     assert min(sizes) > 10_000
+
+
+@st.composite
+def _columns(draw: st.DrawFn, ids: list[int], depth: int = 0) -> tuple[Any, st.SearchStrategy[Any]]:
+    """A type of a column, nested or not, and its values, null included."""
+    ids.append(len(ids) + 10)
+    own = ids[-1]
+    shape = draw(st.sampled_from(["plain", "plain", "list", "map", "struct"] if depth < 3 else ["plain"]))
+    if shape == "plain":
+        kind, values = draw(st.sampled_from([each for each in VALUES if isinstance(each[0], str)]))
+        return kind, st.none() | st.sampled_from(values)
+    inner, values = draw(_columns(ids, depth + 1))
+    if shape == "list":
+        return _list(own, inner), st.none() | st.lists(values, max_size=3)
+    if shape == "map":
+        ids.append(len(ids) + 10)
+        key, keys = draw(st.sampled_from([("int", st.integers(0, 3)), ("string", st.sampled_from("ab"))]))
+        pairs = st.lists(st.tuples(keys, values), max_size=3, unique_by=lambda pair: pair[0])
+        return _map(own, key, ids[-1], inner), st.none() | pairs
+    other, more = draw(_columns(ids, depth + 1))
+    ids.append(len(ids) + 10)
+    rows = st.fixed_dictionaries({"a b": values, "c": more})
+    return _struct((own, "a b", inner), (ids[-1], "c", other)), st.none() | rows
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(data=st.data())
+def test_rows_that_are_not_deleted_come_through_a_task_in_every_format(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    kind, values = data.draw(_columns([]))
+    rows = data.draw(st.lists(values, min_size=1, max_size=12))
+    deleted = data.draw(st.sets(st.integers(0, len(rows) - 1), max_size=len(rows) - 1))
+    source, target = (data.draw(st.sampled_from(["parquet", *FORMATS])) for _ in range(2))
+    files = Files(tmp_path, schema_of(("c", kind)))
+    file = files.data({"c": rows}, kind=source)
+    if deleted:
+        file = with_deletes(file, files.positions([(file, at) for at in sorted(deleted)], kind=target))
+
+    (new,) = run(task_of(files, [file], properties={"write.format.default": target})).data
+
+    found = _read(files, DataFile(new.path, new.size, new.rows, new.format, 1, Partition(0)), files.schema)
+    assert [row["c"] for row in found] == [row for at, row in enumerate(rows) if at not in deleted]
 
 
 def test_fractions_of_seconds_before_1970_are_written_to_parquet(tmp_path: Path) -> None:
