@@ -99,13 +99,17 @@ def zone_mismatches(column: Stored, field: Field) -> Iterator[str]:
 
     Java refuses these in ORC files: writers other than Iceberg's store local times of their time zone.
     """
-    if column.is_instant is not None and column.is_instant != field.type.root.startswith("TIMESTAMP_LTZ"):
+    root = field.type.root
+    is_timestamp = column.is_instant is not None and root.startswith("TIMESTAMP")
+    if is_timestamp and column.is_instant != root.startswith("TIMESTAMP_LTZ"):
         yield field.name
-    for place, part in enumerate(field.type.fields):
-        is_struct = field.type.root == "ROW"
-        found = column.part(part.id) if is_struct else (place, column.parts[place])
-        if found is not None:
-            yield from zone_mismatches(found[1], part)
+    if root == "ROW":
+        found = ((column.part(part.id), part) for part in field.type.fields)
+        pairs = [(place[1], part) for place, part in found if place is not None]
+    else:
+        pairs = [*zip(column.parts, field.type.fields, strict=False)]
+    for inner, part in pairs:
+        yield from zone_mismatches(inner, part)
 
 
 def _stored(field: pa.Field) -> Stored:
