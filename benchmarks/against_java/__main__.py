@@ -3,10 +3,10 @@
 By default one table is compacted by Java Paimon and by us; with --planning, tables of many files are planned;
 with --commits, one bucket is compacted while others commit all the time; with --copying, most row groups are
 copied instead of decoded; with --append, tables without a key are compacted; with --changelogs, tables are
-compacted with changelogs, lookups and deletion vectors; with --shared, small tables are
-compacted by a driver each and by one for all; with --iceberg, tables of Iceberg are compacted by Spark and by
-us. Java and ours are pinned to the same
-core wherever they are compared, one at a time.
+compacted with changelogs, lookups and deletion vectors; with --shared, small tables are compacted by a driver
+each and by one for all; with --iceberg, tables of Iceberg are compacted by Spark and by us; with
+--iceberg-planning, such of many files are planned. Java and ours are pinned to the same core wherever they
+are compared, one at a time.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from against_java import (
     shared,
 )
 from against_java.table import LAYOUTS
+from iceberg_metadata import figures as iceberg_planning
 from support.invented.shape import Shape
 
 
@@ -52,6 +53,7 @@ def main() -> None:
     kind.add_argument("--changelogs", action="store_true", help="changelogs, lookups, deletion vectors")
     kind.add_argument("--shared", action="store_true", help="small tables, alone and with one driver for all")
     kind.add_argument("--iceberg", action="store_true", help="Iceberg's tables, beside Spark")
+    kind.add_argument("--iceberg-planning", action="store_true", help="plan Iceberg's tables of many files")
     known = [case.name for case in iceberg_tables.cases()]
     parser.add_argument("--cases", nargs="*", choices=known, default=[], help="of --iceberg; by default all")
     parser.add_argument("--tables", type=int, default=20, help="tables that share a driver")
@@ -76,6 +78,9 @@ def _figures(given: Namespace) -> tuple[str, str]:
     _pin_to_one_core()
     if given.iceberg:
         return "iceberg", iceberg.compare(given.rows, given.repeats or 3, given.cases)
+    if given.iceberg_planning:
+        figures = iceberg_planning.compare(iceberg_planning.SHAPES, given.repeats or 3)
+        return "iceberg planning", figures
     if given.append:
         return "append", appending.compare(given.rows, given.repeats or 3)
     if given.copying:

@@ -33,7 +33,8 @@ def _measure(oracle: Oracle, original: Table, folder: Path, warmups: int, repeat
     done = race(oracle, original, folder, full=True, repeats=repeats, warmups=warmups)
     java, ours, size, rows = done.java, done.ours, done.report.before.bytes, done.result.input.rows
     scan(oracle, java, ours)
-    coding = coding_seconds(oracle.files(original), oracle.files(ours.table), repeats)
+    inputs, outputs = ([file.path for file in oracle.files(table)] for table in (original, ours.table))
+    coding = coding_seconds(inputs, outputs, repeats, level=1)
     least = min(java.core_seconds), min(ours.core_seconds)
     lines = [
         head(java, ours),

@@ -18,7 +18,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
-from against_java.iceberg_tables import ROWS, Case, cases
+import pyarrow.compute as pc
+
+from against_java.coding import coding_seconds
+from against_java.iceberg_tables import LEVEL, ROWS, Case, cases
 from against_java.page import ON_ONE_CORE, markdown
 from infrastructure.iceberg import catalogs
 from infrastructure.iceberg.spark import SparkIceberg
@@ -42,11 +45,19 @@ Side = Callable[[SparkTable], tuple[float, Report | None]]
 
 @dataclass(slots=True)
 class Taken:
-    """What one side took for a table, a figure a round: processor seconds, and seconds by the clock."""
+    """What one side took for a table, a figure a round: processor seconds, and seconds by the clock.
+
+    Attributes:
+        core_seconds: processor seconds.
+        seconds: by the clock.
+        bytes: size of the new files.
+        coding: processor seconds of PyArrow alone for the same files, the least.
+    """
 
     core_seconds: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     bytes: int = 0
+    coding: float = float("inf")
 
     @property
     def least(self) -> float:
@@ -69,7 +80,7 @@ def compare(rows: int | None, repeats: int, names: Sequence[str] = ()) -> str:
             _Race(SparkTable(spark, catalog, f"db.{case.name}"), case, rows or ROWS).line(repeats)
             for case in chosen
         ]
-    head = ("", SPARK, "Lithify", "ratio", "by the clock", "copied", "output", "peak memory", "load")
+    head = ("", SPARK, "Lithify", "ratio", "limit", "by the clock", "copied", "output", "peak memory", "load")
     told = f"{rows or ROWS:,} rows, best of {repeats}, {datetime.now(UTC).date()}, {os.cpu_count()} cores."
     return f"{told}\n\n{markdown([head, *lines])}"
 
@@ -85,6 +96,8 @@ class _Race:
         self._folder = Path(original.load().location().removeprefix("file://"))
         self._files = {*self._all_files()}
         self._digest = self._digest_of(original)
+        files = original.metadata_table("files").filter(pc.field("content") == 0)
+        self._inputs = [_local(path) for path in files["file_path"].to_pylist()]
 
     def line(self, repeats: int) -> tuple[str, ...]:
         """The figures, after one round to warm up."""
@@ -104,6 +117,7 @@ class _Race:
             spark.spread,
             ours.spread,
             f"**{spark.least / ours.least:.1f}**",
+            "" if report.copied_bytes else f"{spark.least / ours.coding:.1f}",
             f"{min(spark.seconds) / min(ours.seconds):.1f}",
             f"{report.copied_bytes / report.before.bytes:.0%}",
             f"{ours.bytes / spark.bytes:.3f}",
@@ -121,7 +135,11 @@ class _Race:
         taken.seconds.append(perf_counter() - begin)
         taken.core_seconds.append(seconds)
         assert self._digest_of(copy) == self._digest, f"the rows of {self._case.title} have changed"
-        taken.bytes = copy.metadata_table("files").column("file_size_in_bytes").to_numpy().sum()
+        files = copy.metadata_table("files").filter(pc.field("content") == 0)
+        taken.bytes = files.column("file_size_in_bytes").to_numpy().sum()
+        if report is not None and not report.copied_bytes:
+            new = [_local(path) for path in files["file_path"].to_pylist()]
+            taken.coding = min(taken.coding, coding_seconds(self._inputs, new, 1, LEVEL))
         catalog.drop_table(copy.identifier)
         for path in {*self._all_files()} - self._files:
             path.unlink()
@@ -149,6 +167,10 @@ class _Race:
 
     def _all_files(self) -> Iterator[Path]:
         return (path for path in self._folder.rglob("*") if path.is_file())
+
+
+def _local(path: str) -> str:
+    return path.removeprefix("file:").removeprefix("//")
 
 
 def _own_seconds() -> float:

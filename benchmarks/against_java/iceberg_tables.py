@@ -26,10 +26,12 @@ _COLUMNS = (
     "id BIGINT, ts TIMESTAMP, qty INT, price DECIMAL(10, 2), amount DOUBLE, cat STRING, name STRING, "
     "d DATE, flag BOOLEAN"
 )
+LEVEL = 3
+"""Of zstd: Iceberg's usual one."""
 _PROPERTIES = {
     "write.distribution-mode": "none",
     "write.delete.granularity": "file",
-    "write.parquet.compression-level": "3",
+    "write.parquet.compression-level": str(LEVEL),
 }
 """Both sides compress with Iceberg's usual level: if a table names none, ours takes 1 for numbers."""
 

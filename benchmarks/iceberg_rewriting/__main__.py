@@ -27,6 +27,7 @@ from iceberg_rewriting.files import (
 )
 from lithify.clock import SystemClock
 from lithify.engine.rewrite.budget import Budget
+from lithify.formats.iceberg.data_files.schema import LINEAGE
 from lithify.formats.iceberg.model import DataFile
 from lithify.formats.iceberg.rewriting.options import parse_write_options
 from lithify.formats.iceberg.rewriting.target import WriteTarget
@@ -69,7 +70,7 @@ def _case(folder: Path, title: str, files: tuple[DataFile, ...], *, has_lineage:
             DataLocations(str(place)),
             SCHEMA,
             PartitionSpec(0),
-            parse_write_options({}, packs_integers=has_lineage),
+            parse_write_options({}).with_packed([field.name for field in LINEAGE if has_lineage]),
             has_lineage=has_lineage,
         )
         storage = local_storage([str(folder)])

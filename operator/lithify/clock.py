@@ -63,9 +63,14 @@ def epoch_millis(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
+def moment_of(millis: int) -> datetime:
+    """The moment of milliseconds since the epoch, in UTC; the inverse of `epoch_millis`."""
+    return _EPOCH + timedelta(milliseconds=millis)
+
+
 def epoch_of_wall(millis: int, zone: tzinfo | None) -> int:
     """The moment (milliseconds since the epoch) of local time `millis` in that zone; see `wall_millis`.
 
     Where clocks are set back there are two, and the first counts.
     """
-    return epoch_millis((_EPOCH + timedelta(milliseconds=millis)).replace(tzinfo=zone))
+    return epoch_millis(moment_of(millis).replace(tzinfo=zone))

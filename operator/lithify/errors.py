@@ -18,6 +18,7 @@ LithifyError
 ├── CommitConflict            other writers changed the inputs of every bucket of the run
 ├── CommitOutrun              other commits were faster at every try until the deadline
 ├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
+├── TaskStopped               a rewriting task was ended because its group can no longer be committed
 ├── TaskFailed                a rewriting task failed for a reason not listed above
 │   └── OutOfMemory             it needed more memory than the limit of its process
 ├── TimedOut                  an operation exceeded its timeout and was ended
@@ -238,6 +239,22 @@ class AttemptFenced(LithifyError):
     def __init__(self, journal: str, problem: str) -> None:
         super().__init__(f"{journal}: {problem}; nothing was committed, run the compaction again")
         self.journal = journal
+
+
+class TaskStopped(LithifyError):
+    """A rewriting task was ended by its driver: others have changed its group, so nobody can commit it.
+
+    `path` is the file that says so. A run reports such groups as conflicts; it only ends with this error if
+    somebody else has written the file.
+    """
+
+    failure = Failure.INFRASTRUCTURE
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path}: the file stops a task of this run, but the run did not write it; delete it"
+        )
+        self.path = path
 
 
 class TaskFailed(LithifyError):

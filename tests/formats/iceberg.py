@@ -55,6 +55,7 @@ class IcebergTables:
 
     format: str = "iceberg"
     own_points: ClassVar[tuple[str, ...]] = ("manifests-written",)
+    tells_lost: ClassVar[bool] = True
     a_partition: ClassVar[Mapping[str, str]] = MappingProxyType({"group": "a"})
 
     def make(self, folder: Path) -> IcebergTable:

@@ -39,6 +39,7 @@ class MemoryTables:
 
     format: str = "memory"
     own_points: ClassVar[tuple[str, ...]] = ()
+    tells_lost: ClassVar[bool] = True
     a_partition: ClassVar[Mapping[str, str]] = MappingProxyType({"group": FIRST.path})
 
     def make(self, folder: Path) -> MemoryTable:

@@ -22,6 +22,7 @@ class PaimonTables:
     home: Path
 
     own_points = ("manifests-merged", "manifests-written", "hint-written")
+    tells_lost = False
     a_partition: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def make(self, folder: Path) -> Table:

@@ -22,6 +22,11 @@ class FormatTables(Protocol):
         """What a user writes to select a partition of a table that `make` makes; empty if it has none."""
         ...
 
+    @property
+    def tells_lost(self) -> bool:
+        """Whether runs find out which groups others have changed while their tasks run."""
+        ...
+
     def make(self, folder: Path) -> Any:
         """A table of two groups, both of which have work, with all its files below the folder."""
         ...

@@ -6,7 +6,7 @@ import json
 import os
 import pickle
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, timedelta
@@ -29,9 +29,9 @@ from lithify.formats.protocol.committing import CommitStep
 from lithify.formats.protocol.details import totals_of
 from lithify.formats.protocol.model import SnapshotId, is_snapshot_id
 from lithify.formats.protocol.observation import Observation
-from lithify.formats.protocol.observing import ObservationRequest, TableObserver
+from lithify.formats.protocol.observing import Filter, ObservationRequest, TableObserver
 from lithify.formats.protocol.planning import Plan
-from lithify.formats.protocol.results import TaskOutputs, TaskResult
+from lithify.formats.protocol.results import TaskFailure, TaskOutputs, TaskResult
 from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.protocol.table import OpenTable
 from lithify.formats.protocol.tasks import Sizing, Task
@@ -276,6 +276,76 @@ class TestTasks:
         assert files_of(tmp_path) == before
 
 
+def stopped(results: Sequence[TaskResult]) -> list[int]:
+    """The numbers of the tasks that were stopped."""
+    return [each.index for each in results if each.failure is not None and each.failure.kind == "TaskStopped"]
+
+
+def stop_files(tables: FormatTables, table: Any) -> set[str]:
+    return {name for name in tables.notes(table) if "-stop-" in name}
+
+
+class OthersFirst(InlineRunner):
+    """Others take a step; progress is reported, as Spark does all the time; then the tasks run."""
+
+    def __init__(self, step: Callable[[], object]) -> None:
+        self._step = step
+        self.stopped: list[int] = []
+
+    def run(self, tasks: Sequence[Task], clock: Clock, progress: Progress) -> list[TaskResult]:
+        self._step()
+        progress(0)
+        results = super().run(tasks, clock, progress)
+        self.stopped += stopped(results)
+        return results
+
+
+class TestLostGroups:
+    def test_tasks_of_a_group_that_others_compacted_stop_and_the_others_commit(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        rows, address = tables.rows(table), tables.address(table)
+        opened, plan = planned(address)
+        step = begun(opened, plan)
+        step.stop_lost()
+        nothing_lost = tables.notes(table)
+        lost = tables.compact_first_group(table)
+
+        step.stop_lost()
+        results = [at_an_executor(task) for task in step.tasks]
+        step.finish(results, [at_an_executor(task) for task in step.followers(results)])
+        outcome = step.commit(0)
+
+        numbers = [number for number, unit in enumerate(plan.units) if unit.group.path == lost]
+        assert len(nothing_lost) == len(numbers) == 1, "the journal alone, and one task of the group"
+        assert stopped(results) == (numbers if tables.tells_lost else [])
+        assert [group.path for group in outcome.conflicts] == [lost]
+        assert [report.group for report in outcome.reports] != [lost]
+        assert len(outcome.reports) == 1
+        assert len(stop_files(tables, table)) == tables.tells_lost
+        assert (step.clean(), tables.strays(table), stop_files(tables, table)) == ((), set(), set())
+        assert tables.rows(table) == rows
+
+    def test_a_run_finds_them_between_its_tasks(self, tables: FormatTables, table: Any) -> None:
+        rows, lost = tables.rows(table), list[str]()
+        runner = OthersFirst(lambda: lost.append(tables.compact_first_group(table)))
+
+        report = run(tables.address(table), runner=runner, max_rounds=1, check_seconds=0)
+
+        assert len(runner.stopped) == tables.tells_lost
+        assert ([*report.skipped], len(report.groups)) == (lost, 1)
+        assert (tables.rows(table), tables.strays(table), stop_files(tables, table)) == (rows, set(), set())
+
+    def test_nothing_is_left_of_a_step_that_is_given_up_after_it_stopped_tasks(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        step = begun(*planned(tables.address(table)))
+        tables.compact_first_group(table)
+        step.stop_lost()
+        step.give_up()
+        assert (tables.strays(table), tables.notes(table)) == (set(), set())
+
+
 class TestRun:
     def test_changes_no_row_and_says_what_it_did(self, tables: FormatTables, table: Any) -> None:
         rows, address = tables.rows(table), tables.address(table)
@@ -443,6 +513,36 @@ def test_looks_that_follow_a_table_find_what_a_full_look_finds(
         assert seen is not None, name
         assert seen == fresh.observe(replace(look, is_full=True)), name
         assert watch.observe(following(look, seen)) is None, name
+
+
+def test_blocked_groups_stay_reported_until_their_files_change(
+    tables: FormatTables, table: Any, tmp_path: Path
+) -> None:
+    address = tables.address(table)
+    step = begun(*planned(address))
+    failed = [
+        TaskResult(
+            *(task.index, TaskOutputs(), 0.0, 0),
+            failure=TaskFailure("CorruptTable", next(iter(task.input_sizes)), "cut off"),
+        )
+        for task in step.tasks
+    ]
+    step.followers(failed)
+    held = {block.told.group: block.told.fingerprint for block in step.finish(failed, [])}
+    step.give_up()
+    watch, look = watch_of(address, tmp_path / "cache"), ObservationRequest(address, "table")
+    look = replace(look, wanted=Filter(Selection(held=held)))
+
+    seen = watch.observe(look)
+    changed = tables.compact_first_group(table)
+    later = watch.observe(following(look, seen))
+
+    assert seen is not None
+    assert later is not None
+    assert len(held) == 2
+    assert {each.group: each.fingerprint for each in seen.blocked} == held
+    assert [finding for finding in seen.findings if finding.bucket in held] == []
+    assert {each.group for each in later.blocked} == held.keys() - {changed}
 
 
 def test_a_full_look_finds_another_table_of_the_name(

@@ -106,19 +106,15 @@ ICEBERG: Spec = {"format": "Iceberg", "metastore": "Rest", "warehouse": "lake", 
 ICEBERG_JDBC: Spec = {**JDBC, "format": "Iceberg", "options": {"catalog-name": "lake"}}
 HIVE: Spec = {**ICEBERG_JDBC, "metastore": "Hive", "uri": "thrift://hive:9083", "options": {}}
 GLUE: Spec = {"format": "Iceberg", "metastore": "Glue", "warehouse": "s3://lake/tables"}
-ICEBERG_URI = (
-    "uri is required for the metastores Rest, Jdbc and Hive, and has no meaning for Glue and Filesystem"
-)
-ICEBERG_WAREHOUSE = (
-    "the warehouse of a catalog without a server of its own is an absolute path or a URI such as "
-    "s3://bucket/path"
-)
 ICEBERG_NAME = "a Jdbc catalog needs the option catalog-name: the name by which writers open it"
-PAIMON_STORES = "the metastore of a catalog of the format Paimon is Filesystem or Rest or Jdbc"
-URI_NEEDED = "uri is required for the metastores Rest and Jdbc, and has no meaning for Filesystem"
+PAIMON_STORES = "the metastore of a catalog of the format Paimon is Filesystem, Rest or Jdbc"
+URI_NEEDED = (
+    "uri is required for the metastores Rest, Jdbc and Hive, and has no meaning for Filesystem and Glue"
+)
 TWICE = "an option stands either in options or in secretRef.options, not in both"
 WAREHOUSE = (
-    "the warehouse of a Filesystem or Jdbc catalog is an absolute path or a URI such as s3://bucket/path"
+    "the warehouse of a Filesystem, Jdbc, Hive or Glue catalog is an absolute path or a URI such as "
+    "s3://bucket/path"
 )
 PROVIDER = "a Rest catalog needs the option token.provider, which is bear"
 TOKEN = "the token.provider bear needs the option token, from a Secret: see spec.secretRef.options"
@@ -188,8 +184,8 @@ CATALOGS = (
     *(
         RuleCase(f"iceberg-{name}", CATALOG, "spec", f"spec.{field}", message, good, bad)
         for name, field, message, good, bad in (
-            ("uri-missing", "uri", ICEBERG_URI, HIVE, _without(HIVE, "uri")),
-            ("uri-of-glue", "uri", ICEBERG_URI, GLUE, _with(GLUE, uri="https://glue")),
+            ("uri-missing", "uri", URI_NEEDED, HIVE, _without(HIVE, "uri")),
+            ("uri-of-glue", "uri", URI_NEEDED, GLUE, _with(GLUE, uri="https://glue")),
             (
                 "uri-of-rest",
                 "uri",
@@ -211,7 +207,7 @@ CATALOGS = (
                 HIVE,
                 _with(HIVE, uri="http://hive:9083"),
             ),
-            ("warehouse-relative", "warehouse", ICEBERG_WAREHOUSE, HIVE, _with(HIVE, warehouse="lake")),
+            ("warehouse-relative", "warehouse", WAREHOUSE, HIVE, _with(HIVE, warehouse="lake")),
             ("jdbc-without-name", "options", ICEBERG_NAME, ICEBERG_JDBC, _without(ICEBERG_JDBC, "options")),
             ("metastore-of-paimon", "metastore", PAIMON_STORES, HIVE, _with(HIVE, format="Paimon")),
         )

@@ -43,6 +43,7 @@ from lithify.errors import (
     StorageError,
     StorageUnavailable,
     TaskFailed,
+    TaskStopped,
     TimedOut,
     UnsupportedTable,
     UserError,
@@ -83,6 +84,7 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
     ),
     (CommitOutrun("db.t", 11, 600), Failure.CONFLICT, 3, {"table": "db.t", "tries": 11, "seconds": 600}),
     (AttemptFenced("/t/run-1.json", "too old"), Failure.INFRASTRUCTURE, 1, {"journal": "/t/run-1.json"}),
+    (TaskStopped("/t/stop-7"), Failure.INFRASTRUCTURE, 1, {"path": "/t/stop-7"}),
     (TaskFailed("four times"), Failure.INFRASTRUCTURE, 1, {}),
     (
         InvalidResource("Catalog", "lake", (("spec.uri", "needed"), ("spec", "odd"))),

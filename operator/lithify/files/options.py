@@ -5,7 +5,7 @@ Built by adapters from table options, read by the writers of formats. Attributes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from lithify.files.statistics import StatsModes
@@ -63,8 +63,8 @@ class ParquetOptions:
         by_column: the same option for single columns (`parquet.enable.dictionary#<column>`).
         filters: which columns have bloom filters.
         variants: how VARIANT columns are shredded.
-        packs_integers: whether integers that follow each other closely are stored as differences
-            (DELTA_BINARY_PACKED); several readers cannot decode these in vectors.
+        packed: columns of integers that are stored as differences (DELTA_BINARY_PACKED) if they follow each
+            other closely; several readers cannot decode these in vectors.
         numbers_level: level of zstd for columns that are neither texts nor binaries, None for that of all.
     """
 
@@ -74,7 +74,7 @@ class ParquetOptions:
     by_column: Mapping[str, bool] = field(default_factory=dict)
     filters: BloomFilterOptions = field(default_factory=BloomFilterOptions)
     variants: VariantOptions = NOT_SHREDDED
-    packs_integers: bool = False
+    packed: Collection[str] = ()
     numbers_level: int | None = None
 
 

@@ -188,18 +188,38 @@ class OffPeakOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class UriForm:
+    """How the addresses of catalogs are written: a regular expression, and a clause for people."""
+
+    pattern: str
+    clause: str
+
+
+@dataclass(frozen=True, slots=True)
 class Metastore:
-    """Where catalogs of a format store their metadata.
+    """Where catalogs store their metadata; formats that have the same one declare the same.
 
     Attributes:
         name: in the JSON of the resource, such as `Rest`.
         option: its value of the catalog option `metastore`.
-        has_uri: whether its catalogs have an address.
+        uri: the form of its catalogs' addresses; None if they have none.
+        names_warehouses: whether a warehouse is a name that its server knows, and not a path.
     """
 
     name: str
     option: str
-    has_uri: bool = True
+    uri: UriForm | None = None
+    names_warehouses: bool = False
+
+
+FILESYSTEM = Metastore("Filesystem", "filesystem")
+REST = Metastore(
+    "Rest",
+    "rest",
+    UriForm("^https?://[^/ ]+.*$", "begins with http:// or https://"),
+    names_warehouses=True,
+)
+JDBC = Metastore("Jdbc", "jdbc", UriForm("^jdbc:", "begins with jdbc:"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +237,15 @@ class CatalogRule:
     field_path: str
 
 
+def required_option(metastore: Metastore, option: str, message: str) -> CatalogRule:
+    """The rule that catalogs of a metastore have an option, from their spec or from a Secret."""
+    expression = (
+        f"self.metastore != '{metastore.name}' || (has(self.options) && '{option}' in self.options) "
+        f"|| (has(self.secretRef) && '{option}' in self.secretRef.options)"
+    )
+    return CatalogRule(expression, message, ".options")
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """Everything that an adapter declares.
@@ -226,7 +255,7 @@ class Format:
         triggers: the triggers of policies, by kind of table.
         off_peak: its options of off-peak hours; None if compactions have none.
         metastores: where its catalogs store metadata; the first is the default.
-        catalog_rules: what its Catalogs must fulfil.
+        catalog_rules: what its Catalogs must fulfil besides what follows from the metastores.
         credential_options: catalog options with credentials, beside those whose names say so for all formats.
     """
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from lithify.formats.adapters import FORMATS
-from lithify.formats.declarations import CatalogRule
+from lithify.formats.declarations import Metastore
 from lithify.formats.declared import declared, format_named, metastores
 from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, matching, name_rule, part, rules
 from lithify.resources.objects import (
@@ -59,24 +59,50 @@ def _metastores_of(name: str) -> Iterator[Rule]:
     its, spelled = declared(name), name.capitalize()
     own = [each.name for each in its.metastores]
     if len(own) < len(metastores()):
-        quoted = ", ".join(f"'{each}'" for each in own)
         yield Rule(
-            f"self.format != '{spelled}' || self.metastore in [{quoted}]",
-            f"the metastore of a catalog of the format {spelled} is {' or '.join(own)}",
+            f"self.format != '{spelled}' || self.metastore in {own}",
+            f"the metastore of a catalog of the format {spelled} is {_listed(own, 'or')}",
             ".metastore",
         )
 
 
-def _declared_rules() -> Iterator[Rule]:
-    """The rules that formats declare; what several declare is one rule, for all of these."""
-    owners: dict[CatalogRule, list[str]] = {}
-    for name in FORMATS:
-        for rule in declared(name).catalog_rules:
-            owners.setdefault(rule, []).append(name.capitalize())
-    for rule, names in owners.items():
-        others = " && ".join(f"self.format != '{name}'" for name in names)
-        condition = others if len(names) == 1 else f"({others})"
-        yield Rule(f"{condition} || ({rule.expression})", rule.message, rule.field_path)
+def _metastore_rules(known: Sequence[Metastore]) -> Iterator[Rule]:
+    """What metastores, of whichever format, ask of the uri and the warehouse."""
+    with_uri = {each.name: each.uri for each in known if each.uri is not None}
+    without = [each.name for each in known if each.uri is None]
+    yield Rule(
+        f"self.metastore in {without} ? !has(self.uri) : has(self.uri)",
+        f"uri is required for the metastores {_listed(with_uri, 'and')}, and has no meaning for "
+        f"{_listed(without, 'and')}",
+        ".uri",
+    )
+    for name, form in with_uri.items():
+        yield Rule(
+            f"!has(self.uri) || self.metastore != '{name}' || self.uri.matches('{form.pattern}')",
+            f"the uri of a {name} catalog {form.clause}",
+            ".uri",
+        )
+    in_paths = [each.name for each in known if not each.names_warehouses]
+    yield Rule(
+        f"!(self.metastore in {in_paths}) || self.warehouse.matches('^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')",
+        f"the warehouse of a {_listed(in_paths, 'or')} catalog is an absolute path or a URI such as "
+        "s3://bucket/path",
+        ".warehouse",
+    )
+
+
+def _listed(names: Collection[str], word: str) -> str:
+    """Names with commas, and a word before the last."""
+    *most, last = names
+    return f"{', '.join(most)} {word} {last}" if most else last
+
+
+def _declared_rules(name: str) -> Iterator[Rule]:
+    """What a format asks besides."""
+    for rule in declared(name).catalog_rules:
+        yield Rule(
+            f"self.format != '{name.capitalize()}' || ({rule.expression})", rule.message, rule.field_path
+        )
 
 
 def _known_metastore(name: str) -> str:
@@ -87,10 +113,14 @@ def _known_metastore(name: str) -> str:
 
 _OFFERED = tuple(name.capitalize() for name in FORMATS)
 _METASTORES = tuple(each.name for each in metastores())
-_OF_FORMATS = (*(rule for name in FORMATS for rule in _metastores_of(name)), *_declared_rules())
-"""The rules that hold for catalogs of one format only, as its adapter declares them."""
+_OF_FORMATS = (
+    *(rule for name in FORMATS for rule in _metastores_of(name)),
+    *_metastore_rules(metastores()),
+    *(rule for name in FORMATS for rule in _declared_rules(name)),
+)
+"""The rules that follow from what adapters declare of their formats."""
 _OWNERS = " or ".join(f"{name}'s" for name in _OFFERED)
-_WITH_URI = " or ".join(each.name for each in metastores() if each.has_uri)
+_WITH_URI = _listed([each.name for each in metastores() if each.uri is not None], "or")
 
 
 @part()

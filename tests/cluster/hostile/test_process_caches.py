@@ -16,6 +16,7 @@ PLAIN = {
     "lithify.formats.declared.declared": "what adapters declare",
     "lithify.formats.declared.known_blocks": "the same, by name of a block",
     "lithify.resources.modelling._adapter": "shapes of our kinds",
+    "lithify.engine.support.rules._glob": "patterns of this release's rules",
     "lithify.io.s3.gate.gate": "the proxy, whose endpoints are admitted again for each connection",
     "lithify.formats.iceberg.manifests.entry_columns.KNOWN_ENTRY": "fields that Iceberg specifies",
     "lithify.formats.iceberg.manifests.manifest_lists.KNOWN_LIST": "fields of manifest lists",
@@ -25,7 +26,6 @@ PLAIN = {
     "lithify.formats.iceberg.manifests.schemas._KNOWN_RECORD": "the same fields",
     "lithify.formats.iceberg.support.rules.load": "what this release supports",
     "lithify.formats.paimon.support.loading.load": "what this release supports",
-    "lithify.formats.paimon.support.rules._glob": "patterns of this release's rules",
     "pypaimon.casting.data_type_casts._EXECUTABLE_CAST_CACHE": "pairs of types",
     "pyiceberg.utils.singleton.Singleton._instances": "types without parameters, one object each",
     "pypaimon.common.user_agent.identity": "the name of this program",
@@ -64,10 +64,11 @@ SCRIPT = """
         *("lithify", "pyiceberg", "pypaimon", "pyarrow", "obstore", "requests", "urllib3", "cachetools"),
         *("fsspec", "s3fs", "boto3", "botocore", "aiohttp", "psycopg", "psycopg2", "pymysql", "mysql"),
     }
+    KEEPING = (MutableMapping, MutableSet, MutableSequence)
     TELLING = re.compile("cache|lock|pool|session|token|credential|instance|memo|known|opened|kept", re.I)
 
     def show(name, value, owner):
-        kept = isinstance(value, MutableMapping | MutableSet | MutableSequence) and TELLING.search(name)
+        kept = isinstance(value, KEEPING) and TELLING.search(name)
         if kept or hasattr(value, "cache_info"):
             print(f"{owner}.{name}")
 
@@ -76,7 +77,8 @@ SCRIPT = """
         if owner.partition(".")[0] not in LIBRARIES:
             continue
         for name, value in list(vars(module).items()):
-            if name.startswith("__") or getattr(value, "__module__", owner) != owner:
+            is_taken_over = not isinstance(value, KEEPING) and getattr(value, "__module__", owner) != owner
+            if name.startswith("__") or is_taken_over:
                 continue
             show(name, value, owner)
             for inner, entry in list(vars(value).items()) if isinstance(value, type) else ():

@@ -6,6 +6,8 @@ import pytest
 
 from against_java import iceberg, page
 from against_java.iceberg_tables import cases
+from iceberg_metadata import figures as planning
+from iceberg_metadata.invented import Shape
 
 pytestmark = pytest.mark.iceberg
 
@@ -22,6 +24,14 @@ def test_both_sides_have_their_figures() -> None:
     assert figures.count("**") == 4, "a ratio a line"
 
 
+def test_both_planners_have_their_figures() -> None:
+    planned = planning.compare([Shape(2000, 100)], repeats=1)
+
+    (line,) = planned.splitlines()[4:]
+    assert line.startswith("| 2,000 data files, 100 delete files | ")
+    assert line.count("**") == 2, "a ratio"
+
+
 def test_cases_have_names_of_their_own() -> None:
     names = [case.name for case in cases()]
 
@@ -31,4 +41,6 @@ def test_cases_have_names_of_their_own() -> None:
 def test_the_page_has_a_place_for_the_figures() -> None:
     text = page.PAGE.read_text()
 
-    assert text.count("<!-- figures of iceberg -->") == text.count("<!-- end of figures of iceberg -->") == 1
+    for name in ("iceberg", "iceberg planning"):
+        begin, end = f"<!-- figures of {name} -->", f"<!-- end of figures of {name} -->"
+        assert text.count(begin) == text.count(end) == 1

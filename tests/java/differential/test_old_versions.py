@@ -20,8 +20,7 @@ from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import DataFile
 from infrastructure.paimon_versions.archive import VERSIONS, names_in, unpack
 from lithify.clock import SystemClock
-from lithify.engine.observe.cache_folder import ObservationCaches
-from lithify.formats.paimon.observing.observer import PaimonObserver
+from lithify.formats.paimon.observing.observer import open_observer
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.primary_key.compacting import CompactedTable
 from lithify.formats.protocol.address import Selection, TableAddress
@@ -138,7 +137,7 @@ def test_looks_agree_with_what_java_sees(oracle: Oracle, tmp_path: Path, version
     clock = SystemClock(UTC)
     address = TableAddress(str(table.warehouse), str(table.name))
     look = ObservationRequest(address, "uid", is_full=True)
-    watch = PaimonObserver(ObservationCaches(tmp_path / "kept", 1 << 20), clock)
+    watch = open_observer(tmp_path / "kept", 1 << 20, clock)
 
     found = watch.observe(look)
 
@@ -149,7 +148,7 @@ def test_looks_agree_with_what_java_sees(oracle: Oracle, tmp_path: Path, version
     assert sum(bucket.files for bucket in inspected(address, clock)) == len(files)
     run_inline(table)
     known = replace(look, is_full=False, known_uuid=found.table_uuid, known_snapshot=found.snapshot)
-    fresh = PaimonObserver(ObservationCaches(tmp_path / "fresh", 1 << 20), clock)
+    fresh = open_observer(tmp_path / "fresh", 1 << 20, clock)
     assert without_history(watch.observe(known)) == without_history(fresh.observe(look))
 
 

@@ -79,7 +79,7 @@ def _rewrite(table: SparkTable, files: Sequence[DataFile], **changes: Any) -> Ta
         DataLocations(folder),
         _schema(metadata),
         specs[metadata["default-spec-id"]],
-        parse_write_options(metadata.get("properties", {}), packs_integers=metadata["format-version"] > 2),
+        parse_write_options(metadata.get("properties", {})),
         has_lineage=metadata["format-version"] > 2,
         **changes,
     )

@@ -17,13 +17,12 @@ from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.proxy import S3Proxy, fail_before
 from infrastructure.objectstore.tables import IMPATIENT, address, run, small_table
 from lithify.clock import SystemClock
-from lithify.engine.observe.cache_folder import ObservationCaches
 from lithify.errors import StorageUnavailable
 from lithify.files.parquet.footers import MOST_FETCHED, Footers
 from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.access.s3_file_io import S3FileIO
 from lithify.formats.paimon.catalog.connecting import list_tables
-from lithify.formats.paimon.observing.observer import PaimonObserver
+from lithify.formats.paimon.observing.observer import open_observer
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.observing import ObservationRequest
 from lithify.io.s3.settings import read_settings
@@ -47,7 +46,7 @@ def test_a_look_at_an_unchanged_table_is_one_small_request(
     s3: Bucket, proxy: S3Proxy, tmp_path: Path
 ) -> None:
     small_table(s3)
-    watch = PaimonObserver(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
+    watch = open_observer(tmp_path / "kept", MIB, SystemClock(UTC))
     where = address(s3, proxy.endpoint)
     first = watch.observe(ObservationRequest(where, "key"))
     assert first is not None
@@ -67,7 +66,7 @@ def test_a_look_at_a_table_with_one_more_snapshot_reads_no_more_than_that(
     s3: Bucket, proxy: S3Proxy, tmp_path: Path
 ) -> None:
     table = small_table(s3)
-    watch = PaimonObserver(ObservationCaches(tmp_path / "kept", limit=MIB), SystemClock(UTC))
+    watch = open_observer(tmp_path / "kept", MIB, SystemClock(UTC))
     where = address(s3, proxy.endpoint)
     first = watch.observe(ObservationRequest(where, "key"))
     assert first is not None

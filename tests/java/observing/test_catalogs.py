@@ -13,12 +13,11 @@ import pytest
 from pypaimon import CatalogFactory
 
 from lithify.clock import SystemClock
-from lithify.engine.observe.cache_folder import ObservationCaches
 from lithify.errors import NotAllowed, NotFound
-from lithify.formats.paimon.observing.observer import PaimonObserver
+from lithify.formats.paimon.observing.observer import open_observer
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observation import Observation
-from lithify.formats.protocol.observing import ObservationRequest
+from lithify.formats.protocol.observing import ObservationRequest, TableObserver
 from support.rest_server import WAREHOUSE, Reply, RestServer
 from support.small_tables import SmallTable
 
@@ -49,8 +48,8 @@ def server(table: SmallTable) -> Iterator[CountingServer]:
 
 
 @pytest.fixture
-def watch(tmp_path: Path) -> PaimonObserver:
-    return PaimonObserver(ObservationCaches(tmp_path / "kept", 1 << 20), SystemClock(UTC))
+def watch(tmp_path: Path) -> TableObserver:
+    return open_observer(tmp_path / "kept", 1 << 20, SystemClock(UTC))
 
 
 def look_at(server: CountingServer, seen: Observation | None = None, **options: str) -> ObservationRequest:
@@ -58,21 +57,21 @@ def look_at(server: CountingServer, seen: Observation | None = None, **options: 
     return look if seen is None else replace(look, known_uuid=seen.table_uuid, known_snapshot=seen.snapshot)
 
 
-def found_by(watch: PaimonObserver, look: ObservationRequest) -> Observation:
+def found_by(watch: TableObserver, look: ObservationRequest) -> Observation:
     found = watch.observe(look)
     assert found is not None
     return found
 
 
 class TestServers:
-    def test_unchanged_is_one_request(self, server: CountingServer, watch: PaimonObserver) -> None:
+    def test_unchanged_is_one_request(self, server: CountingServer, watch: TableObserver) -> None:
         seen = found_by(watch, look_at(server))
         server.asked.clear()
         assert watch.observe(look_at(server, seen)) is None
         assert server.asked == ["GET snapshot"]
 
     def test_change_is_the_same_as_everything(
-        self, table: SmallTable, server: CountingServer, watch: PaimonObserver
+        self, table: SmallTable, server: CountingServer, watch: TableObserver
     ) -> None:
         seen = found_by(watch, look_at(server))
         table.append("a")
@@ -83,7 +82,7 @@ class TestServers:
 
     @pytest.mark.parametrize("commits", [0, 1, 2])
     def test_rolled_back_is_seen_at_once(
-        self, commits: int, table: SmallTable, server: CountingServer, watch: PaimonObserver
+        self, commits: int, table: SmallTable, server: CountingServer, watch: TableObserver
     ) -> None:
         """Also if the number of the newest snapshot is the one that was seen."""
         table.append()
@@ -95,7 +94,7 @@ class TestServers:
         assert (found.snapshot, found.files) == (str(1 + commits), 4 + 2 * commits)
 
     def test_dropped_is_seen_at_once(
-        self, table: SmallTable, server: CountingServer, watch: PaimonObserver
+        self, table: SmallTable, server: CountingServer, watch: TableObserver
     ) -> None:
         seen = found_by(watch, look_at(server))
         table.drop()
@@ -103,7 +102,7 @@ class TestServers:
             watch.observe(look_at(server, seen))
 
     def test_a_table_without_snapshots_is_seen_and_does_not_change(
-        self, table: SmallTable, server: CountingServer, watch: PaimonObserver
+        self, table: SmallTable, server: CountingServer, watch: TableObserver
     ) -> None:
         table.drop()
         table.create()
@@ -111,14 +110,14 @@ class TestServers:
         assert seen.snapshot is None
         assert watch.observe(look_at(server, seen)) is None
 
-    def test_other_credentials_are_used_at_once(self, server: CountingServer, watch: PaimonObserver) -> None:
+    def test_other_credentials_are_used_at_once(self, server: CountingServer, watch: TableObserver) -> None:
         seen = found_by(watch, look_at(server))
         with pytest.raises(NotAllowed):
             watch.observe(look_at(server, seen, token="wrong"))
         assert watch.observe(look_at(server, seen)) is None
 
     def test_tables_of_all_databases_but_sys_are_listed(
-        self, table: SmallTable, server: CountingServer, watch: PaimonObserver
+        self, table: SmallTable, server: CountingServer, watch: TableObserver
     ) -> None:
         for folder in ("other.db/t2", "other.db/t3", "sys.db/t4", "empty.db"):
             (table.warehouse / folder).mkdir(parents=True)
@@ -126,7 +125,7 @@ class TestServers:
         assert watch.list_tables(address) == ("db.t", "other.t2", "other.t3")
 
 
-def test_lists_of_a_database(table: SmallTable, watch: PaimonObserver, tmp_path: Path) -> None:
+def test_lists_of_a_database(table: SmallTable, watch: TableObserver, tmp_path: Path) -> None:
     options = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{tmp_path / 'catalog.db'}"}
     with CatalogFactory.create({"warehouse": str(table.warehouse), **options}) as catalog:
         catalog.create_database("db", ignore_if_exists=False)

@@ -12,8 +12,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
-from lithify.engine.observe.cache_folder import ObservationCaches
-from lithify.formats.paimon.observing.observer import PaimonObserver
+from lithify.formats.paimon.observing.observer import open_observer
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import ObservationRequest
@@ -29,8 +28,8 @@ class Watcher:
     """Looks at a table again and again, and each time makes sure that a full look finds the same."""
 
     def __init__(self, table: Table, folder: Path) -> None:
-        self._watch = PaimonObserver(ObservationCaches(folder / "kept", 1 << 20), SystemClock(UTC))
-        self._fresh = PaimonObserver(ObservationCaches(folder / "fresh", 1 << 20), SystemClock(UTC))
+        self._watch = open_observer(folder / "kept", 1 << 20, SystemClock(UTC))
+        self._fresh = open_observer(folder / "fresh", 1 << 20, SystemClock(UTC))
         self._look = ObservationRequest(TableAddress(str(table.warehouse), str(table.name)), "uid")
         self.seen: Observation | None = None
 

@@ -10,12 +10,11 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import SystemClock
-from lithify.engine.observe.cache_folder import ObservationCaches
-from lithify.formats.paimon.observing.observer import PaimonObserver
+from lithify.formats.paimon.observing.observer import open_observer
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.model import fingerprint_of
 from lithify.formats.protocol.observation import Observation
-from lithify.formats.protocol.observing import Filter, ObservationRequest
+from lithify.formats.protocol.observing import Filter, ObservationRequest, TableObserver
 from support.observations import levels_of
 from support.postponed import MOVED_ONLY, append_postponed, make_postponed
 from support.runs import run_inline
@@ -25,8 +24,8 @@ pytestmark = pytest.mark.oracle
 POSTPONED = "dt=a/bucket-postpone"
 
 
-def watch(folder: Path) -> PaimonObserver:
-    return PaimonObserver(ObservationCaches(folder, 1 << 20), SystemClock(UTC))
+def watch(folder: Path) -> TableObserver:
+    return open_observer(folder, 1 << 20, SystemClock(UTC))
 
 
 def request_for(table: Table) -> ObservationRequest:

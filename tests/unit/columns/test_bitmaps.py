@@ -1,4 +1,4 @@
-"""Serialized bitmaps have the containers that Java's RoaringBitmap chooses."""
+"""Serialized bitmaps have the containers that Java's RoaringBitmap chooses; damage of frames is found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from lithify.columns.bitmaps import bitmap_of, deserialize, serialize
+from lithify.columns.bitmaps import FRAME, bitmap_of, deserialize, framed, serialize, unframed
+from support.cases import case
 
 
 @pytest.mark.parametrize(
@@ -36,3 +37,25 @@ def test_containers_are_those_of_java(positions: list[int], kind: str) -> None:
 def test_bytes_that_are_no_bitmap_are_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         deserialize(content)
+
+
+@pytest.mark.parametrize("content", [b"", b"a vector"])
+def test_frames_are_taken_off_whatever_follows(content: bytes) -> None:
+    stored = framed(content)
+    assert len(stored) == len(content) + FRAME
+    assert unframed(stored) == unframed(stored + b"the next one") == content
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        case(b"", id="nothing"),
+        case(framed(b"abc")[:-1], id="cut off"),
+        case(b"\xff" + framed(b"abc")[1:], id="another length"),
+        case(framed(b"abc")[:5] + b"x" + framed(b"abc")[6:], id="another byte"),
+        case(framed(b"abc")[:-1] + b"\0", id="another checksum"),
+    ],
+)
+def test_damaged_frames_are_refused(damaged: bytes) -> None:
+    with pytest.raises(ValueError, match="vector"):
+        unframed(damaged)

@@ -83,9 +83,9 @@ def known() -> frozenset[Words]:
     """Everything that a word of code with dots or capitals in it may name."""
     fields = (path for each in DEFINITIONS for path in paths(schema_of(each)))
     chart = values(yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8")))
-    rules = {name for rule in load().options for name in rule.names}
+    rules = {name for rule in (*load().options, *properties()) for name in rule.names}
     options = {name for of in (OF_ICEBERG, OF_PAIMON) for each in of.known.values() for name in each}
-    words = {*options, *OPTION_NAMES, PATIENCE, *rules, *properties().by_name}
+    words = {*options, *OPTION_NAMES, PATIENCE, *rules}
     sources = (ROOT / "operator" / "lithify").rglob("*.py")
     modules = (path.relative_to(ROOT / "operator" / "lithify").with_suffix("").parts for path in sources)
     return frozenset(

@@ -27,7 +27,7 @@ from lithify.clock import Clock
 from lithify.engine.attempts.ages import SAFE_AGE
 from lithify.engine.attempts.attempt import Attempt, CommittedJournal, Scope
 from lithify.engine.attempts.journal import Journal
-from lithify.engine.attempts.names import is_temporary, sign_of
+from lithify.engine.attempts.names import is_temporary, sign_of, stop_file_of
 from lithify.errors import CorruptTable, LithifyError, StorageError, UnsupportedTable
 from lithify.faults import failpoint
 from lithify.formats.protocol.results import Recovered
@@ -254,12 +254,12 @@ def _lost_attempt(remains: Remains[Scope], journal: CommittedJournal) -> Attempt
 
 
 def _delete_temporaries(remains: Remains[Scope], clock: Clock) -> int:
-    """Deletes old temporary files that a crash left behind, and heartbeat files without a journal."""
+    """Deletes old temporary files of crashes, and heartbeats and stop files without a journal."""
     oldest = (clock.now() - SAFE_AGE).timestamp()
     deleted = 0
     for folder in (*remains.temporary_folders, remains.journal.folder):
         listed = remains.storage.list(folder)
-        wanted = {sign_of(file.name) for file in listed}
+        wanted = {name_of(file.name) for file in listed for name_of in (sign_of, stop_file_of)}
         for file in listed:
             path = f"{folder}/{file.name}"
             is_over = file.modified_seconds < oldest and file.name not in wanted

@@ -29,7 +29,9 @@ from lithify.engine.attempts.names import (
     is_temporary,
     parse_committed_name,
     sign_of,
+    stop_file_of,
 )
+from lithify.engine.attempts.stop_file import StopFile
 from lithify.errors import AttemptFenced, CorruptTable
 from lithify.formats.protocol.model import check_run_id
 from lithify.io.file_names import shown
@@ -185,6 +187,11 @@ class Journal(Generic[Scope]):
     def path(self, attempt: Attempt[Scope]) -> str:
         """The file that records an attempt."""
         return f"{self.folder}/{attempt.stem}.json"
+
+    def stop_file(self, attempt: Attempt[Scope]) -> StopFile:
+        """The file that stops tasks of an attempt."""
+        path = f"{self.folder}/{stop_file_of(f'{attempt.stem}.json')}"
+        return StopFile(self._storage, path, attempt.prefix)
 
     def _sign_path(self, attempt: Attempt[Scope]) -> str:
         return f"{self.folder}/{sign_of(f'{attempt.stem}.json')}"

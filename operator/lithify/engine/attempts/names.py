@@ -1,4 +1,4 @@
-"""Names of the files of attempts: the prefix of all of them, journals, heartbeats and temporary files. Pure.
+"""Names of the files of attempts: the prefix of all, journals, heartbeats, stop files, temporary files. Pure.
 
 Anyone who may write to a table's folder can put files there, and clean-up deletes by name. So only names of
 exactly the form that attempts use are recognised.
@@ -25,7 +25,7 @@ _PREFIX = re.compile(PREFIX)
 _RUN_ID = re.compile(RUN_ID)
 _ANY_UUID = rf"{HEX}{{8}}(?:-{HEX}{{4}}){{3}}-{HEX}{{12}}"
 _STEM = re.escape(TEMPORARY)
-_TEMPORARY = re.compile(rf"{_STEM}(?:alive-{RUN_ID}-[0-9]{{1,9}}|probe-{_ANY_UUID}|.+\.{_ANY_UUID})")
+_TEMPORARY = re.compile(rf"{_STEM}(?:(?:alive|stop)-{RUN_ID}-[0-9]{{1,9}}|probe-{_ANY_UUID}|.+\.{_ANY_UUID})")
 _OPEN_NAME = re.compile(rf"(?P<run>{RUN_ID})-(?P<number>[0-9]{{1,9}})\.json")
 _COMMITTED_NAME = re.compile(
     rf"(?P<run>{RUN_ID})-(?P<number>[0-9]{{1,9}})"
@@ -53,6 +53,11 @@ def sign_of(journal: str) -> str:
     Without a journal it is deleted like other temporary files that a crash leaves behind.
     """
     return f"{TEMPORARY}alive-{journal.removesuffix('.json')}"
+
+
+def stop_file_of(journal: str) -> str:
+    """The name of an attempt's stop file, likewise."""
+    return f"{TEMPORARY}stop-{journal.removesuffix('.json')}"
 
 
 def is_prefix(text: str) -> bool:

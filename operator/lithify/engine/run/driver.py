@@ -20,7 +20,7 @@ from lithify.clock import Clock
 from lithify.engine.run.blocks import error_of
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import Progress, TaskRunner
-from lithify.engine.run.steps import Commits, Pace
+from lithify.engine.run.steps import CHECK_SECONDS, CheckTimes, Commits, Pace
 from lithify.errors import CommitConflict, CommitUnknown
 from lithify.faults import failpoint
 from lithify.formats.protocol.address import Selection, TableAddress
@@ -44,6 +44,7 @@ class Request:
         sizing: how work is cut.
         commits: how often it commits.
         max_rounds: how often conflicting groups are planned.
+        check_seconds: least time between two checks for groups that others have changed while tasks run.
     """
 
     table: TableAddress
@@ -52,6 +53,7 @@ class Request:
     sizing: Sizing = field(default_factory=Sizing)
     commits: Commits = field(default_factory=Commits)
     max_rounds: int = 3
+    check_seconds: float = CHECK_SECONDS
 
 
 class Observer(Protocol):
@@ -142,6 +144,7 @@ class _Run:
         )
         self._seconds: dict[str, float] = {}
         self._pace = Pace(request.commits)
+        self._checks = CheckTimes(request.check_seconds)
         self._done: frozenset[GroupId] = frozenset()
         self._blocks: dict[GroupId, Block] = {}
         self._filled: set[GroupId] = set()
@@ -293,6 +296,9 @@ class _Run:
 
         def heard(done: int) -> None:
             step.beat()
+            if self._checks.is_due:
+                with self._checks.timed():
+                    step.stop_lost()
             progress(done)
 
         results = self._runner.run(tasks, self._clock, heard) if tasks else []

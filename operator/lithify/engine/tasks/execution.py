@@ -1,8 +1,8 @@
 """Runs the work of one task on an executor, and turns its outcome into a result.
 
-Called by the tasks of adapters. A permanent failure (a missing or corrupt file, a full disk) is returned as a
-`TaskFailure`, not raised, so that Spark does not retry; anything else is raised and retried. Either way the
-files that the attempt has written are deleted.
+Called by the tasks of adapters. A permanent failure (a missing or corrupt file, a full disk, a group that
+nobody can commit any more) is returned as a `TaskFailure`, not raised, so that Spark does not retry; anything
+else is raised and retried. Either way the files that the attempt has written are deleted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,14 @@ import time
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from lithify.errors import CorruptTable, NotAllowed, OutOfMemory, StorageError, UnsupportedTable
+from lithify.errors import (
+    CorruptTable,
+    NotAllowed,
+    OutOfMemory,
+    StorageError,
+    TaskStopped,
+    UnsupportedTable,
+)
 from lithify.faults import failpoint
 from lithify.formats.protocol.results import TaskFailure, TaskOutputs, TaskResult
 
@@ -49,6 +56,9 @@ def carry_out(
     except (CorruptTable, StorageError, OutOfMemory) as error:
         files.delete()
         failure = TaskFailure(type(error).__name__, error.path, error.problem)
+    except TaskStopped as error:
+        files.delete()
+        failure = TaskFailure(type(error).__name__, error.path, "")
     except UnsupportedTable as error:
         files.delete()
         failure = TaskFailure(type(error).__name__, error.table, "; ".join(error.reasons))

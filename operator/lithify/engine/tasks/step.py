@@ -8,14 +8,15 @@ attempt ends: condemned, swept, closed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Generic
+from typing import Any, Generic
 
 from lithify.clock import Clock
 from lithify.engine.attempts.attempt import Attempt, Scope
 from lithify.engine.attempts.heartbeat import Heartbeat
 from lithify.engine.attempts.journal import Journal
+from lithify.engine.attempts.stop_file import StopFile
 from lithify.engine.tasks.task import AnyTask, Unit, numbered
 from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.faults import failpoint
@@ -27,6 +28,7 @@ class AttemptStep(ABC, Generic[Unit, AnyTask, Scope]):
 
     Attributes:
         has_stragglers: whether a task may still be running; then the journal entry stays open.
+        finds_lost: whether the format says which groups are lost, and its tasks stop when asked for it.
 
     Args:
         journal: the table's journal.
@@ -34,6 +36,8 @@ class AttemptStep(ABC, Generic[Unit, AnyTask, Scope]):
         work: the units' tasks.
         clock: source of the time for the heartbeat and the commit.
     """
+
+    finds_lost = False
 
     def __init__(
         self,
@@ -44,10 +48,13 @@ class AttemptStep(ABC, Generic[Unit, AnyTask, Scope]):
     ) -> None:
         self._journal = journal
         self._attempt = attempt
-        self._work = numbered(work, attempt.prefix)
+        self._stop_file: StopFile | None = journal.stop_file(attempt) if self.finds_lost else None
+        self._work = numbered(work, attempt.prefix, self._stop_file)
         self._clock = clock
         self._heartbeat = Heartbeat(journal, attempt, clock)
         self.has_stragglers = False
+        self._lost: dict[Any, str] = {}
+        self._has_stopped = False
 
     @property
     def number(self) -> int:
@@ -63,6 +70,21 @@ class AttemptStep(ABC, Generic[Unit, AnyTask, Scope]):
         """Writes a heartbeat."""
         self._heartbeat.beat()
 
+    def stop_lost(self) -> None:
+        """Stops the tasks of groups that can no longer be committed.
+
+        Suppresses errors of the catalog and the store: tasks may as well run on, and the commit looks again.
+        """
+        if self._stop_file is None:
+            return
+        with suppress(LithifyError):
+            found = self._find_lost()
+            if found.keys() <= self._lost.keys():
+                return
+            self._lost.update(found)
+            self._has_stopped = True  # also if the answer to the write is lost
+            self._stop_file.write({task.index for unit, task in self._work if unit.group in self._lost})
+
     def followers(self, results: Sequence[TaskResult]) -> list[AnyTask]:
         """The tasks that follow when all others are done."""
         del results
@@ -76,7 +98,7 @@ class AttemptStep(ABC, Generic[Unit, AnyTask, Scope]):
         """
         done = self._attributed(results, followed)
         failpoint("tasks-done")
-        return self._accept(done)
+        return self._accept([(unit, result) for unit, result in done if unit.group not in self._lost])
 
     def clean(self) -> Sequence[str]:
         """Deletes uncommitted files, then closes the journal entry; returns why that failed.
@@ -87,6 +109,7 @@ class AttemptStep(ABC, Generic[Unit, AnyTask, Scope]):
             if self._delete_leftovers():
                 failpoint("leftovers-deleted")
                 if not self.has_stragglers:
+                    self._forget_stops()
                     self._close()
         except (CorruptTable, StorageError) as error:
             return (str(error),)
@@ -101,6 +124,8 @@ class AttemptStep(ABC, Generic[Unit, AnyTask, Scope]):
             self._condemn()
         with suppress(LithifyError):
             self._sweep()
+            if not self.has_stragglers:
+                self._forget_stops()
             if not self.has_stragglers and not self._may_write_late:
                 self._journal.close(self._attempt)
 
@@ -114,6 +139,18 @@ class AttemptStep(ABC, Generic[Unit, AnyTask, Scope]):
     def _condemn(self) -> None:
         """Records that the attempt never commits from now on, so that its files may be deleted."""
         self._journal.condemn(self._attempt, self._clock.now())
+
+    def _forget_stops(self) -> None:
+        """Deletes the stop file, which nobody reads any more."""
+        if self._stop_file is not None and self._has_stopped:
+            self._stop_file.delete()
+
+    def _find_lost(self) -> Mapping[Any, str]:
+        """The groups of the step that can no longer be committed as of now, with the reason.
+
+        Only asked where `finds_lost`. Cheap where nothing was committed since the last call.
+        """
+        return {}
 
     def _close(self) -> None:
         """Closes the journal entry of an attempt that is over."""

@@ -222,7 +222,7 @@ def _opened(
     codec = _CODECS.get(options.compression, options.compression)
     allowed = [leaf for leaf in leaves if _may_have_dictionary(leaf.path, options.parquet)]
     dictionary = [leaf.path for leaf in allowed if _gets_dictionary(leaf.values)]
-    packed = _packed(leaves, dictionary) if options.parquet.packs_integers else {}
+    packed = _packed(leaves, dictionary, options.parquet.packed)
     with_statistics = [leaf.path for leaf in leaves if _gets_statistics(leaf.values.type)]
     page = options.parquet.page or _PAGE_BYTES
     return pq.ParquetWriter(
@@ -282,9 +282,9 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
-def _packed(leaves: Sequence[Leaf], dictionary: Collection[str]) -> dict[str, str]:
+def _packed(leaves: Sequence[Leaf], dictionary: Collection[str], may_be: Collection[str]) -> dict[str, str]:
     """The columns whose values are stored as differences, with the name of that encoding."""
-    plain = (leaf for leaf in leaves if leaf.path not in dictionary)
+    plain = (leaf for leaf in leaves if leaf.path in may_be and leaf.path not in dictionary)
     return {leaf.path: "DELTA_BINARY_PACKED" for leaf in plain if _is_close(leaf.values)}
 
 

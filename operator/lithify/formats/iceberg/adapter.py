@@ -13,6 +13,7 @@ from lithify.formats.iceberg.compaction import planning, step, tasks
 from lithify.formats.iceberg.compaction.details import REPORTED
 from lithify.formats.iceberg.compaction.groups import IcebergGroup, parse_group
 from lithify.formats.iceberg.compaction.inspecting import inspect
+from lithify.formats.iceberg.compaction.lost_groups import check_again
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.iceberg.table.opening import open_iceberg_table
@@ -85,7 +86,7 @@ class OpenedTable:
 
     def check_again(self, units: Sequence[IcebergUnit]) -> Mapping[IcebergGroup, str]:
         """Groups whose work could no longer be committed."""
-        return step.check_again(self._table, units)
+        return check_again(self._table, units)
 
     def begin(
         self,

@@ -6,8 +6,10 @@ Loaded by `formats.declared` without this package, whose import loads PyArrow. I
 from __future__ import annotations
 
 from lithify.formats.declarations import (
+    FILESYSTEM,
+    JDBC,
+    REST,
     Block,
-    CatalogRule,
     Combine,
     Figure,
     Format,
@@ -18,6 +20,8 @@ from lithify.formats.declarations import (
     Total,
     Trigger,
     TriggerGroup,
+    UriForm,
+    required_option,
 )
 
 
@@ -150,51 +154,18 @@ _TRIGGERS = TriggerGroup(
 )
 
 _METASTORES = (
-    Metastore("Rest", "rest"),
-    Metastore("Jdbc", "jdbc"),
-    Metastore("Hive", "hive"),
-    Metastore("Glue", "glue", has_uri=False),
-    Metastore("Filesystem", "filesystem", has_uri=False),
+    REST,
+    JDBC,
+    Metastore("Hive", "hive", UriForm("^thrift://", "begins with thrift://")),
+    Metastore("Glue", "glue"),
+    FILESYSTEM,
 )
-_CATALOG_RULES = (
-    CatalogRule(
-        "self.metastore in ['Filesystem', 'Glue'] ? !has(self.uri) : has(self.uri)",
-        "uri is required for the metastores Rest, Jdbc and Hive, and has no meaning for Glue and Filesystem",
-        ".uri",
-    ),
-    CatalogRule(
-        "!has(self.uri) || self.metastore != 'Rest' || self.uri.matches('^https?://[^/ ]+.*$')",
-        "the uri of a Rest catalog begins with http:// or https://",
-        ".uri",
-    ),
-    CatalogRule(
-        "!has(self.uri) || self.metastore != 'Jdbc' || self.uri.startsWith('jdbc:')",
-        "the uri of a Jdbc catalog begins with jdbc:",
-        ".uri",
-    ),
-    CatalogRule(
-        "!has(self.uri) || self.metastore != 'Hive' || self.uri.startsWith('thrift://')",
-        "the uri of a Hive catalog begins with thrift://",
-        ".uri",
-    ),
-    CatalogRule(
-        "self.metastore == 'Rest' || self.warehouse.matches('^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')",
-        "the warehouse of a catalog without a server of its own is an absolute path or a URI such as "
-        "s3://bucket/path",
-        ".warehouse",
-    ),
-    CatalogRule(
-        "self.metastore != 'Jdbc' || (has(self.options) && 'catalog-name' in self.options) "
-        "|| (has(self.secretRef) && 'catalog-name' in self.secretRef.options)",
-        "a Jdbc catalog needs the option catalog-name: the name by which writers open it",
-        ".options",
-    ),
-)
+_NAMED = "a Jdbc catalog needs the option catalog-name: the name by which writers open it"
 
 FORMAT = Format(
     metastores=_METASTORES,
     blocks=(DATA_FILES, DELETES),
     triggers=(_TRIGGERS,),
-    catalog_rules=_CATALOG_RULES,
+    catalog_rules=(required_option(JDBC, "catalog-name", _NAMED),),
     credential_options=("credential",),
 )

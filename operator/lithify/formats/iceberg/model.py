@@ -26,9 +26,12 @@ class Content(IntEnum):
     EQUALITY_DELETES = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Partition:
     """A partition of one spec. Partitions of different specs are different, whatever their values.
+
+    Values are equal as Java compares them: 0.0 is another than -0.0, and NaN is the same as NaN. Readers take
+    the values of columns from the partition, so files of both zeros must not be joined.
 
     Attributes:
         spec_id: id of the partition spec.
@@ -37,6 +40,16 @@ class Partition:
 
     spec_id: int
     values: tuple[PartitionValue, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Partition) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        return (self.spec_id, *(each.hex() if isinstance(each, float) else each for each in self.values))
 
 
 @dataclass(frozen=True, slots=True)

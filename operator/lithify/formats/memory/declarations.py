@@ -6,14 +6,13 @@ Loaded by `formats.declared` without this package. Imports nothing but the words
 from __future__ import annotations
 
 from lithify.formats.declarations import (
+    FILESYSTEM,
     Block,
-    CatalogRule,
     Combine,
     Figure,
     Format,
     GroupFigure,
     Kind,
-    Metastore,
     Metric,
     Total,
     Trigger,
@@ -40,7 +39,7 @@ _SMALL_FILE_SIZE = Trigger(
 )
 
 FORMAT = Format(
-    metastores=(Metastore("Filesystem", "filesystem", has_uri=False),),
+    metastores=(FILESYSTEM,),
     blocks=(
         Block(
             name=_NAME,
@@ -51,5 +50,4 @@ FORMAT = Format(
         ),
     ),
     triggers=(TriggerGroup(_NAME, "Reference tables.", (_SMALL_FILE_SIZE,)),),
-    catalog_rules=(CatalogRule("!has(self.uri)", "a catalog of reference tables has no uri", ".uri"),),
 )

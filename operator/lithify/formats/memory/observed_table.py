@@ -6,15 +6,16 @@ two lists; formats with manifests read it from those that are new.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from lithify.amounts import count_of
+from lithify.clock import moment_of
 from lithify.columns.column_groups import (
     ColumnGroups,
     Flags,
@@ -29,12 +30,13 @@ from lithify.engine.observe.cache import ObservationCache
 from lithify.engine.observe.layout import Layout
 from lithify.engine.observe.source import Changes, Listing, Misfit
 from lithify.engine.observe.state import SnapshotMark, TableKey, TableState
+from lithify.engine.observe.summing import most, total
 from lithify.formats.memory.declarations import FORMAT
 from lithify.formats.memory.planning import LEAST_SMALL, SMALL_FILES, check_selection, small_files
 from lithify.formats.memory.snapshot import DataFile, Group, Snapshot
 from lithify.formats.memory.table import MemoryTable, open_table
 from lithify.formats.protocol.address import TableAddress
-from lithify.formats.protocol.model import SnapshotId, fingerprint_of
+from lithify.formats.protocol.model import BlockedGroup, SnapshotId, fingerprint_of
 from lithify.formats.protocol.observation import Finding, KeptSnapshots, Observation
 from lithify.formats.protocol.observing import Filter
 from lithify.formats.protocol.partition import PartitionFilter
@@ -189,41 +191,38 @@ def _frame(rows: Iterable[tuple[Group, DataFile]]) -> pa.Table:
 
 def _summary(table: MemoryTable, cache: MemoryCache, wanted: Filter) -> Observation:
     figures, newest = cache.figures.sort_by("group"), cache.state.newest
-    files, size, small = (integers(figures[name]) for name in ("files", "bytes", "small_files"))
-    most = int(small.max(initial=0))
+    held = _held(cache, wanted.selection.held)
+    small, _ = most(figures, "small_files", "group")
     return Observation(
         table_uuid=table.uuid,
         snapshot=None if newest is None else newest.id,
-        snapshot_time=None if newest is None else datetime.fromtimestamp(newest.millis / 1000, UTC),
+        snapshot_time=None if newest is None else moment_of(newest.millis),
         schema_id=0,
         refusals=table.refusals,
         write_only=True,
         partitions=len(figures),
-        files=int(files.sum()),
-        bytes=int(size.sum()),
-        small_files=int(small.sum()),
+        files=total(figures, "files"),
+        bytes=total(figures, "bytes"),
+        small_files=total(figures, "small_files"),
         delete_percent=0,
-        findings=_findings(flagged(figures, _is_due(figures, cache, wanted))),
-        full_bytes=int(size.sum()),
+        findings=_findings(flagged(figures, _is_due(figures, held, wanted))),
+        full_bytes=total(figures, "bytes"),
         snapshots=KeptSnapshots(cache.state.details.kept, None, 0, writers_expire=True),
         groups=len(figures),
         deleted_rows=0,
-        nearest=f"at most {count_of(most, 'small file')} in a group, joined from {LEAST_SMALL} on",
+        nearest=f"at most {count_of(small, 'small file')} in a group, joined from {LEAST_SMALL} on",
+        blocked=tuple(BlockedGroup.confirmed(path, wanted.selection.held[path]) for path in held),
         blocks={block.name: _declared(figures) for block in FORMAT.blocks},
     )
 
 
 def _declared(figures: pa.Table) -> dict[str, int | str | None]:
     """The declared figures: of groups with equally many rows the first is named."""
-    rows = integers(figures["rows"])
-    most = int(np.argmax(rows)) if len(rows) else None
-    return {
-        "maxRows": int(rows.max(initial=0)),
-        "maxRowsGroup": None if most is None else figures["group"][most].as_py(),
-    }
+    rows, group = most(figures, "rows", "group")
+    return {"maxRows": rows, "maxRowsGroup": group}
 
 
-def _is_due(figures: pa.Table, cache: MemoryCache, wanted: Filter) -> Flags:
+def _is_due(figures: pa.Table, held: Sequence[str], wanted: Filter) -> Flags:
     """Which groups have work, are selected, and are not held."""
     paths, small = listed(figures["group"]), listed(figures["small_files"])
     partitions = PartitionFilter(wanted.selection.partitions)
@@ -231,7 +230,7 @@ def _is_due(figures: pa.Table, cache: MemoryCache, wanted: Filter) -> Flags:
         small_files(count).fired and partitions.selects(Group(path).partition)
         for path, count in zip(paths, small, strict=True)
     ]
-    return np.array(due, dtype=bool) & ~is_one_of(figures["group"], _held(cache, wanted.selection.held))
+    return np.array(due, dtype=bool) & ~is_one_of(figures["group"], held)
 
 
 def _held(cache: MemoryCache, held: Mapping[str, str]) -> list[str]:
@@ -251,5 +250,5 @@ def _findings(due: pa.Table) -> tuple[Finding, ...]:
         return ()
     first = int(np.argmax(integers(due["files"])))
     group, small = (due[name][first].as_py() for name in ("group", "small_files"))
-    size, files = (int(integers(due[name]).sum()) for name in ("bytes", "files"))
+    size, files = (total(due, name) for name in ("bytes", "files"))
     return (Finding(SMALL_FILES, group, small_files(small).detail, len(due), size, files),)

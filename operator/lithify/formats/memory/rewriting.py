@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lithify.clock import Clock
+from lithify.engine.attempts.stop_file import StopCheck
 from lithify.engine.tasks.execution import carry_out
 from lithify.engine.tasks.task import StepTask
 from lithify.errors import CorruptTable, LithifyError, MissingFile
@@ -65,11 +67,13 @@ class MemoryTask(StepTask):
         del clock
         name = f"{self.writer(attempt_id)}.parquet"
         file = NewFile(self.storage, f"{self.folder}/{name}")
-        return carry_out(self._write, file, self.index, self.folder, attempt)
+        write = partial(self._write, self.stop_check())
+        return carry_out(write, file, self.index, self.folder, attempt)
 
-    def _write(self, file: NewFile) -> TaskOutputs:
+    def _write(self, stop: StopCheck, file: NewFile) -> TaskOutputs:
+        stop.check()
         schema = self._schema()
-        return TaskOutputs(data=(file.write(schema, self._rows(schema)),))
+        return TaskOutputs(data=(file.write(schema, stop.between(self._rows(schema))),))
 
     def _schema(self) -> pa.Schema:
         with self._reader(next(iter(self.input_sizes))) as reader:

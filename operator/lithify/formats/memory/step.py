@@ -62,6 +62,8 @@ def begin(
 class MemoryStep(AttemptStep[MemoryUnit, MemoryTask, Scope]):
     """A step with a journal entry."""
 
+    finds_lost = True
+
     def __init__(
         self,
         table: MemoryTable,
@@ -74,7 +76,6 @@ class MemoryStep(AttemptStep[MemoryUnit, MemoryTask, Scope]):
         self._table = table
         self._plan = plan
         self._changes: list[_Change] = []
-        self._lost: Mapping[Group, str] = {}
         self._committed: Collection[Group] = ()
         self._to_come = 0
 
@@ -85,8 +86,12 @@ class MemoryStep(AttemptStep[MemoryUnit, MemoryTask, Scope]):
                 if result.failure is not None:
                     raise result.failure.as_error()
                 self._changes.append(_Change(unit, tuple(result.outputs.data)))
-        blocks, self._lost = failed.sorted_out()
+        blocks, lost = failed.sorted_out()
+        self._lost.update(lost)
         return blocks
+
+    def _find_lost(self) -> Mapping[Group, str]:
+        return validate_inputs_live(self._plan.units, self._table.latest())
 
     def _has_moved_on(self, group: Group, error: MissingFile) -> bool:
         newest = self._table.latest()

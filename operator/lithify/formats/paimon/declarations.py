@@ -6,6 +6,9 @@ Loaded by `formats.declared` without this package, whose import loads PyArrow. I
 from __future__ import annotations
 
 from lithify.formats.declarations import (
+    FILESYSTEM,
+    JDBC,
+    REST,
     Block,
     Breakdown,
     CatalogRule,
@@ -14,12 +17,12 @@ from lithify.formats.declarations import (
     Format,
     GroupFigure,
     Kind,
-    Metastore,
     Metric,
     OffPeakOptions,
     Total,
     Trigger,
     TriggerGroup,
+    required_option,
 )
 
 _SMALL_FILE_AGE_SECONDS = 3600
@@ -225,38 +228,8 @@ _APPEND_TRIGGERS = TriggerGroup(
     ),
 )
 
-_METASTORES = (
-    Metastore("Filesystem", "filesystem", has_uri=False),
-    Metastore("Rest", "rest"),
-    Metastore("Jdbc", "jdbc"),
-)
 _CATALOG_RULES = (
-    CatalogRule(
-        "self.metastore == 'Filesystem' ? !has(self.uri) : has(self.uri)",
-        "uri is required for the metastores Rest and Jdbc, and has no meaning for Filesystem",
-        ".uri",
-    ),
-    CatalogRule(
-        "!has(self.uri) || self.metastore != 'Rest' || self.uri.matches('^https?://[^/ ]+.*$')",
-        "the uri of a Rest catalog begins with http:// or https://",
-        ".uri",
-    ),
-    CatalogRule(
-        "!has(self.uri) || self.metastore != 'Jdbc' || self.uri.startsWith('jdbc:')",
-        "the uri of a Jdbc catalog begins with jdbc:",
-        ".uri",
-    ),
-    CatalogRule(
-        "self.metastore == 'Rest' || self.warehouse.matches('^(/|[a-zA-Z][a-zA-Z0-9+.-]*:/)')",
-        "the warehouse of a Filesystem or Jdbc catalog is an absolute path or a URI such as s3://bucket/path",
-        ".warehouse",
-    ),
-    CatalogRule(
-        "self.metastore != 'Rest' || (has(self.options) && 'token.provider' in self.options) "
-        "|| (has(self.secretRef) && 'token.provider' in self.secretRef.options)",
-        "a Rest catalog needs the option token.provider, which is bear",
-        ".options",
-    ),
+    required_option(REST, "token.provider", "a Rest catalog needs the option token.provider, which is bear"),
     CatalogRule(
         "self.metastore != 'Rest' || (has(self.secretRef) && 'token' in self.secretRef.options) "
         "|| (has(self.options) && 'token.provider' in self.options "
@@ -267,7 +240,7 @@ _CATALOG_RULES = (
 )
 
 FORMAT = Format(
-    metastores=_METASTORES,
+    metastores=(FILESYSTEM, REST, JDBC),
     blocks=(MERGE_TREE, APPEND),
     triggers=(_PRIMARY_KEY_TRIGGERS, _APPEND_TRIGGERS),
     off_peak=OffPeakOptions(

@@ -35,6 +35,13 @@ class CommitStep(Protocol):
         """Writes a heartbeat."""
         ...
 
+    def stop_lost(self) -> None:
+        """Stops the tasks of groups that others have changed; does nothing where the format cannot tell.
+
+        Called now and then while tasks run. Such groups are conflicts of the step's outcome.
+        """
+        ...
+
     def followers(self, results: Sequence[TaskResult]) -> Sequence[Task]:
         """Tasks to run after all of `tasks` are done."""
         ...

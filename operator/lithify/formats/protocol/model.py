@@ -74,6 +74,11 @@ class BlockedGroup:
     problem: str
     fingerprint: str
 
+    @classmethod
+    def confirmed(cls, group: str, fingerprint: str) -> BlockedGroup:
+        """A group that a run has found and that still has the same files; status knows its problem."""
+        return cls(group, is_corrupt=True, problem="as found by a run", fingerprint=fingerprint)
+
     def to_dict(self) -> dict[str, Any]:
         """The group as plain data for JSON, where its path is called `bucket` in every format."""
         fields = asdict(self)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from lithify import errors
-from lithify.errors import LithifyError, MissingFile, UnsupportedTable
+from lithify.errors import LithifyError, MissingFile, TaskStopped, UnsupportedTable
 from lithify.formats.protocol.details import Details
 from lithify.formats.protocol.model import BlockedGroup, GroupId, SnapshotId
 from lithify.formats.protocol.observation import RunFound
@@ -109,7 +109,9 @@ class TaskFailure:
         kind: Any = getattr(errors, self.kind)
         if kind is UnsupportedTable:
             return UnsupportedTable(self.path, (self.problem,))
-        error: LithifyError = kind(self.path) if kind is MissingFile else kind(self.path, self.problem)
+        error: LithifyError = (
+            kind(self.path) if kind in (MissingFile, TaskStopped) else kind(self.path, self.problem)
+        )
         return error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 from java.fuzz.iceberg.columns import VALUES
@@ -60,6 +61,8 @@ _PARQUET = 0.92
 """Share of the histories that have no files of other formats."""
 _BESIDE = 0.6
 """Share of the runs beside which others change the table."""
+_MOVED = 0.15
+"""Share of the histories in which rows change their partition while some of them are deleted by keys."""
 _AGAIN = 0.4
 """Share of the changes by keys that concern those of the last equality delete: rows with deleted keys are
 added again, and deleted again, so that sequence numbers decide."""
@@ -105,7 +108,15 @@ class _Draw:
         random = self._random
         steps: list[Step] = [self._append() for _ in range(random.randint(2, 5))]
         steps += [self._any() for _ in range(random.randint(4, 9))]
+        steps += self._moved_rows() if random.random() < _MOVED else []
         return [*steps, self._compact(), *([self._compact()] if random.random() < 0.2 else [])]
+
+    def _moved_rows(self) -> list[Step]:
+        """A new partition spec, and a run that takes all rows to it while keys of some are deleted."""
+        how = self._random.choice(["add", "add", "drop", "replace"])
+        late = replace(self._delete_many(0), is_global=False, of_table=True)
+        moves = replace(self._compact(), full=True, on_branch=False, beside=(("tasks-done", late),))
+        return [Repartition(how, self._pick()), moves]
 
     def _any(self) -> Step:
         return self._compact() if self._random.random() < 0.3 else self._foreign()

@@ -21,7 +21,6 @@ MOST = 60
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("fault", PLANTED)
 def test_histories_find_a_planted_fault(spark_iceberg: SparkIceberg, tmp_path: Path, fault: str) -> None:
-    """Of histories from 1000 on, sixty do not find that moved rows are not validated; of these, eight do."""
     for number in range(MOST):
         failure = _failure(spark_iceberg, tmp_path / f"{number}-planted", number, fault)
         if failure is not None:

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.engine.pack.options import PackingOptions
+from lithify.formats.adapters import FORMATS
 from lithify.formats.declarations import Format
 from lithify.formats.declared import declared
 from lithify.formats.paimon.options.table_options import read_options
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak
+from lithify.resources.figures import TRIGGER_GROUPS
 from lithify.resources.quantities import LARGEST, quantity_bytes
 from support.cases import case
 from support.deciding.situations import policy, table
@@ -121,3 +123,13 @@ class TestPrecedence:
         own = self.OWN.spec.table_options
         assert table_overrides(policy(**fields), self.OWN, Format(declared("memory").metastores)) == own
         assert table_overrides(policy(**fields), self.OWN, None) == own
+
+    @pytest.mark.parametrize("group", [group.name for group in TRIGGER_GROUPS])
+    def test_an_empty_group_of_triggers_is_as_an_absent_one(self, group: str) -> None:
+        """The API server adds empty ones to policies that were stored before a format was known."""
+        assert policy(triggers={group: {}}) == policy()
+        others = {each.name: {each.triggers[-1].name: 7} for each in TRIGGER_GROUPS if each.name != group}
+        for name in FORMATS:
+            with_empty, without = (policy(triggers={**others, **added}) for added in ({group: {}}, {}))
+            expected = table_overrides(without, self.OWN, declared(name))
+            assert table_overrides(with_empty, self.OWN, declared(name)) == expected

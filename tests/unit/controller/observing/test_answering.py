@@ -17,8 +17,8 @@ from lithify.controller.observing.answering import Answers
 from lithify.controller.observing.replies import read_reply, write_reply
 from lithify.controller.observing.request import PlanRequest, TableList
 from lithify.controller.observing.wire import FindRun, ListTables, Question, Reply, WorkerSettings
+from lithify.engine.observe.format_observer import FormatObserver
 from lithify.errors import Failure, InvalidOption, LithifyError, NotFound
-from lithify.formats.paimon.observing.observer import PaimonObserver
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import Observation, PlanFound
@@ -157,7 +157,7 @@ class TestErrors:
             raise ZeroDivisionError("signed with open sesame 77")
 
         with monkeypatch.context() as patch:
-            patch.setattr(PaimonObserver, "observe", fail)
+            patch.setattr(FormatObserver, "observe", fail)
             error = error_of(answers, ObservationRequest(target, "uid"))
         assert (type(error), error.failure) == (LithifyError, Failure.BUG)
         assert "ZeroDivisionError" in str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +18,7 @@ from pypaimon.schema.schema_change import SchemaChange
 from lithify.clock import Clock, SystemClock
 from lithify.engine.run.driver import Request, Silent, compact
 from lithify.engine.run.runner import InlineRunner, Progress
-from lithify.engine.run.steps import FIRST_BYTES, Commits, Pace
+from lithify.engine.run.steps import FIRST_BYTES, CheckTimes, Commits, Pace
 from lithify.errors import CommitConflict, StorageError
 from lithify.formats.paimon.commit.found_runs import find_run
 from lithify.formats.paimon.opening import open_table
@@ -41,6 +42,28 @@ class Sized:
 
 def units(*sizes: int) -> list[Unit]:
     return cast(list[Unit], [Sized(size) for size in sizes])
+
+
+class TestCheckTimes:
+    @pytest.mark.parametrize(
+        ("took", "next_at"),
+        [pytest.param(0.25, 20.25, id="quick"), pytest.param(3.0, 73.0, id="slow: 5 % of the time")],
+    )
+    def test_a_check_is_due_after_the_interval_or_later_if_it_takes_long(
+        self, took: float, next_at: float
+    ) -> None:
+        now = [0.0]
+        times = CheckTimes(10.0, lambda: now[0])
+        assert not times.is_due
+        now[0] = 10.0
+        assert times.is_due
+        with suppress(StorageError), times.timed():
+            now[0] += took
+            raise StorageError("/t", "refused")
+        now[0] = next_at - 0.001
+        assert not times.is_due
+        now[0] = next_at + 0.001
+        assert times.is_due
 
 
 class TestPace:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from lithify.errors import CommitUnknown
+from lithify.formats.iceberg.properties import digits_in
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.snapshots import BASE, GROUPS, RUN, TO_COME, Snapshot
 from lithify.formats.iceberg.table.table import IcebergTable
@@ -81,5 +82,4 @@ def _may_have_expired(metadata: TableMetadata, branch: str, since: datetime) -> 
 
 
 def _sum(found: Sequence[Snapshot], name: str) -> int:
-    texts = (snapshot.summary.get(name, "0") for snapshot in found)
-    return sum(int(text) for text in texts if text.isascii() and text.isdecimal())
+    return sum(digits_in(snapshot.summary, name) for snapshot in found)

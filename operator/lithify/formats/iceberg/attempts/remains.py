@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,14 +61,28 @@ class IcebergRemains(SettledHistory):
     def sweep(self, *attempts: IcebergAttempt) -> int:
         """Deletes unreferenced files of attempts; returns their number.
 
+        Looks for references in every manifest, whatever the journals say of when the attempts began: anyone
+        who may write to the table's folder can have written them.
+
         Raises:
             CorruptTable: what references files cannot be read, so nothing was deleted.
         """
+        return self._sweep(attempts, 0)
+
+    def sweep_own(self, attempt: IcebergAttempt) -> int:
+        """Deletes unreferenced files of an attempt of this process, which knows when it began.
+
+        Raises:
+            CorruptTable: see `sweep`.
+        """
+        return self._sweep((attempt,), attempt.scope.sequence)
+
+    def _sweep(self, attempts: Sequence[IcebergAttempt], since: int) -> int:
+        """Deletes files that no manifest later than a sequence number references."""
         if not attempts:
             return 0
         prefixes = tuple(attempt.prefix for attempt in attempts)
         found = {name_of(path): path for path in self._files() if any(p in name_of(path) for p in prefixes)}
-        since = min(attempt.scope.sequence for attempt in attempts)
         doomed = sorted(unreferenced(self._table, found, since)) if found else []
         for name in doomed:
             self._table.storage.delete(found[name])

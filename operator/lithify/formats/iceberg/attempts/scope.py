@@ -26,7 +26,7 @@ class Scope:
 
     Attributes:
         base: id of the branch's newest snapshot when it began.
-        sequence: its sequence number.
+        sequence: its sequence number; only trusted of attempts of this process.
         branch: the branch.
         inputs: locations of the data files that it replaces, by path of the group.
     """

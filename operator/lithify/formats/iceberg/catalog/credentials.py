@@ -6,16 +6,15 @@ Called by `files`. Credentials that a server vends expire; drivers and executors
 
 from __future__ import annotations
 
-import json
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from threading import Lock
 
 from lithify.errors import CatalogUnavailable
 from lithify.formats.iceberg.catalog.names import TableName
+from lithify.formats.iceberg.properties import is_true
+from lithify.io.owned_entries import Latest, owner_of
 from lithify.io.s3.settings import S3Keys, read_keys
 
 REMOTE_SIGNING = "s3.remote-signing-enabled"
@@ -55,7 +54,7 @@ def has_keys(options: Mapping[str, str]) -> bool:
 
 def is_remotely_signed(config: Mapping[str, str]) -> bool:
     """Whether a server wants to sign each request itself."""
-    return config.get(REMOTE_SIGNING, "").lower() == "true"
+    return is_true(config, REMOTE_SIGNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +69,8 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-_kept: OrderedDict[str, _Kept] = OrderedDict()
-_locks: OrderedDict[str, Lock] = OrderedDict()
+_kept: Latest[_Kept] = Latest(_MOST_KEPT)
+_locks: Latest[Lock] = Latest(_MOST_KEPT)
 _lock = Lock()
 
 
@@ -125,26 +124,18 @@ class VendedKeys:
         return _kept_of(config, self.now())
 
     def _owner(self) -> str:
-        """A digest that is equal only for the same table of the same Catalog with the same options."""
-        text = json.dumps([self.catalog, str(self.name), self.location, sorted(self.options.items())])
-        return sha256(text.encode()).hexdigest()
+        return owner_of(self.catalog, [str(self.name), self.location], self.options)
 
 
 def _keep(owner: str, kept: _Kept) -> None:
     with _lock:
         _kept[owner] = kept
-        _kept.move_to_end(owner)
-        if len(_kept) > _MOST_KEPT:
-            _kept.popitem(last=False)
 
 
 def _lock_of(owner: str) -> Lock:
     """The lock of an owner: several threads ask once."""
     with _lock:
-        lock = _locks.setdefault(owner, Lock())
-        _locks.move_to_end(owner)
-        if len(_locks) > _MOST_KEPT:
-            _locks.popitem(last=False)
+        lock = _locks[owner] = _locks.get(owner) or Lock()
         return lock
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from lithify import __version__
+from lithify.formats.iceberg.properties import digits_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def summary_of(
     totals = {
         name: str(total)
         for name, attribute in _TOTALS
-        if (total := _total(before.get(name), getattr(added, attribute) - getattr(removed, attribute)))
+        if (total := _total(before, name, getattr(added, attribute) - getattr(removed, attribute)))
         is not None
     }
     engine = {"engine-name": "lithify", "engine-version": __version__}
@@ -99,9 +100,7 @@ def summary_of(
     return {"operation": "replace", **figures, **partitions, **totals, **engine, **notes}
 
 
-def _total(before: str | None, change: int) -> int | None:
+def _total(before: Mapping[str, str], name: str, change: int) -> int | None:
     """A new total; None if the former one is unknown or wrong."""
-    if before is None or not before.isascii() or not before.isdecimal():
-        return None
-    total = int(before) + change
-    return total if total >= 0 else None
+    former = digits_in(before, name, -1)
+    return former + change if former >= 0 and former + change >= 0 else None

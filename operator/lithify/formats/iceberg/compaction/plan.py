@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.compaction.details import DELETES
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
-from lithify.formats.iceberg.manifests.view import View
+from lithify.formats.iceberg.manifests.view import Statistics, View
 from lithify.formats.iceberg.model import DataFile, DeleteFile, Partition
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.row_orders import RowOrder
@@ -26,12 +26,16 @@ class PinnedView:
         start: the snapshot, and the state of the table.
         view: its live files; of data files only the selected ones.
         order: the order of the rows in new files.
+        statistics: what the view has of columns.
+        repeated: paths of data files that are listed more than once, in any partition.
     """
 
     metadata: TableMetadata
     start: Start
     view: View
     order: RowOrder
+    statistics: Statistics
+    repeated: frozenset[str]
 
     @property
     def snapshot_id(self) -> SnapshotId:
@@ -89,7 +93,7 @@ class IcebergUnit:
 
 @dataclass(frozen=True, slots=True)
 class IcebergPlan:
-    """The work of a run; metadata alone blocks no group."""
+    """The work of a run; of metadata, only files that are listed more than once block a group."""
 
     pinned: PinnedView
     units: tuple[IcebergUnit, ...]

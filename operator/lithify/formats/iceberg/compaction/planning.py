@@ -14,11 +14,12 @@ from lithify.columns.column_groups import Flags, flagged, integers
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.commit.rules import unpartitioned_specs
 from lithify.formats.iceberg.compaction.groups import IcebergGroup, group_of
+from lithify.formats.iceberg.compaction.listed_twice import blocks_of, repeated_paths
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView
 from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
-from lithify.formats.iceberg.manifests.view import ManifestReader, View
+from lithify.formats.iceberg.manifests.view import ManifestReader, Statistics, View
 from lithify.formats.iceberg.model import DataFile, Partition
 from lithify.formats.iceberg.planning.columns import (
     clustered_columns,
@@ -78,10 +79,12 @@ def plan(table: IcebergTable, pinned: PinnedView, selection: Selection) -> Icebe
     rewrites, objects = rewrites_of(pinned, options)
     found = [*_units(pinned, rewrites, objects, options)]
     held = [unit.group for unit in found if selection.held.get(unit.group.path) == unit.group.fingerprint]
-    chosen = tuple(unit for unit in found if unit.group not in held)
+    blocks = tuple(blocks_of(table.name, (each for each in found if each.group not in held), pinned.repeated))
+    left_out = {*held, *(block.group for block in blocks)}
+    chosen = tuple(unit for unit in found if unit.group not in left_out)
     resting = len(rewrites.partitions) - len({unit.group.place for unit in found})
     reason = ONE_GOOD_FILE if options.rewrite_all else NO_TRIGGER
-    return IcebergPlan(pinned, chosen, {reason: resting} if resting > 0 else {}, tuple(held))
+    return IcebergPlan(pinned, chosen, {reason: resting} if resting > 0 else {}, tuple(held), blocks)
 
 
 def rewrites_of(pinned: PinnedView, options: PlanningOptions) -> tuple[RewritePlan, FileObjects]:
@@ -108,20 +111,20 @@ def _newest(table: IcebergTable) -> PinnedView | None:
         return None
     reader = ManifestReader(table.storage)
     order = row_order(metadata, table.properties)
-    view = _view(reader, reader.manifests(head.manifest_list), metadata, order)
+    view, statistics = _view(reader, reader.manifests(head.manifest_list), metadata, order)
     start = Start(head.id, head.sequence, metadata.schema_id, metadata.spec_id, metadata.format_version)
-    return PinnedView(metadata, start, view, order)
+    return PinnedView(metadata, start, view, order, statistics, repeated_paths(view.data))
 
 
 def _view(
     reader: ManifestReader, manifests: Sequence[ManifestFile], metadata: TableMetadata, order: RowOrder
-) -> View:
+) -> tuple[View, Statistics]:
     """The live files, with statistics of the columns that matter: equality deletes say which they compare."""
     marks = [each for each in manifests if each.content is ManifestContent.DELETES]
     marked = reader.view(marks)
     columns = schema_columns(metadata.schemas[metadata.schema_id])
     needed = needed_statistics(clustered_columns(metadata, order), compared_columns(marked.deletes, columns))
-    return reader.view(manifests, needed, marked)
+    return reader.view(manifests, needed, marked), needed
 
 
 def _units(

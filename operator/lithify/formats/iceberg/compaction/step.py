@@ -17,12 +17,11 @@ from lithify.formats.iceberg.attempts.scope import IcebergAttempt, Scope, journa
 from lithify.formats.iceberg.commit.changes import GroupChange
 from lithify.formats.iceberg.commit.committer import Committer
 from lithify.formats.iceberg.commit.options import commit_patience
-from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
 from lithify.formats.iceberg.compaction.details import REMOVED_ROWS
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
+from lithify.formats.iceberg.compaction.lost_groups import LostGroups, check_again
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
 from lithify.formats.iceberg.compaction.row_accounts import check_rows
-from lithify.formats.iceberg.manifests.view import ManifestReader
 from lithify.formats.iceberg.model import DataFile, NewDataFile
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.iceberg.table.snapshots import ATTEMPT, BASE, GROUPS, RUN, TO_COME
@@ -58,23 +57,10 @@ def begin(
     return IcebergStep(table, plan, work, attempt, clock)
 
 
-def check_again(table: IcebergTable, units: Sequence[IcebergUnit]) -> Mapping[IcebergGroup, str]:
-    """Groups whose work could no longer be committed, with the reason; units are of one plan."""
-    if not units:
-        return {}
-    changes = {unit.group: GroupChange(unit.group, unit.files, ()) for unit in units}
-    metadata, head = table.refresh(), table.head()
-    if head is None:
-        return dict.fromkeys(changes, NO_BRANCH)
-    if head.id == units[0].start.snapshot:
-        return {}
-    reader = ManifestReader(table.storage)
-    view = reader.view(reader.manifests(head.manifest_list or ""))
-    return conflicts_of(changes, units[0].start, metadata, table.branch, view)
-
-
 class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
     """A step with a journal entry."""
+
+    finds_lost = True
 
     def __init__(
         self,
@@ -88,7 +74,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         self._table = table
         self._plan = plan
         self._outputs: dict[IcebergGroup, TaskOutputs] = {}
-        self._lost: Mapping[IcebergGroup, str] = {}
+        self._others = LostGroups(table, plan)
         self._outcome: CommitOutcome | None = None
 
     def _accept(self, done: Sequence[tuple[IcebergUnit, TaskResult]]) -> Sequence[Block]:
@@ -104,9 +90,13 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
             if unit.group in joined and unit.group not in failed.errors:
                 with failed.isolate(unit.group):
                     check_rows(unit.files, joined[unit.group].data)
-        blocks, self._lost = failed.sorted_out()
+        blocks, lost = failed.sorted_out()
+        self._lost.update(lost)
         self._outputs = {group: found for group, found in joined.items() if group not in failed.errors}
         return blocks
+
+    def _find_lost(self) -> Mapping[IcebergGroup, str]:
+        return self._others.find()
 
     def _has_moved_on(self, group: IcebergGroup, error: MissingFile) -> bool:
         """Whether the newest snapshot no longer has all files of a group: then the missing one is expired."""
@@ -170,7 +160,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         return True
 
     def _sweep(self) -> None:
-        IcebergRemains(self._table).sweep(self._attempt)
+        IcebergRemains(self._table).sweep_own(self._attempt)
 
     @property
     def _may_write_late(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
-from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
+from lithify.formats.iceberg.data_files.schema import LINEAGE, Schema, parse_schema
 from lithify.formats.iceberg.data_files.stored import parse_name_mapping
 from lithify.formats.iceberg.model import DataFile
 from lithify.formats.iceberg.planning.options import planning_options
@@ -50,7 +50,7 @@ def tasks_of(
         unit.group: [
             RewriteTask(
                 files=files,
-                target=_target(metadata, schema, options, unit, order),
+                target=_target(metadata, schema, _encodings(options, files), unit, order),
                 storage=table.storage,
                 budget=sizing.budget,
                 specs=specs,
@@ -70,11 +70,7 @@ def count_tasks(table: IcebergTable, plan: IcebergPlan, sizing: Sizing) -> int:
 
 
 def _write_options(table: IcebergTable) -> WriteOptions:
-    """How new files are written: of the size that plans reckon with, so that none is large or small to them.
-
-    Integers are not stored as differences: Spark reads vectors of version 3 since Iceberg 1.8, but such
-    integers only since 1.10.
-    """
+    """How new files are written: of the size that plans reckon with, so none is large or small to them."""
     target_size = planning_options(table.overrides, table.properties).target_size
     return parse_write_options(table.properties, target_size=target_size)
 
@@ -106,6 +102,16 @@ def divided(
         taken.append(file)
         size += file.size
     yield tuple(taken)
+
+
+def _encodings(options: WriteOptions, files: Sequence[DataFile]) -> WriteOptions:
+    """Row ids are stored as differences if none is null, other integers are not.
+
+    Spark decodes differences in vectors since Iceberg 1.10, which is the first that reads row ids; but until
+    1.12 it fails at pages in which all values are null. Data columns have readers of earlier versions.
+    """
+    has_ids = all(file.first_row_id is not None for file in files)
+    return options.with_packed([field.name for field in LINEAGE]) if has_ids else options
 
 
 def _is_in(order: RowOrder, files: Sequence[DataFile]) -> bool:

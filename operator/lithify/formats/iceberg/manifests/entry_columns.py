@@ -42,13 +42,13 @@ _FORMATS = {b"parquet": ord("q"), b"puffin": ord("u"), b"avro": ord("v"), b"orc"
 """The names of file formats, each with a letter that is rare in manifests."""
 _LOWER = np.uint8(0x20)
 
-_ENTRY = {
+ENTRY_TYPES: Mapping[str, pa.DataType] = {
     "status": pa.int32(),
     "snapshot_id": pa.int64(),
     "sequence_number": pa.int64(),
     "file_sequence_number": pa.int64(),
 }
-_FILE = {
+FILE_TYPES: Mapping[str, pa.DataType] = {
     "content": pa.int32(),
     "file_path": pa.string(),
     "file_format": pa.string(),
@@ -57,12 +57,13 @@ _FILE = {
     "sort_order_id": pa.int32(),
     "first_row_id": pa.int64(),
 }
-_DELETE = {
+DELETE_TYPES: Mapping[str, pa.DataType] = {
     "equality_ids": pa.list_(pa.int32()),
     "referenced_data_file": pa.string(),
     "content_offset": pa.int64(),
     "content_size_in_bytes": pa.int64(),
 }
+"""The fields of entries, of their files, and of delete files that are decoded into columns."""
 _REQUIRED = ("status", "file_path", "file_format", "record_count", "file_size_in_bytes")
 _RANGES = {
     "status": (0, 2),
@@ -216,13 +217,13 @@ def _wanted(plain: Mapping[str, Any], partition: PartitionType, request: EntryRe
         pa.field(each["name"], physical_type(kind.type))
         for each, kind in zip(stored["fields"], partition, strict=True)
     ]
-    file: list[Any] = [*_FILE.items(), *(_DELETE.items() if request.is_delete else ())]
+    file: list[Any] = [*FILE_TYPES.items(), *(DELETE_TYPES.items() if request.is_delete else ())]
     file.append((PARTITION, pa.struct(parts)))
     for name, ids in request.statistics.items():
         kind = pa.binary() if name in BOUNDS else pa.int64()
         file.append((name, pa.struct([(str(number), kind) for number in ids])))
     file += [(group_name(names), ENCODED) for names in request.carried]
-    return pa.struct([*_ENTRY.items(), (DATA_FILE, pa.struct(file))])
+    return pa.struct([*ENTRY_TYPES.items(), (DATA_FILE, pa.struct(file))])
 
 
 def _decoded(unpacked: Unpacked, schema: Any, wanted: pa.StructType) -> Iterator[pa.StructArray]:
@@ -276,13 +277,13 @@ def _as_wanted(record: Record, encode: Mapping[str, Any]) -> Record:
     for name in (*BOUNDS, *COUNTS):
         if isinstance(file.get(name), list):
             file[name] = {str(pair["key"]): pair["value"] for pair in file[name]}
-    return {**{name: record.get(name) for name in _ENTRY}, DATA_FILE: file}
+    return {**{name: record.get(name) for name in ENTRY_TYPES}, DATA_FILE: file}
 
 
 def _flat(rows: pa.StructArray, request: EntryRequest) -> pa.Table:
     """The records of a manifest as a table without nested records but the partition."""
     entry = _fields(rows)
-    columns = {**{name: entry[name] for name in _ENTRY}, **_fields(entry[DATA_FILE])}
+    columns = {**{name: entry[name] for name in ENTRY_TYPES}, **_fields(entry[DATA_FILE])}
     for name in request.statistics:
         columns.update({f"{name}.{number}": values for number, values in _fields(columns.pop(name)).items()})
     if not request.carried:

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lithify.errors import InvalidOption
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestFile
+from lithify.formats.iceberg.properties import is_true, number_in
 
 TARGET_SIZE = "commit.manifest.target-size-bytes"
 MIN_COUNT = "commit.manifest.min-count-to-merge"
 ENABLED = "commit.manifest-merge.enabled"
-
-_BOOLEANS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +41,10 @@ def merge_options(properties: Mapping[str, str]) -> MergeOptions:
     """
     default = MergeOptions()
     return MergeOptions(
-        _number(properties, TARGET_SIZE, default.target_size),
-        _number(properties, MIN_COUNT, default.min_count),
-        _BOOLEANS.get(properties.get(ENABLED, "true").strip().lower(), False),
+        number_in(properties, TARGET_SIZE, default.target_size),
+        number_in(properties, MIN_COUNT, default.min_count),
+        is_true(properties, ENABLED, "true"),
     )
-
-
-def _number(properties: Mapping[str, str], name: str, default: int) -> int:
-    text = properties.get(name)
-    if text is None:
-        return default
-    try:
-        return int(text)
-    except ValueError as error:
-        raise InvalidOption(name, f"{text} is no whole number") from error
 
 
 def merge_plan(manifests: Sequence[ManifestFile], options: MergeOptions) -> list[tuple[ManifestFile, ...]]:

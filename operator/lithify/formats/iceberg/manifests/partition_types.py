@@ -19,6 +19,7 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.formats.iceberg.model import PartitionValue
 
@@ -198,6 +199,13 @@ def _widened(column: pa.FixedSizeBinaryArray, width: int) -> pa.FixedSizeBinaryA
     return pa.Array.from_buffers(
         pa.binary(width), len(column), [mask, pa.py_buffer(np.ascontiguousarray(wide))]
     )
+
+
+def with_one_nan(column: pa.Array) -> pa.Array:
+    """A column in which all NaN have the same bits, by which partitions are compared."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(pc.is_nan(column), pa.scalar(math.nan, column.type), column)
 
 
 def wider_type(one: str, other: str) -> str:

@@ -20,6 +20,7 @@ from lithify.formats.iceberg.manifests.partition_types import (
     promoted,
     value_of,
     wider_type,
+    with_one_nan,
 )
 from lithify.formats.iceberg.model import Partition
 
@@ -108,9 +109,13 @@ def _wider(one: PartitionType, other: PartitionType) -> PartitionType:
 
 
 def _table(partitions: pa.StructArray, fields: PartitionType) -> pa.Table:
-    """Partitions as a table of promoted columns, and a column of zeros for specs without fields."""
+    """Partitions as a table of promoted columns, and a column of zeros for specs without fields.
+
+    All NaN are equal, whichever bits a writer gave them; both zeros are different, as in Java.
+    """
     columns = [
-        promoted(column, field.type) for column, field in zip(partitions.flatten(), fields, strict=True)
+        with_one_nan(promoted(column, field.type))
+        for column, field in zip(partitions.flatten(), fields, strict=True)
     ]
     names = [f"p{field.id}" for field in fields]
     return pa.table([*columns, np.zeros(len(partitions), dtype=np.int8)], [*names, _NOTHING])

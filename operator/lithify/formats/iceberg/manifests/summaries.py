@@ -52,6 +52,8 @@ def _extremes(known: pa.Array, field: PartitionField) -> tuple[object, object]:
         return known[int(order[0])].as_py(), known[int(order[-1])].as_py()
     comparable = known.cast(pa.binary()) if pa.types.is_fixed_size_binary(known.type) else known
     found = pc.min_max(comparable).as_py()
+    if pa.types.is_floating(known.type):  # readers tell both zeros apart, so the bounds have to include both
+        return found["min"] or -0.0, found["max"] or 0.0
     return found["min"], found["max"]
 
 

@@ -19,7 +19,11 @@ import pyarrow.compute as pc
 
 from lithify.columns.column_groups import Flags, flagged, flags, integers, is_null, whole, with_columns
 from lithify.errors import CorruptTable, MissingFile
+from lithify.formats.iceberg.manifests.entries import ADDED, DELETED
 from lithify.formats.iceberg.manifests.entry_columns import (
+    DELETE_TYPES,
+    ENTRY_TYPES,
+    FILE_TYPES,
     DecodedManifest,
     EntryRequest,
     decode_entries,
@@ -38,9 +42,6 @@ MOST_MANIFEST = 512 << 20
 
 PUFFIN = "puffin"
 """The format of files with deletion vectors."""
-
-ADDED, DELETED = 1, 2
-"""Status of entries."""
 
 
 class Files(Protocol):
@@ -323,33 +324,10 @@ def _table(parts: Sequence[pa.Table], content: ManifestContent) -> pa.Table:
     return pa.concat_tables(parts) if parts else empty_rows(content)
 
 
-_COLUMNS = {
-    "status": pa.int32(),
-    "snapshot_id": pa.int64(),
-    "sequence_number": pa.int64(),
-    "file_sequence_number": pa.int64(),
-    "content": pa.int32(),
-    "file_path": pa.string(),
-    "file_format": pa.string(),
-    "record_count": pa.int64(),
-    "file_size_in_bytes": pa.int64(),
-    "sort_order_id": pa.int32(),
-    "first_row_id": pa.int64(),
-    "position": pa.int64(),
-    PARTITION: pa.int64(),
-    "spec_id": pa.int32(),
-    "manifest": pa.int32(),
-}
-_OF_DELETES = {
-    "equality_ids": pa.list_(pa.int32()),
-    "referenced_data_file": pa.string(),
-    "content_offset": pa.int64(),
-    "content_size_in_bytes": pa.int64(),
-    "referenced": pa.string(),
-}
-
-
 def empty_rows(content: ManifestContent) -> pa.Table:
     """The columns of a view without rows."""
-    columns = _COLUMNS if content is ManifestContent.DATA else {**_COLUMNS, **_OF_DELETES}
+    own = {"position": pa.int64(), PARTITION: pa.int64(), "spec_id": pa.int32(), "manifest": pa.int32()}
+    columns = {**ENTRY_TYPES, **FILE_TYPES, **own}
+    if content is ManifestContent.DELETES:
+        columns = {**columns, **DELETE_TYPES, "referenced": pa.string()}
     return pa.schema([*columns.items()]).empty_table()

@@ -1,4 +1,4 @@
-"""Leaves out of figures what a run could not rewrite before, as long as it still has the same files. Pure.
+"""Finds what a run could not rewrite before and still has the same files; it is left out of figures. Pure.
 
 Called by `summary`. What a run works on is a part of a partition; its fingerprint follows from its files and
 their deletes, as `compaction.groups` makes it.
@@ -6,7 +6,8 @@ their deletes, as `compaction.groups` makes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -24,18 +25,32 @@ from lithify.columns.column_groups import (
 )
 from lithify.formats.iceberg.observing.cached_files import IcebergCache
 from lithify.formats.iceberg.observing.judging import JudgedFiles, PartitionJudge, judged_files
-from lithify.formats.protocol.model import fingerprint_of
+from lithify.formats.iceberg.planning.plan import RewritePlan
+from lithify.formats.protocol.model import BlockedGroup, fingerprint_of
 
 
-def without_held(
+@dataclass(frozen=True, slots=True)
+class HeldWork:
+    """What is held of a table.
+
+    Attributes:
+        figures: the figures of its partitions, with due files and bytes only of what is not held.
+        blocked: the groups that still have the files on which a run failed.
+    """
+
+    figures: pa.Table
+    blocked: tuple[BlockedGroup, ...] = ()
+
+
+def held_work(
     cache: IcebergCache,
     figures: pa.Table,
     judge: PartitionJudge,
     column: int | None,
     held: Mapping[str, str],
     path_of: Callable[[str], str],
-) -> pa.Table:
-    """The figures, with due files and bytes only of what is not held.
+) -> HeldWork:
+    """Finds the groups that are held among what minor and full compactions would work on now.
 
     Args:
         cache: the table's cache.
@@ -48,45 +63,50 @@ def without_held(
     Raises:
         Damaged: the cache cannot be read.
     """
-    prints: dict[str, set[str]] = {}
-    for path, fingerprint in held.items():
-        prints.setdefault(path.rpartition("/")[0], set()).add(fingerprint)
-    groups = [group for group in listed(figures["group"]) if path_of(group) in prints] if prints else []
+    places = {path.rpartition("/")[0] for path in held}
+    groups = [group for group in listed(figures["group"]) if path_of(group) in places] if places else []
     if not groups:
-        return figures
-    there = flagged(figures, is_one_of(figures["group"], groups)).select(["group"])
+        return HeldWork(figures)
+    there = flagged(figures, is_one_of(figures["group"], groups))
     files = cache.files_in(there)
     grouped = ColumnGroups(files, ["group"])
     names = taken(files.select(["group"]), grouped.firsts)
-    kept = {path_of(name): prints[path_of(name)] for name in listed(names["group"])}
-    count, size = _held_work(files, grouped.numbers, names, judge, column, kept, path_of)
-    places = places_in(names, figures, ["group"])
+    paths, judged = [path_of(name) for name in listed(names["group"])], judged_files(files, grouped.numbers)
+    minor = _held_bins(judge.plan(judged, column), judged, paths, held)
+    full = _held_bins(judge.of_full.plan(judged, column), judged, paths, held)
+    rows = places_in(names, figures, ["group"])
     found = {name: integers(figures[name]).copy() for name in ("due_files", "due_bytes")}
-    found["due_files"][places] -= count
-    found["due_bytes"][places] -= size
-    return with_columns(figures, **found)
+    for each in minor:
+        found["due_files"][rows[each.partition]] -= each.files
+        found["due_bytes"][rows[each.partition]] -= each.bytes
+    confirmed = sorted({each.path for each in (*minor, *full)})
+    blocked = tuple(BlockedGroup.confirmed(path, held[path]) for path in confirmed)
+    return HeldWork(with_columns(figures, **found), blocked)
 
 
-def _held_work(
-    files: pa.Table,
-    numbers: Numbers,
-    names: pa.Table,
-    judge: PartitionJudge,
-    column: int | None,
-    prints: Mapping[str, set[str]],
-    path_of: Callable[[str], str],
-) -> tuple[Numbers, Numbers]:
-    """The due files and bytes of each group that are held."""
-    judged = judged_files(files, numbers)
-    plan, groups = judge.plan(judged, column), listed(names["group"])
-    count, size = (np.zeros(len(groups), dtype=np.int64) for _ in range(2))
+@dataclass(frozen=True, slots=True)
+class _HeldBin:
+    """A due bin that is held: its group, the number of its partition, and its size."""
+
+    path: str
+    partition: int
+    files: int
+    bytes: int
+
+
+def _held_bins(
+    plan: RewritePlan, judged: JudgedFiles, paths: Sequence[str], held: Mapping[str, str]
+) -> list[_HeldBin]:
+    """The bins of a plan that are held; `paths` has the path of each partition."""
+    found = []
     for place in range(len(plan.chosen)):
         rows = plan.files(place)
         number = int(judged.figures.partitions[rows[0]])
-        if fingerprint_of(_identities(judged, rows)) in prints[path_of(groups[number])]:
-            count[number] += len(rows)
-            size[number] += int(judged.figures.sizes[rows].sum())
-    return count, size
+        fingerprint = fingerprint_of(_identities(judged, rows))
+        path = f"{paths[number]}/{fingerprint}"
+        if held.get(path) == fingerprint:
+            found.append(_HeldBin(path, number, len(rows), int(judged.figures.sizes[rows].sum())))
+    return found
 
 
 def _identities(judged: JudgedFiles, rows: Numbers) -> list[tuple[str, int]]:

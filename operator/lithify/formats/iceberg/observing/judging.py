@@ -7,7 +7,7 @@ so each partition is judged for every column, and `clustered_by` chooses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -25,6 +25,7 @@ from lithify.columns.column_groups import (
     whole,
     with_columns,
 )
+from lithify.engine.observe.summing import total
 from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, delete_index
 from lithify.formats.iceberg.manifests.view import PUFFIN
 from lithify.formats.iceberg.model import Content
@@ -40,29 +41,15 @@ from lithify.formats.iceberg.planning.columns import MOST_CANDIDATES
 from lithify.formats.iceberg.planning.figures import Figures
 from lithify.formats.iceberg.planning.options import PlanningOptions
 from lithify.formats.iceberg.planning.plan import RewritePlan, rewrites_by
-from lithify.formats.iceberg.planning.statistics import group_statistics
+from lithify.formats.iceberg.planning.statistics import SUMS, SUMS_BY_COLUMN, group_statistics
 
-_OF_STATISTICS = (
-    "bytes",
-    "rows",
-    "small_files",
-    "large_files",
-    "delete_files",
-    "deleted_rows",
-    "vector_rows",
-    "files_many_deletes",
-    "files_many_deleted",
-    "files_large_vector",
-    "files_doubled",
-)
-"""Figures that are the same by whichever column files are clustered."""
-OF_COLUMN = ("due_files", "due_bytes", "files_crowded")
-"""Figures that depend on the column; the names of those of column 0 end in `_0`."""
+_OF_STATISTICS = tuple(name for name in SUMS if name != "files")  # the engine counts files of all kinds
 _PAIRS = ("known", "pairs", "others")
+"""Sums over files of each column by which they may be clustered; those of column 0 end in `_0`."""
 _COUNTED = (
     "data_files",
     *_OF_STATISTICS,
-    *OF_COLUMN,
+    *SUMS_BY_COLUMN,
     "uncounted",
     "most_deletes",
     "position_files",
@@ -97,7 +84,7 @@ class PartitionJudge:
         found: dict[str, Numbers] = {name: np.zeros(len(groups), dtype=np.int64) for name in _COUNTED}
         depths: dict[str, np.ndarray] = {}
         for number in range(MOST_CANDIDATES):
-            names = (f"{name}_{number}" for name in (*OF_COLUMN, *_PAIRS))
+            names = (f"{name}_{number}" for name in (*SUMS_BY_COLUMN, *_PAIRS))
             found |= {name: np.zeros(len(groups), dtype=np.int64) for name in names}
             depths[f"depth_{number}"] = np.full(len(groups), np.nan)
         judged = judged_files(files, groups.numbers)
@@ -111,6 +98,11 @@ class PartitionJudge:
             **depths,
             valid_until=pa.nulls(len(groups), pa.int64()),
         )
+
+    @property
+    def of_full(self) -> PartitionJudge:
+        """The judge of full compactions."""
+        return replace(self, options=replace(self.options, rewrite_all=True))
 
     def plan(self, judged: JudgedFiles, column: int | None) -> RewritePlan:
         """The plan of some files, as if they were clustered by a column, or by none."""
@@ -129,7 +121,7 @@ class PartitionJudge:
         statistics = group_statistics(plan)
         places = integers(statistics["partition"])
         found["data_files"][places] = integers(statistics["files"])
-        for name in (*_OF_STATISTICS, *OF_COLUMN):
+        for name in (*_OF_STATISTICS, *SUMS_BY_COLUMN):
             found[name][places] = integers(statistics[name])
         np.add.at(found["uncounted"], judged.figures.partitions, judged.is_uncounted.astype(np.int64))
         np.maximum.at(found["most_deletes"], judged.figures.partitions, judged.figures.delete_files)
@@ -137,7 +129,7 @@ class PartitionJudge:
         for number in range(len(self.columns)):
             plan = self.plan(judged, number)
             statistics = group_statistics(plan)
-            for name in OF_COLUMN:
+            for name in SUMS_BY_COLUMN:
                 found[f"{name}_{number}"][places] = integers(statistics[name])
             depths[f"depth_{number}"][places] = whole(statistics["depth"]).to_numpy(zero_copy_only=False)
             clustering = plan.clustering
@@ -234,13 +226,9 @@ def clustered_by(figures: pa.Table, columns: tuple[ClusterColumn, ...]) -> int |
         figures: the figures of all groups.
         columns: the columns by which files may be clustered.
     """
-    files = _sum(figures, "data_files")
-    sums = [tuple(_sum(figures, f"{name}_{number}") for name in _PAIRS) for number in range(len(columns))]
+    files = total(figures, "data_files")
+    sums = [tuple(total(figures, f"{name}_{number}") for name in _PAIRS) for number in range(len(columns))]
     for number, (column, (known, _, _)) in enumerate(zip(columns, sums, strict=True)):
         if column.is_sorted and known:
             return number
     return least_overlapping([overlap_of(files, *each) for each in sums])
-
-
-def _sum(figures: pa.Table, name: str) -> int:
-    return int(integers(figures[name]).sum())

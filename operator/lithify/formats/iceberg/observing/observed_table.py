@@ -18,10 +18,9 @@ from lithify.columns.column_groups import flagged, integers, listed, with_column
 from lithify.engine.observe.source import Changes, Listing, Misfit
 from lithify.engine.observe.state import SnapshotMark, TableKey
 from lithify.errors import MissingFile, NotFound
+from lithify.formats.iceberg.manifests.entries import ADDED, DELETED
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestFile
 from lithify.formats.iceberg.manifests.view import (
-    ADDED,
-    DELETED,
     LiveEntries,
     ManifestReader,
     Statistics,

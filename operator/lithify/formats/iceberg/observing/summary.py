@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from lithify.amounts import count_of, moment_text, seconds_text
+from lithify.amounts import count_of
+from lithify.clock import moment_of
 from lithify.columns.column_groups import (
-    Numbers,
     flagged,
     integers,
     listed,
@@ -24,11 +24,14 @@ from lithify.columns.column_groups import (
     whole,
     with_columns,
 )
+from lithify.engine.observe.summing import MOST_PARTITIONS, idle_wait, most, total
 from lithify.formats.iceberg.declarations import DATA_FILES, DELETES
 from lithify.formats.iceberg.observing.cached_files import IcebergCache, partition_of
-from lithify.formats.iceberg.observing.held_files import without_held
-from lithify.formats.iceberg.observing.judging import OF_COLUMN, PartitionJudge, clustered_by
+from lithify.formats.iceberg.observing.held_files import held_work
+from lithify.formats.iceberg.observing.judging import PartitionJudge, clustered_by
+from lithify.formats.iceberg.planning.statistics import SUMS_BY_COLUMN
 from lithify.formats.iceberg.planning.triggers import verdicts
+from lithify.formats.iceberg.properties import digits_in
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, WHOLE, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec
@@ -37,9 +40,6 @@ from lithify.formats.protocol.model import TriggerVerdict
 from lithify.formats.protocol.observation import Finding, KeptSnapshots, Observation
 from lithify.formats.protocol.observing import Filter
 from lithify.formats.protocol.partition import PartitionFilter, PartitionSpec, PartitionValues
-
-_MOST_PARTITIONS = 256
-"""Partitions that an observation lists, the largest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,33 +79,34 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
     column = clustered_by(cache.figures, judge.columns)
     figures = flagged(_by_column(cache.figures, column), integers(cache.figures["data_files"]) > 0)
     figures = figures.sort_by("group")
-    selected = _selected(table, figures, places, wanted)
-    open_to_work = without_held(cache, selected, judge, column, wanted.selection.held, places.path)
-    due = flagged(open_to_work, integers(open_to_work["due_files"]) > 0)
+    held = held_work(cache, figures, judge, column, wanted.selection.held, places.path)
+    selected = _selected(table, held.figures, places, wanted)
+    due = flagged(selected, integers(selected["due_files"]) > 0)
     idle, busy = _by_idleness(selected, wanted, judge.now)
     counted = not integers(figures["uncounted"]).any()
-    deleted, rows = _sum(figures, "deleted_rows"), _sum(figures, "rows")
+    deleted, rows = total(figures, "deleted_rows"), total(figures, "rows")
     is_filtered = bool(wanted.selection.partitions)
     until = _first_idle(busy, wanted)
     return Observation(
         table_uuid=cache.state.table.uuid,
         snapshot=None if newest is None else newest.id,
-        snapshot_time=None if newest is None else _time(newest.millis),
+        snapshot_time=None if newest is None else moment_of(newest.millis),
         schema_id=metadata.schema_id,
         refusals=table.refusals,
         write_only=True,
         partitions=len(figures),
-        files=_sum(figures, "data_files"),
-        bytes=_sum(figures, "bytes"),
-        small_files=_sum(figures, "small_files"),
+        files=total(figures, "data_files"),
+        bytes=total(figures, "bytes"),
+        small_files=total(figures, "small_files"),
         delete_percent=(100 * deleted // rows if rows else 0) if counted else None,
         findings=tuple(_findings(due, judge, column, places)),
-        full_bytes=_sum(idle, "bytes"),
+        full_bytes=total(idle, "bytes"),
         snapshots=_kept(table),
         partitions_due=_largest(due, places) if is_filtered else (),
         full_partitions=_largest(idle, places) if is_filtered or wanted.idle_seconds is not None else (),
         next_trigger=until,
-        full_wait=_full_wait(busy, wanted, until),
+        full_wait=idle_wait(wanted, len(busy), until),
+        blocked=held.blocked,
         groups=len(figures),
         deleted_rows=deleted if counted else None,
         nearest=_nearest(figures, judge),
@@ -120,7 +121,7 @@ def _by_column(figures: pa.Table, column: int | None) -> pa.Table:
     """The figures with those of the column by which the table is clustered."""
     if column is None:
         return with_columns(figures, depth=pa.nulls(len(figures), pa.float64()))
-    chosen = {name: whole(figures[f"{name}_{column}"]) for name in (*OF_COLUMN, "depth")}
+    chosen = {name: whole(figures[f"{name}_{column}"]) for name in (*SUMS_BY_COLUMN, "depth")}
     return with_columns(figures, **chosen)
 
 
@@ -148,17 +149,7 @@ def _by_idleness(figures: pa.Table, wanted: Filter, now: datetime) -> tuple[pa.T
 def _first_idle(busy: pa.Table, wanted: Filter) -> datetime | None:
     if not len(busy) or wanted.idle_seconds is None:
         return None
-    return _time(int(integers(busy["millis"]).min())) + timedelta(seconds=wanted.idle_seconds)
-
-
-def _full_wait(busy: pa.Table, wanted: Filter, until: datetime | None) -> str:
-    if until is None or wanted.idle_seconds is None:
-        return ""
-    return (
-        f"a full compaction takes only partitions without writes for {seconds_text(wanted.idle_seconds)} "
-        f"(partitionIdleSeconds): {count_of(len(busy), 'other partition')}, the first until "
-        f"{moment_text(until)}"
-    )
+    return moment_of(int(integers(busy["millis"]).min())) + timedelta(seconds=wanted.idle_seconds)
 
 
 def _findings(due: pa.Table, judge: PartitionJudge, column: int | None, places: Places) -> Iterator[Finding]:
@@ -191,9 +182,9 @@ def _finding(
 def _largest(figures: pa.Table, places: Places) -> tuple[Mapping[str, str], ...]:
     """The partitions of some figures, largest first; files of older specs are in none."""
     order = np.argsort(-integers(figures["bytes"]), kind="stable")
-    groups = listed(taken(figures.select(["group"]), order[: _MOST_PARTITIONS + 1])["group"])
+    groups = listed(taken(figures.select(["group"]), order[: MOST_PARTITIONS + 1])["group"])
     found = (places.values(group) for group in groups)
-    return tuple(each.by_name for each in found if each is not None and each.by_name)[:_MOST_PARTITIONS]
+    return tuple(each.by_name for each in found if each is not None and each.by_name)[:MOST_PARTITIONS]
 
 
 def _nearest(figures: pa.Table, judge: PartitionJudge) -> str:
@@ -205,24 +196,24 @@ def _nearest(figures: pa.Table, judge: PartitionJudge) -> str:
 
 
 def _data_files(figures: pa.Table, judge: PartitionJudge, places: Places) -> dict[str, int | str | None]:
-    most, group = _most(figures, "small_files")
+    most_of_one, group = most(figures, "small_files", "group")
     is_sorted = any(column.is_sorted for column in judge.columns)
     return {
-        "maxSmallFiles": most,
-        "maxSmallFilesPartition": places.path(group) if group is not None and most else None,
-        "overlappingFiles": _sum(figures, "files_crowded") if is_sorted else None,
+        "maxSmallFiles": most_of_one,
+        "maxSmallFilesPartition": places.path(group) if group is not None and most_of_one else None,
+        "overlappingFiles": total(figures, "files_crowded") if is_sorted else None,
     }
 
 
 def _deletes(every: pa.Table, figures: pa.Table, places: Places) -> dict[str, int | str | None]:
     """Figures of deletes; those that apply to no file count, too."""
-    most, group = _most(figures, "most_deletes")
+    most_of_one, group = most(figures, "most_deletes", "group")
     return {
-        "positionDeleteFiles": _sum(every, "position_files"),
-        "equalityDeleteFiles": _sum(every, "equality_files"),
-        "deletionVectors": _sum(every, "vectors"),
-        "maxDeletesPerFile": most,
-        "maxDeletesPartition": places.path(group) if group is not None and most else None,
+        "positionDeleteFiles": total(every, "position_files"),
+        "equalityDeleteFiles": total(every, "equality_files"),
+        "deletionVectors": total(every, "vectors"),
+        "maxDeletesPerFile": most_of_one,
+        "maxDeletesPartition": places.path(group) if group is not None and most_of_one else None,
     }
 
 
@@ -230,27 +221,9 @@ def _kept(table: IcebergTable) -> KeptSnapshots:
     """The snapshots that have not expired; all but the oldest say what they removed from earlier ones."""
     kept = table.metadata.snapshots.values()
     later = [*table.metadata.ancestry(table.branch)][:-1]
-    sizes = (each.summary.get("removed-files-size", "") for each in later)
     return KeptSnapshots(
         count=len(kept),
-        oldest=min((_time(each.millis) for each in kept), default=None),
-        expired_bytes=sum(int(size) for size in sizes if size.isascii() and size.isdecimal()),
+        oldest=min((moment_of(each.millis) for each in kept), default=None),
+        expired_bytes=sum(digits_in(each.summary, "removed-files-size") for each in later),
         writers_expire=False,
     )
-
-
-def _most(figures: pa.Table, name: str) -> tuple[int, str | None]:
-    """The maximum of a figure, and the first group that has it."""
-    numbers: Numbers = integers(figures[name])
-    if not len(numbers):
-        return 0, None
-    row = int(np.argmax(numbers))
-    return int(numbers[row]), figures["group"][row].as_py()
-
-
-def _sum(figures: pa.Table, name: str) -> int:
-    return int(integers(figures[name]).sum())
-
-
-def _time(millis: int) -> datetime:
-    return datetime.fromtimestamp(millis / 1000, UTC)

@@ -5,13 +5,13 @@ Read by the modules beside this one. Pure.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
 
 from lithify.errors import InvalidOption
+from lithify.formats.iceberg.properties import is_true, number_in
 
 TARGET_SIZE = "target-file-size-bytes"
 MIN_SIZE = "min-file-size-bytes"
@@ -31,8 +31,6 @@ TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
 """The table property that is the default of the target size."""
 
 _MIN_RATIO, _MAX_RATIO = 0.75, 1.8
-_BOOLEANS = {"true": True, "false": False}
-_Number = TypeVar("_Number", int, float)
 
 
 class JobOrder(StrEnum):
@@ -118,57 +116,36 @@ def planning_options(options: Mapping[str, str], properties: Mapping[str, str]) 
         InvalidOption: a value is none, or values contradict each other.
     """
     default = PlanningOptions()
-    usual = _number(properties, TARGET_SIZE_PROPERTY, int, default.target_size)
-    target = _number(options, TARGET_SIZE, int, usual)
+    usual = number_in(properties, TARGET_SIZE_PROPERTY, default.target_size, 1)
+    target = number_in(options, TARGET_SIZE, usual, 1)
     return PlanningOptions(
-        target_size=_between(TARGET_SIZE, target, 1),
-        min_size=_between(MIN_SIZE, _number(options, MIN_SIZE, int, int(target * _MIN_RATIO)), 0, target - 1),
-        max_size=_between(MAX_SIZE, _number(options, MAX_SIZE, int, int(target * _MAX_RATIO)), target + 1),
-        min_input_files=_at_least(options, MIN_INPUT_FILES, 1, default.min_input_files),
-        rewrite_all=_BOOLEANS.get(options.get(REWRITE_ALL, "false").strip().lower(), False),
-        max_group_size=_at_least(options, MAX_GROUP_SIZE, 1, default.max_group_size),
+        target_size=target,
+        min_size=number_in(options, MIN_SIZE, int(target * _MIN_RATIO), 0, target - 1),
+        max_size=number_in(options, MAX_SIZE, int(target * _MAX_RATIO), target + 1),
+        min_input_files=number_in(options, MIN_INPUT_FILES, default.min_input_files, 1),
+        rewrite_all=is_true(options, REWRITE_ALL),
+        max_group_size=number_in(options, MAX_GROUP_SIZE, default.max_group_size, 1),
         max_group_files=_optional(options, MAX_GROUP_FILES, 1),
         delete_file_threshold=_optional(options, DELETE_FILES, 0),
         delete_ratio_threshold=_ratio(options, default.delete_ratio_threshold),
         max_files=_optional(options, MAX_FILES, 1),
         job_order=_job_order(options),
-        overlap_threshold=_at_least(options, OVERLAP, 2, default.overlap_threshold or 0),
-        vector_rows_threshold=_at_least(options, VECTOR_ROWS, 1, default.vector_rows_threshold or 0),
+        overlap_threshold=number_in(options, OVERLAP, default.overlap_threshold or 0, 2),
+        vector_rows_threshold=number_in(options, VECTOR_ROWS, default.vector_rows_threshold or 0, 1),
     )
 
 
-def _number(
-    options: Mapping[str, str], name: str, kind: Callable[[str], _Number], default: _Number
-) -> _Number:
-    text = options.get(name)
-    if text is None:
-        return default
-    try:
-        return kind(text)
-    except ValueError as error:
-        raise InvalidOption(name, f"{text} is no number") from error
-
-
-def _between(name: str, value: int, low: int, high: int | None = None) -> int:
-    if value < low or (high is not None and value > high):
-        limit = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise InvalidOption(name, f"{value} has to be {limit}")
-    return value
-
-
-def _at_least(options: Mapping[str, str], name: str, low: int, default: int) -> int:
-    return _between(name, _number(options, name, int, default), low)
-
-
-def _optional(options: Mapping[str, str], name: str, low: int) -> int | None:
-    return _at_least(options, name, low, low) if name in options else None
+def _optional(options: Mapping[str, str], name: str, least: int) -> int | None:
+    return number_in(options, name, least, least) if name in options else None
 
 
 def _ratio(options: Mapping[str, str], default: float) -> float:
-    value = _number(options, DELETE_RATIO, float, default)
-    if math.isnan(value) or not 0 < value <= 1:
-        raise InvalidOption(DELETE_RATIO, f"{value} has to be above 0 and at most 1")
-    return value
+    text = options.get(DELETE_RATIO)
+    with suppress(ValueError):
+        value = default if text is None else float(text)
+        if 0 < value <= 1:
+            return value
+    raise InvalidOption(DELETE_RATIO, f"{text} has to be a number above 0 and at most 1")
 
 
 def _job_order(options: Mapping[str, str]) -> JobOrder:

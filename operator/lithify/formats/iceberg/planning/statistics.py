@@ -5,61 +5,48 @@ Called by observers and by `triggers`. A group is a partition, or all files of o
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 import pyarrow as pa
 
 from lithify.columns.column_groups import Flags, Numbers
 from lithify.formats.iceberg.planning.plan import RewritePlan
 
-COLUMNS = (
-    "partition",
-    "files",
-    "bytes",
-    "rows",
-    "small_files",
-    "large_files",
-    "delete_files",
-    "deleted_rows",
-    "vector_rows",
-    "files_many_deletes",
-    "files_many_deleted",
-    "files_large_vector",
-    "files_doubled",
-    "files_crowded",
-    "depth",
-    "due_files",
-    "due_bytes",
-)
-"""The columns of the statistics.
-
-`depth` is the average number of files in whose range the start of a file lies, of the column by which files
-are clustered; null without one. `delete_files` counts pairs of a data file and a delete.
-"""
+_SUMS: Mapping[str, Callable[[RewritePlan], Numbers | Flags]] = {
+    "files": lambda plan: np.ones(len(plan.figures), dtype=np.int64),
+    "bytes": lambda plan: plan.figures.sizes,
+    "rows": lambda plan: plan.figures.rows,
+    "small_files": lambda plan: plan.reasons.is_small,
+    "large_files": lambda plan: plan.reasons.is_large,
+    "delete_files": lambda plan: plan.figures.delete_files,
+    "deleted_rows": lambda plan: plan.figures.deleted_rows,
+    "vector_rows": lambda plan: plan.figures.vector_rows,
+    "files_many_deletes": lambda plan: plan.reasons.has_many_deletes,
+    "files_many_deleted": lambda plan: plan.reasons.has_many_deleted,
+    "files_large_vector": lambda plan: plan.reasons.has_large_vector,
+    "files_doubled": lambda plan: plan.reasons.is_doubled,
+}
+"""Sums over the files of a group; `delete_files` counts pairs of a data file and a delete."""
+_SUMS_BY_COLUMN: Mapping[str, Callable[[RewritePlan], Numbers | Flags]] = {
+    "files_crowded": lambda plan: plan.reasons.is_crowded,
+    "due_files": lambda plan: plan.due_files,
+    "due_bytes": lambda plan: np.where(plan.due_files, plan.figures.sizes, 0),
+}
+SUMS = tuple(_SUMS)
+"""The sums that are the same by whichever column files are clustered."""
+SUMS_BY_COLUMN = tuple(_SUMS_BY_COLUMN)
+"""The sums that depend on that column."""
 
 
 def group_statistics(plan: RewritePlan) -> pa.Table:
-    """The figures of each group, in the order of `plan.partitions`."""
-    figures, reasons, due = plan.figures, plan.reasons, plan.due_files
-    values: dict[str, Numbers | pa.Array] = {
-        "partition": plan.partitions,
-        "files": _sums(plan, np.ones(len(figures), dtype=np.int64)),
-        "bytes": _sums(plan, figures.sizes),
-        "rows": _sums(plan, figures.rows),
-        "small_files": _sums(plan, reasons.is_small),
-        "large_files": _sums(plan, reasons.is_large),
-        "delete_files": _sums(plan, figures.delete_files),
-        "deleted_rows": _sums(plan, figures.deleted_rows),
-        "vector_rows": _sums(plan, figures.vector_rows),
-        "files_many_deletes": _sums(plan, reasons.has_many_deletes),
-        "files_many_deleted": _sums(plan, reasons.has_many_deleted),
-        "files_large_vector": _sums(plan, reasons.has_large_vector),
-        "files_doubled": _sums(plan, reasons.is_doubled),
-        "files_crowded": _sums(plan, reasons.is_crowded),
-        "depth": _depths(plan),
-        "due_files": _sums(plan, due),
-        "due_bytes": _sums(plan, np.where(due, figures.sizes, 0)),
-    }
-    return pa.table({name: values[name] for name in COLUMNS})
+    """The figures of each group, in the order of `plan.partitions`: `partition`, sums, and `depth`.
+
+    `depth` is the average number of files in whose range the start of a file lies, of the column by which
+    files are clustered; null without one.
+    """
+    sums = {name: _sums(plan, of(plan)) for name, of in {**_SUMS, **_SUMS_BY_COLUMN}.items()}
+    return pa.table({"partition": plan.partitions, **sums, "depth": _depths(plan)})
 
 
 def _sums(plan: RewritePlan, values: Numbers | Flags) -> Numbers:

@@ -7,7 +7,7 @@ honour are refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from lithify.errors import InvalidOption, UnsupportedTable
@@ -75,17 +75,18 @@ class WriteOptions:
     files: FileOptions
     metrics: MetricsModes = field(default_factory=MetricsModes)
 
+    def with_packed(self, columns: Collection[str]) -> WriteOptions:
+        """The same, with columns of integers that may be stored as differences."""
+        parquet = replace(self.files.parquet, packed=columns)
+        return replace(self, files=replace(self.files, parquet=parquet))
 
-def parse_write_options(
-    properties: Mapping[str, str], *, target_size: int | None = None, packs_integers: bool = False
-) -> WriteOptions:
+
+def parse_write_options(properties: Mapping[str, str], *, target_size: int | None = None) -> WriteOptions:
     """Reads the properties of a table.
 
     Args:
         properties: table properties.
         target_size: bytes at which files roll; None for that of the table.
-        packs_integers: whether integers may be stored as differences. Spark's vectorized reader of Iceberg
-            decodes them since 1.10, and fails before.
 
     Raises:
         InvalidOption: a value is none of its property.
@@ -103,7 +104,7 @@ def parse_write_options(
         target_size=target_size or _number(properties, "write.target-file-size-bytes", _TARGET_SIZE),
         stats=StatsModes(),
         format=name,
-        parquet=_parquet(properties, packs_integers=packs_integers),
+        parquet=_parquet(properties),
     )
     return WriteOptions(_OPTIONS[name](files, properties), _metrics(properties))
 
@@ -127,12 +128,10 @@ def _in_parquet(files: FileOptions, properties: Mapping[str, str]) -> FileOption
 
 def _in_avro(files: FileOptions, properties: Mapping[str, str]) -> FileOptions:
     key = "write.avro.compression-level"
-    return replace(
-        files,
-        zstd_level=_number(properties, key, _AVRO_ZSTD, least=-(1 << 17)),
-        deflate_level=min(_DEFLATE, _number(properties, key, _DEFLATE, least=0)),
-        avro_ids=True,
-    )
+    if files.compression == "deflate":
+        level = min(_DEFLATE, _number(properties, key, _DEFLATE, least=0))
+        return replace(files, deflate_level=level, avro_ids=True)
+    return replace(files, zstd_level=_number(properties, key, _AVRO_ZSTD, least=-(1 << 17)), avro_ids=True)
 
 
 def _in_orc(files: FileOptions, properties: Mapping[str, str]) -> FileOptions:
@@ -158,14 +157,13 @@ _OPTIONS = {"parquet": _in_parquet, "avro": _in_avro, "orc": _in_orc}
 """How options are read that only files of a format have."""
 
 
-def _parquet(properties: Mapping[str, str], *, packs_integers: bool) -> ParquetOptions:
+def _parquet(properties: Mapping[str, str]) -> ParquetOptions:
     page, dictionary = (f"write.parquet.{name}-size-bytes" for name in ("page", "dict"))
     has_level = "write.parquet.compression-level" in properties
     return ParquetOptions(
         page=_number(properties, page, 0) if page in properties else None,
         dictionary=_number(properties, dictionary, 0) if dictionary in properties else None,
         filters=_filters(properties),
-        packs_integers=packs_integers,
         numbers_level=None if has_level else _NUMBERS_LEVEL,
     )
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from lithify.columns.order import Part, parts_of_column
 from lithify.errors import UnsupportedTable
 from lithify.formats.iceberg.data_files.schema import Schema
+from lithify.formats.iceberg.manifests.partition_types import with_one_nan
 from lithify.formats.iceberg.model import Partition, PartitionValue
 from lithify.formats.iceberg.rewriting.transforms import transformed
 from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
@@ -42,13 +43,13 @@ class Partitioner:
 
     def parts(self, rows: pa.RecordBatch) -> list[Part]:
         """Comparable parts of the rows' partitions."""
-        return [part for column in self.columns(rows) for part in parts_of_column(column, nullable=True)]
+        return [part for column in self.columns(rows) for part in _parts(column)]
 
     def split(self, rows: pa.RecordBatch) -> Iterator[tuple[Partition, pa.RecordBatch]]:
         """Rows in the order of their partitions, divided where the partition changes."""
         columns = self.columns(rows)
         pairs = [*zip(columns, map(self._is_uuid, self.spec.fields), strict=True)]
-        starts = _changes([part for each in columns for part in parts_of_column(each, nullable=True)])
+        starts = _changes([part for each in columns for part in _parts(each)])
         for start, stop in zip(starts, [*starts[1:], rows.num_rows], strict=True):
             values = tuple(_value(column[start], is_uuid=is_uuid) for column, is_uuid in pairs)
             yield Partition(self.spec.id, values), rows.slice(start, stop - start)
@@ -69,6 +70,13 @@ def column_of(rows: pa.RecordBatch, schema: Schema, number: int) -> pa.Array:
         raise UnsupportedTable("a table", (f"field {number}, which the current schema does not have",))
     values = rows.column(path[0])
     return pc.struct_field(values, list(path[1:])) if len(path) > 1 else values
+
+
+def _parts(column: pa.Array) -> list[Part]:
+    """The parts of a column by which partitions are told apart: both zeros are different, all NaN equal."""
+    if pa.types.is_floating(column.type):
+        column = with_one_nan(column).cast(pa.float64()).view(pa.int64())
+    return parts_of_column(column, nullable=True)
 
 
 def _changes(parts: Sequence[Part]) -> list[int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from lithify.clock import Clock
+from lithify.engine.attempts.stop_file import StopCheck
 from lithify.engine.rewrite.budget import MAX_PIECE, Budget
 from lithify.engine.rewrite.rolling import RollingWriter
 from lithify.engine.rewrite.sort_keys import RowKey
@@ -67,9 +68,11 @@ class RewriteTask(StepTask):
         """Runs the task; see `Task` of the protocol."""
         del clock
         files = NewFiles(self.writer(attempt_id), self.target, self.storage)
-        return carry_out(self._write, files, self.index, self.target.folder, attempt)
+        write = partial(self._write, self.stop_check())
+        return carry_out(write, files, self.index, self.target.folder, attempt)
 
-    def _write(self, files: NewFiles) -> TaskOutputs:
+    def _write(self, stop: StopCheck, files: NewFiles) -> TaskOutputs:
+        stop.check()
         reader = FileReader(
             self.storage,
             self.mapping,
@@ -82,8 +85,8 @@ class RewriteTask(StepTask):
         with scratch_folder() as folder:
             deleted = deleted_positions(self.files, reader, self.target.schema, self.budget, folder)
             if self.order is None and self._partition is not None:
-                return self._pack(files, reader, deleted, self._partition)
-            return TaskOutputs(data=tuple(self._sort(files, reader, deleted, folder)))
+                return self._pack(stop, files, reader, deleted, self._partition)
+            return TaskOutputs(data=tuple(self._sort(stop, files, reader, deleted, folder)))
 
     @property
     def _read_files(self) -> list[DataFile | DeleteFile]:
@@ -97,7 +100,12 @@ class RewriteTask(StepTask):
         return self.target.partition if spec.fields else Partition(spec.id)
 
     def _pack(
-        self, files: NewFiles, reader: FileReader, deleted: DeletedPositions, partition: Partition
+        self,
+        stop: StopCheck,
+        files: NewFiles,
+        reader: FileReader,
+        deleted: DeletedPositions,
+        partition: Partition,
     ) -> TaskOutputs:
         """Writes rows in the order of their files; columns that all files require are required again.
 
@@ -112,11 +120,11 @@ class RewriteTask(StepTask):
             rolling_of(self.files, target, self.budget),
             lambda: packing.to_come,
         )
-        data = tuple(writer.write_all(packing.rows()))
+        data = tuple(writer.write_all(stop.between(packing.rows())))
         return TaskOutputs(data=data, copied_bytes=packing.copied_bytes)
 
     def _sort(
-        self, files: NewFiles, reader: FileReader, deleted: DeletedPositions, folder: Path
+        self, stop: StopCheck, files: NewFiles, reader: FileReader, deleted: DeletedPositions, folder: Path
     ) -> Iterator[NewDataFile]:
         """Writes rows by partition, and in the task's order within each."""
         partitioner = Partitioner(self.target.spec, self.target.schema) if self._partition is None else None
@@ -124,9 +132,9 @@ class RewriteTask(StepTask):
         rows = SortedRows(chained(orders), self.budget, folder)
         live = LiveRows(reader, self.target, deleted, self.budget)
         for file in self.files:
-            for batch in live.of(file, most=min(MAX_PIECE, self.budget.reading // 4)):
+            for batch in stop.between(live.of(file, most=min(MAX_PIECE, self.budget.reading // 4))):
                 rows.add(batch)
-        yield from self._write_sorted(files, rows.sorted(), partitioner)
+        yield from self._write_sorted(files, stop.between(rows.sorted()), partitioner)
 
     def _write_sorted(
         self, files: NewFiles, rows: Iterator[pa.RecordBatch], partitioner: Partitioner | None

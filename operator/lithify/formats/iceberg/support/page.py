@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
-from lithify.formats.iceberg.support.rules import PropertyRule, Support, load
+from lithify.engine.support.page import cells_of, option_tables
+from lithify.engine.support.rules import Support
+from lithify.formats.iceberg.support.rules import load
 
 _INTRO = """\
 Users read this page to find out whether Lithify can compact a table, and why not. Before any work, Lithify
@@ -13,7 +14,7 @@ checks a table's format version (1 to 3), its columns and its properties, and na
 refuses. Refused are also encrypted tables, columns of the types variant, geometry, geography and unknown, and
 catalogs whose server wants to sign each request for a file. Properties that are not on this page are users'
 notes, except those that begin with `write.`, `commit.`, `compatibility.` or `encryption.`: these are refused.
-`*` stands for the rest of a name, `<n>` for a whole number.
+`*` stands for any characters of a name, `<n>` for a whole number from 1 on.
 
 Data and delete files may be Parquet, ORC or Avro. A group of files is left out, and named, if one of them is
 an ORC file with a column of the type uniontype, or with a timestamp that has a time zone where the table's
@@ -31,30 +32,7 @@ def render() -> str:
     """The page."""
     made = "Made from operator/lithify/formats/iceberg/support/properties.yaml by `make docs`."
     parts = ["# What Lithify supports of Apache Iceberg\n", f"<!-- {made} -->\n", _INTRO]
-    for support in Support:
-        parts += [f"## {support.capitalize()} properties\n", *_tables(support)]
-    return "\n".join(parts)
-
-
-def _tables(support: Support) -> Iterator[str]:
-    rules = [rule for rule in load().rules if rule.support is support]
-    for group in dict.fromkeys(rule.group for rule in rules):
-        head = _HEADS[support]
-        rows = [_cells(rule) for rule in rules if rule.group == group]
-        lines = "".join(f"| {' | '.join(cells)} |\n" for cells in [head, ["---"] * len(head), *rows])
-        yield f"### {group}\n\n{lines}"
-
-
-def _cells(rule: PropertyRule) -> tuple[str, ...]:
-    names, why = _codes(rule.names), f"{rule.why[0].upper()}{rule.why[1:]}."
-    values = _codes(rule.values)
-    if rule.support is Support.HARMLESS:
-        return names, why
-    return names, values or ("never" if rule.support is Support.REFUSED else "any"), why
-
-
-def _codes(names: tuple[str, ...]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    return "\n".join([*parts, *option_tables(load(), "properties", _HEADS, cells_of)])
 
 
 if __name__ == "__main__":

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lithify.engine.support.refusals import refused_options
 from lithify.formats.iceberg.support.rules import load
-from lithify.redaction import REDACTED, is_telling
 
 NEWEST_VERSION = 3
 _OBEYED = ("write.", "commit.", "compatibility.", "encryption.")
 """Properties that Iceberg's writers obey; others that nobody classified are notes of users and engines."""
 _REFUSED_TYPES = ("variant", "geometry", "geography", "unknown")
-_MOST_SHOWN = 80
+_UNKNOWN = "Lithify does not know what it asks of writers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,9 @@ def refusals(table: LoadedTable) -> Iterator[str]:
     yield from _encryption(table.json)
     yield from _inline_manifests(table.json)
     yield from _staging(table)
-    yield from _properties({**(table.json.get("properties") or {}), **table.overrides})
+    stored = table.json.get("properties") or {}
+    properties = {name: str(value) for name, value in {**stored, **table.overrides}.items()}
+    yield from map(str, refused_options("property", properties, load(), _UNKNOWN, _OBEYED))
     yield from _columns(table.json)
 
 
@@ -80,17 +82,6 @@ def _staging(table: LoadedTable) -> Iterator[str]:
     ]
     if table.branch != "main" and any("wap.id" in (each.get("summary") or {}) for each in heads):
         yield f"branch {table.branch}: its newest snapshot is staged (wap.id), and awaits its writer's audit"
-
-
-def _properties(properties: Mapping[str, str]) -> Iterator[str]:
-    for name, value in sorted(properties.items()):
-        rule = load().rule(name)
-        shown = REDACTED if is_telling(name) else str(value)[:_MOST_SHOWN]
-        if rule is None and name.startswith(_OBEYED):
-            yield f"property {name} = {shown}: Lithify does not know what it asks of writers"
-        elif rule is not None and not rule.accepts(str(value)):
-            accepted = f" (accepted: {', '.join(rule.values)})" if rule.values else ""
-            yield f"property {name} = {shown}{accepted}: {rule.why}"
 
 
 def _columns(found: Mapping[str, Any]) -> Iterator[str]:

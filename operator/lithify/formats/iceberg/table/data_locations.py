@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lithify.columns.murmur_hash import murmur3
+from lithify.formats.iceberg.properties import is_true
 from lithify.formats.iceberg.table.metadata import TableMetadata
 
 _PARTITIONED = "write.object-storage.partitioned-paths"
@@ -59,7 +60,7 @@ def data_locations(metadata: TableMetadata) -> DataLocations:
         folder=folder,
         is_hashed=True,
         context="/".join(_segments(metadata.location)[-2:]) if is_outside else "",
-        has_partitions=metadata.properties.get(_PARTITIONED, "true").lower() == "true",
+        has_partitions=is_true(metadata.properties, _PARTITIONED, "true"),
     )
 
 

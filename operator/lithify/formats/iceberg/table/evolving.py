@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lithify.formats.iceberg.properties import digits_in, is_true
 from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata
 
 PREVIOUS_VERSIONS = "write.metadata.previous-versions-max"
@@ -96,12 +97,7 @@ def _metadata_log(base: TableMetadata) -> tuple[list[Any], tuple[str, ...]]:
     log: Sequence[Any] = base.json.get("metadata-log") or ()
     if base.file:
         log = [*log, {"timestamp-ms": base.last_updated, "metadata-file": base.file}]
-    most = max(1, _number(base.properties.get(PREVIOUS_VERSIONS, ""), _DEFAULT_PREVIOUS))
+    most = max(1, digits_in(base.properties, PREVIOUS_VERSIONS, _DEFAULT_PREVIOUS))
     dropped = [str(entry["metadata-file"]) for entry in log[:-most]]
     dropped = [path for path in dropped if _METADATA in path.rpartition("/")[2]]
-    is_deleting = base.properties.get(DELETES_PREVIOUS, "").lower() == "true"
-    return list(log[-most:]), tuple(dropped) if is_deleting else ()
-
-
-def _number(text: str, default: int) -> int:
-    return int(text) if text.isascii() and text.isdecimal() else default
+    return list(log[-most:]), tuple(dropped) if is_true(base.properties, DELETES_PREVIOUS) else ()

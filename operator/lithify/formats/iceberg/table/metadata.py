@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lithify.errors import CorruptTable
+from lithify.formats.iceberg.properties import is_true
 from lithify.formats.iceberg.table.snapshots import (
     Reference,
     Snapshot,
@@ -86,7 +87,7 @@ class TableMetadata:
     @property
     def has_hashed_locations(self) -> bool:
         """Whether new data files go below hashes of their names."""
-        return self.properties.get("write.object-storage.enabled", "").lower() == "true"
+        return is_true(self.properties, "write.object-storage.enabled")
 
     @property
     def data_folder(self) -> str:

@@ -5,6 +5,7 @@ Texts of values are those of Java's `toHumanString`, as paths have them before t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -112,6 +113,8 @@ def _text(transform: str, value: PartitionValue) -> str:
         return str(value).lower()
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, date | datetime):
         return value.isoformat()
     return str(UUID(int=value.int)) if isinstance(value, UUID) else str(value)

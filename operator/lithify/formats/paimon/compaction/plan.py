@@ -24,6 +24,11 @@ class BucketUnit(Protocol):
     """The work of a run in one bucket."""
 
     @property
+    def group(self) -> BucketId:
+        """The bucket, as runs name it."""
+        ...
+
+    @property
     def bucket(self) -> BucketId:
         """The bucket."""
         ...

@@ -9,19 +9,16 @@ Positions of 2^32 and more are not supported in either form: no data file has as
 from __future__ import annotations
 
 import struct
-import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lithify.columns.bitmaps import bitmap_of, deserialize, serialize
+from lithify.columns.bitmaps import FRAME, bitmap_of, deserialize, framed, serialize, unframed
 
 if TYPE_CHECKING:
     from pyroaring import BitMap
 
-_MAGIC = 1581511376
+_MAGIC = struct.pack(">i", 1581511376)
 _MAGIC_64 = 1681511377
-_FRAME = 8
-"""Bytes of the length before and the checksum after the framed part."""
 _HEAD_64 = struct.Struct("<iq")
 """Magic number and number of bitmaps of the 64-bit form; a key precedes each bitmap."""
 _KEY = struct.Struct("<i")
@@ -58,14 +55,14 @@ def encode(vector: DeletionVector) -> tuple[bytes, int]:
     if vector.is_wide:
         bitmaps = _KEY.pack(0) + content if vector.positions else b""
         data = _HEAD_64.pack(_MAGIC_64, 1 if vector.positions else 0) + bitmaps
-        return _framed(data), len(data) + _FRAME
-    data = struct.pack(">i", _MAGIC) + content
-    return _framed(data), len(data)
+        return framed(data), len(data) + FRAME
+    data = _MAGIC + content
+    return framed(data), len(data)
 
 
 def stored_length(length: int, *, is_wide: bool) -> int:
     """Bytes of a stored vector, from the length in the manifest."""
-    return length if is_wide else length + _FRAME
+    return length if is_wide else length + FRAME
 
 
 def decode(stored: bytes, length: int) -> DeletionVector:
@@ -78,22 +75,15 @@ def decode(stored: bytes, length: int) -> DeletionVector:
     Raises:
         ValueError: it is damaged, or has positions of 2^32 and more.
     """
-    if len(stored) < _FRAME + _KEY.size:
+    data = unframed(stored)
+    if len(data) < _KEY.size:
         raise ValueError("the file ends in a vector")
-    size, magic = struct.unpack_from(">ii", stored)
-    is_wide = magic != _MAGIC
-    if is_wide and _KEY.unpack_from(stored, 4)[0] != _MAGIC_64:
-        raise ValueError(f"a vector begins with the unknown number {magic}")
-    if stored_length(length, is_wide=is_wide) != size + _FRAME or len(stored) < size + _FRAME or size < 4:
-        raise ValueError(f"a vector of length {size} has length {length} in the manifest")
-    data = stored[4 : 4 + size]
-    if zlib.crc32(data) != struct.unpack_from(">I", stored, 4 + size)[0]:
-        raise ValueError("the checksum of a vector is wrong")
-    return DeletionVector(_wide(data) if is_wide else deserialize(data[4:]), is_wide)
-
-
-def _framed(data: bytes) -> bytes:
-    return struct.pack(">i", len(data)) + data + struct.pack(">I", zlib.crc32(data))
+    is_wide = data[: _KEY.size] == _KEY.pack(_MAGIC_64)
+    if not is_wide and data[: _KEY.size] != _MAGIC:
+        raise ValueError(f"a vector begins with the unknown bytes {data[: _KEY.size].hex()}")
+    if stored_length(length, is_wide=is_wide) != len(data) + FRAME:
+        raise ValueError(f"a vector of length {len(data)} has length {length} in the manifest")
+    return DeletionVector(_wide(data) if is_wide else deserialize(data[_KEY.size :]), is_wide)
 
 
 def _wide(data: bytes) -> BitMap:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from lithify import __version__
 from lithify.amounts import moment_text, seconds_text
-from lithify.clock import epoch_millis
+from lithify.clock import epoch_millis, moment_of
 from lithify.columns.column_groups import (
     ColumnGroups,
     Flags,
@@ -48,7 +48,6 @@ from lithify.formats.protocol.model import fingerprint_of
 from lithify.formats.protocol.strategy import Strategy
 
 _DAY = 24
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNCOUNTED = 0
 """Placeholder for a partition's number of buckets, which planning does not need."""
 _COUNTED = frozenset({Trigger.SORTED_RUNS, Trigger.FORCED_LEVEL0})
@@ -226,7 +225,7 @@ class Judge:
         last = last_full_compaction(unit.levels, self.now)
         if last is None:
             return unit.verdict.detail
-        moment = moment_text(_EPOCH + timedelta(milliseconds=last))
+        moment = moment_text(moment_of(last))
         interval = seconds_text((self.policy.early_full.interval_millis or 0) // 1000)
         return f"the top level was last written at {moment}, the interval is {interval}"
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.clock import moment_of
 from lithify.columns.column_groups import ColumnGroups, flagged, integers, is_one_of, listed, places_in, taken
+from lithify.engine.observe.summing import idle_wait, most, total
 from lithify.formats.declarations import Block
 from lithify.formats.paimon.buckets.statistics import in_order_of_places
 from lithify.formats.paimon.declarations import APPEND, MERGE_TREE
@@ -31,7 +32,6 @@ from lithify.formats.paimon.observing.table_statistics import (
 )
 from lithify.formats.paimon.observing.waiting import (
     Rules,
-    full_wait,
     minor_waits,
     nearest_files,
     nearest_runs,
@@ -67,14 +67,14 @@ def summarise(table: PaimonTable, found: PaimonCache, wanted: Filter, now: datet
     return Observation(
         table_uuid=state.table.uuid,
         snapshot=state.newest.id if state.newest else None,
-        snapshot_time=_time(state.newest.millis) if state.newest else None,
+        snapshot_time=moment_of(state.newest.millis) if state.newest else None,
         schema_id=state.table.schema_id,
         refusals=(*table.refusals, *([index_problem] if index_problem else [])),
         write_only=write_only,
         partitions=pc.count_distinct(figures["partition_path"]).as_py(),
-        files=_sum(figures, "files"),
-        bytes=_sum(figures, "bytes"),
-        small_files=_sum(figures, "small_files"),
+        files=total(figures, "files"),
+        bytes=total(figures, "bytes"),
+        small_files=total(figures, "small_files"),
         delete_percent=delete_percent(figures),
         findings=work.findings,
         full_bytes=work.full_bytes,
@@ -86,7 +86,7 @@ def summarise(table: PaimonTable, found: PaimonCache, wanted: Filter, now: datet
         commits=_commits(table, state) if write_only else None,
         check_seconds=_check_seconds(table),
         waits=() if work.findings else _waits(table, figures, wanted, now, write_only=write_only),
-        full_wait=full_wait(work, wanted),
+        full_wait=idle_wait(wanted, work.busy_partitions, work.idle_from),
         groups=len(figures),
         deleted_rows=deleted_rows(figures),
         nearest=nearest,
@@ -141,12 +141,12 @@ def _block(figures: pa.Table, options: TableOptions, due: int) -> tuple[Block, d
 def _merge_tree(figures: pa.Table, due: int) -> dict[str, Any]:
     """Level figures over all merge trees; among equal buckets the first by path is named."""
     figures = flagged(figures, integers(figures["bucket"]) != POSTPONED)
-    most_runs, runs_bucket = _most(figures, "sorted_runs")
-    most_level0, level0_bucket = _most(figures, "level0_files")
+    most_runs, runs_bucket = most(figures, "sorted_runs", "path")
+    most_level0, level0_bucket = most(figures, "level0_files", "path")
     return {
         "buckets": len(figures),
         "dueBuckets": due,
-        "level0Files": _sum(figures, "level0_files"),
+        "level0Files": total(figures, "level0_files"),
         "maxLevel0Files": most_level0,
         "maxLevel0Bucket": level0_bucket if most_level0 else None,
         "sortedRuns": most_runs,
@@ -157,13 +157,13 @@ def _merge_tree(figures: pa.Table, due: int) -> dict[str, Any]:
 
 def _append(figures: pa.Table, due: int) -> dict[str, Any]:
     """Figures of small files over all buckets; among equal buckets the first by path is named."""
-    most, bucket = _most(figures, "small_files")
+    most_small, bucket = most(figures, "small_files", "path")
     return {
         "buckets": len(figures),
         "dueBuckets": due,
-        "maxSmallFiles": most,
-        "maxSmallFilesBucket": bucket if most else None,
-        "deletedRows": None if figures["deleted_rows"].null_count else _sum(figures, "deleted_rows"),
+        "maxSmallFiles": most_small,
+        "maxSmallFilesBucket": bucket if most_small else None,
+        "deletedRows": None if figures["deleted_rows"].null_count else total(figures, "deleted_rows"),
     }
 
 
@@ -186,30 +186,13 @@ def _fingerprint(files: pa.Table) -> str:
     return fingerprint_of(zip(listed(files["name"]), listed(files["level"]), strict=True))
 
 
-def _sum(figures: pa.Table, name: str) -> int:
-    return int(integers(figures[name]).sum())
-
-
-def _most(figures: pa.Table, name: str) -> tuple[int, str | None]:
-    """The maximum of a column, and the first bucket by path that has it."""
-    numbers = integers(figures[name])
-    if not len(numbers):
-        return 0, None
-    row = int(np.argmax(numbers))
-    return int(numbers[row]), figures["path"][row].as_py()
-
-
 def _kept_snapshots(state: PaimonState, *, writers_expire: bool) -> KeptSnapshots:
     newest, history = state.newest, state.details.history
     if newest is None or history is None:
         return KeptSnapshots(0, None, 0, writers_expire)
     return KeptSnapshots(
         count=int(newest.id) - history.oldest + 1,
-        oldest=_time(history.oldest_millis),
+        oldest=moment_of(history.oldest_millis),
         expired_bytes=sum(history.removed.values()),
         writers_expire=writers_expire,
     )
-
-
-def _time(millis: int) -> datetime:
-    return datetime.fromtimestamp(millis / 1000, UTC)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.clock import wall_millis
+from lithify.clock import moment_of, wall_millis
 from lithify.columns.column_groups import (
     ColumnGroups,
     flagged,
@@ -28,6 +28,7 @@ from lithify.columns.column_groups import (
     taken,
     with_columns,
 )
+from lithify.engine.observe.summing import MOST_PARTITIONS
 from lithify.formats.paimon.observing.due_work import ratio_changes
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.protocol.address import Selection
@@ -36,13 +37,10 @@ from lithify.formats.protocol.observation import Finding
 from lithify.formats.protocol.observing import Filter
 from lithify.formats.protocol.partition import PartitionFilter, PartitionValues
 
-_MOST_PARTITIONS = 256
 _MOST_BLOCKED = 256
 """More than the status of a LakeTable lists, so that the number of omitted ones is known."""
 _MOST_PERCENT = 10**9
 """Upper bound of percentages: sizes in broken metadata may be anything."""
-_KNOWN = "as found by a run"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Spec = Mapping[str, str]
 
@@ -151,7 +149,7 @@ def blocked_buckets(figures: pa.Table, held: Mapping[str, str]) -> tuple[Blocked
     blocked = flagged(figures, ~is_null(figures["problem"])).sort_by("path").slice(0, _MOST_BLOCKED)
     columns = map(listed, blocked.select(["path", "is_corrupt", "problem", "fingerprint"]).columns)
     found = {path: BlockedGroup(path, *fields) for path, *fields in zip(*columns, strict=True)}
-    stand = {path: BlockedGroup(path, True, _KNOWN, fingerprint) for path, fingerprint in held.items()}
+    stand = {path: BlockedGroup.confirmed(path, fingerprint) for path, fingerprint in held.items()}
     return tuple(bucket for _, bucket in sorted({**stand, **found}.items()))
 
 
@@ -189,7 +187,7 @@ def _idle_moments(waits: pa.Table, now: datetime) -> list[datetime]:
 def _trigger_moments(selected: pa.Table, policy: MergeTreeOptions, now: datetime) -> list[datetime]:
     """The next times at which a timed trigger fires, rows expire, or a size ratio changes."""
     firsts = [pc.min(selected[name]).as_py() for name in ("next_trigger", "expires_at")]
-    moments = [_EPOCH + timedelta(milliseconds=first) for first in firsts if first is not None]
+    moments = [moment_of(first) for first in firsts if first is not None]
     is_long = is_null(selected["problem"]) & (integers(selected["sorted_runs"]) >= policy.run_trigger)
     if policy.off_peak is not None and is_long.any():
         moments.append(ratio_changes(policy.off_peak, now))
@@ -214,7 +212,7 @@ def _largest(buckets: pa.Table, values_of: Callable[[bytes], PartitionValues]) -
     sizes = with_columns(partitions, bytes=groups.sum(integers(buckets["bytes"])))
     ordered = sizes.sort_by([("bytes", "descending"), ("partition_path", "ascending")])
     return tuple(
-        values_of(partition).by_name for partition in listed(ordered["partition"].slice(0, _MOST_PARTITIONS))
+        values_of(partition).by_name for partition in listed(ordered["partition"].slice(0, MOST_PARTITIONS))
     )
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.amounts import count_of, moment_text, seconds_text
-from lithify.clock import epoch_millis
+from lithify.clock import epoch_millis, moment_of
 from lithify.columns.column_groups import (
     flagged,
     flags,
@@ -27,13 +27,11 @@ from lithify.columns.column_groups import (
 )
 from lithify.engine.pack.options import PackingOptions
 from lithify.formats.paimon.buckets.resting import interval_fires, level0_fires
-from lithify.formats.paimon.observing.table_statistics import DueWork
 from lithify.formats.paimon.options.table_options import DELTA_COMMITS
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.protocol.observing import Filter
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COUNTED_BY_WRITERS = f"{DELTA_COMMITS} is left to the table's writers because write-only is not true"
 
 
@@ -88,17 +86,6 @@ def nearest_files(most: int, packing: PackingOptions) -> str:
         return "there are no small files"
     small = count_of(most, "small file")
     return f"at most {small} in a partition or bucket, joined from {packing.min_files} on"
-
-
-def full_wait(work: DueWork, wanted: Filter) -> str:
-    """What a full compaction waits for; empty if it takes all files."""
-    if work.idle_from is None or wanted.idle_seconds is None:
-        return ""
-    return (
-        f"a full compaction takes only partitions without writes for {seconds_text(wanted.idle_seconds)} "
-        f"(partitionIdleSeconds): {count_of(work.busy_partitions, 'other partition')}, the first until "
-        f"{moment_text(work.idle_from)}"
-    )
 
 
 def _left_out(figures: pa.Table, selected: pa.Table, wanted: Filter) -> Iterator[str]:
@@ -186,4 +173,4 @@ def _of_levels(quiet: pa.Table, policy: MergeTreeOptions, now: datetime) -> Iter
 
 def _first(millis: pa.Array | pa.ChunkedArray) -> str:
     """The earliest of some times (milliseconds since the epoch)."""
-    return moment_text(_EPOCH + timedelta(milliseconds=pc.min(millis).as_py()))
+    return moment_text(moment_of(pc.min(millis).as_py()))

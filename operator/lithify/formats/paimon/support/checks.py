@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lithify.engine.support.refusals import Refusal, refused_options
+from lithify.engine.support.rules import Support
 from lithify.formats.paimon.model import POSTPONED
 from lithify.formats.paimon.support.loading import load
-from lithify.formats.paimon.support.rules import Role, Support
-from lithify.redaction import REDACTED, is_telling
+from lithify.formats.paimon.support.rules import Role
 
 UNKNOWN_OPTION = "Lithify does not know this option and cannot tell what a compaction has to do about it"
 UNKNOWN_TYPE = "Lithify does not know this type"
@@ -29,41 +30,9 @@ class ColumnUse:
     role: Role = Role.VALUE
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """One reason why a table cannot be compacted; `str()` turns it into a clause for people.
-
-    Attributes:
-        kind: what is refused: "option", "column" or "table".
-        name: the option, the column, or "layout".
-        value: its value, shortened, and hidden if it may be a secret.
-        why: what would go wrong, or that support is planned.
-        accepted: the values that would be accepted.
-        unclassified: whether the support table does not know it at all.
-    """
-
-    kind: str
-    name: str
-    value: str
-    why: str
-    accepted: tuple[str, ...] = ()
-    unclassified: bool = False
-
-    def __str__(self) -> str:
-        accepted = f" (accepted: {', '.join(v or 'empty' for v in self.accepted)})" if self.accepted else ""
-        return f"{self.kind} {self.name} = {self.value or 'empty'}{accepted}: {self.why}"
-
-
 def check_options(options: Mapping[str, str]) -> list[Refusal]:
     """Every option that this release refuses, by name."""
-    refusals = []
-    for name, value in sorted(options.items()):
-        rule, shown = load().option(name), _shown(name, value)
-        if rule is None:
-            refusals.append(Refusal("option", name, shown, UNKNOWN_OPTION, unclassified=True))
-        elif not rule.accepts(value):
-            refusals.append(Refusal("option", name, shown, rule.why, rule.values))
-    return refusals
+    return [*refused_options("option", options, load().options, UNKNOWN_OPTION)]
 
 
 def check_types(columns: Iterable[ColumnUse]) -> list[Refusal]:
@@ -89,12 +58,6 @@ def check_layout(primary_key: Sequence[str], partition_keys: Sequence[str], buck
         name = "postpone-bucket" if bucket == POSTPONED else "fixed-bucket"
     rule = next(rule for rule in load().layouts if rule.name == name)
     return [Refusal("table", "layout", name, rule.why)] if rule.support is Support.REFUSED else []
-
-
-def _shown(name: str, value: str) -> str:
-    """A value for a message: without secrets, one short line."""
-    text = " ".join(value.split())
-    return REDACTED if is_telling(name) else text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def _split_type(sql: str) -> tuple[str, int | None]:

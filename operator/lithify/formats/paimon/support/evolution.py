@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from lithify.engine.support.rules import Support
 from lithify.files.casting import cast_between
 from lithify.files.names import FORMATS, format_of
 from lithify.files.types import ColumnType
@@ -17,7 +18,6 @@ from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.options.picking_options import has_compacting_writers
 from lithify.formats.paimon.schema.schema import Schema
 from lithify.formats.paimon.support.loading import load
-from lithify.formats.paimon.support.rules import Support
 
 
 def schema_conflict(running: Schema, newest: Schema) -> str | None:
@@ -29,9 +29,9 @@ def schema_conflict(running: Schema, newest: Schema) -> str | None:
         return None
     if running.columns != newest.columns or running.primary_key != newest.primary_key:
         return "the columns of the table were changed meanwhile"
-    table = load()
+    options = load().options
     for key in sorted(running.options.keys() | newest.options.keys()):
-        rule = table.option(key)
+        rule = options.rule(key)
         harmless = rule is not None and rule.support is Support.HARMLESS
         if not harmless and running.options.get(key) != newest.options.get(key):
             return f"the table option {key} was changed meanwhile"

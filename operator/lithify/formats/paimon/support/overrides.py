@@ -38,5 +38,5 @@ def check_overrides(overrides: Mapping[str, str]) -> None:
                 table_option(key),
                 "it cannot be overridden for a run, only options that tune compaction and file writing can",
             )
-        if load().option(key) is None:
+        if load().options.rule(key) is None:
             raise InvalidOption(table_option(key), "Lithify knows no such option; check its name")

@@ -1,23 +1,15 @@
-"""The rows of the support table, and their verdict on a value or a use of a column.
+"""The rows of the support table, and their verdict on a use of a column.
 
 Created by `loading`, used by `checks` and `page`. Pure.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 
-
-class Support(StrEnum):
-    """How an option or a layout is classified."""
-
-    SUPPORTED = "supported"
-    HARMLESS = "harmless"
-    REFUSED = "refused"
+from lithify.engine.support.rules import OptionRule, RuleTable, Support
 
 
 class When(StrEnum):
@@ -38,25 +30,11 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class OptionRule:
-    """A row of `options`; its names share all other fields. The head of support.yaml explains the fields."""
+class PaimonRule(OptionRule):
+    """A row of `options`. The head of support.yaml explains the fields."""
 
-    names: tuple[str, ...]
-    group: str
-    support: Support
-    why: str
-    when: When | None
-    values: tuple[str, ...]
-    exact_case: bool
-    source: str
-
-    def accepts(self, value: str) -> bool:
-        """Whether the option may be set to `value`."""
-        if not self.values:
-            return self.support is not Support.REFUSED
-        flags = re.ASCII if self.exact_case else re.ASCII | re.IGNORECASE
-        patterns = (re.escape(allowed).replace("<n>", "0*[1-9][0-9]*") for allowed in self.values)
-        return any(re.fullmatch(pattern, value, flags) for pattern in patterns)
+    when: When | None = None
+    source: str = "paimon"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +69,13 @@ class LayoutRule:
 
 @dataclass(frozen=True, slots=True)
 class SupportTable:
-    """The whole table; `by_name` has the rule of every option name and glob."""
+    """The whole table."""
 
     intro: str
     layouts: tuple[LayoutRule, ...]
     types: tuple[TypeRule, ...]
-    options: tuple[OptionRule, ...]
-    by_name: Mapping[str, OptionRule]
-
-    def option(self, name: str) -> OptionRule | None:
-        """The rule of an option: by its exact name, else by the longest glob that matches."""
-        if "*" not in name and name in self.by_name:
-            return self.by_name[name]
-        globs = (glob for glob in self.by_name if "*" in glob and _glob(glob).fullmatch(name))
-        longest = max(globs, key=lambda glob: (len(glob), glob), default=None)
-        return self.by_name[longest] if longest else None
+    options: RuleTable[PaimonRule]
 
     def type(self, name: str) -> TypeRule | None:
         """The rule of a type by its name or an alias."""
         return next((rule for rule in self.types if name in rule.names), None)
-
-
-@cache
-def _glob(glob: str) -> re.Pattern[str]:
-    return re.compile(re.escape(glob).replace(r"\*", ".*"), re.DOTALL)

@@ -107,6 +107,34 @@ class TestSweep:
         assert IcebergRemains(opened).sweep(attempt) == 0
         assert len(view_of(opened).data) == 1
 
+    def test_a_journal_that_names_a_late_sequence_number_endangers_no_live_file(
+        self, lakehouse: Lakehouse
+    ) -> None:
+        planned = plan(lakehouse.address())
+        change = rewritten(planned, planned.files)
+        commit(planned, change)
+        prefix = change.outputs[0].path.rpartition("/")[2][:24]
+        scope = Scope(planned.start.snapshot, (1 << 63) - 1, "main", {"g": ("gone.parquet",)})
+        attempt = Attempt("run", 1, prefix, NOW.isoformat(), scope)
+        stray = Path(change.outputs[0].path.removeprefix("file://")).with_name(f"{prefix}stray.parquet")
+        stray.write_bytes(b"x")
+
+        assert IcebergRemains(planned.table).sweep(attempt) == 1
+
+        assert Path(change.outputs[0].path.removeprefix("file://")).exists()
+        assert not stray.exists()
+
+    def test_a_step_reads_no_manifest_from_before_it_when_it_sweeps_its_own_files(
+        self, lakehouse: Lakehouse
+    ) -> None:
+        planned = plan(lakehouse.address())
+        attempt = begun(planned)
+        strays = strays_of(planned.table, attempt)
+        for manifest in view_of(planned.table).manifests:
+            Path(manifest.path.removeprefix("file://")).unlink()
+
+        assert IcebergRemains(planned.table).sweep_own(attempt) == len(strays)
+
     def test_deletes_nothing_if_a_manifest_cannot_be_read(self, lakehouse: Lakehouse) -> None:
         planned = plan(lakehouse.address())
         attempt = begun(planned)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
 from pyiceberg.table.puffin import PuffinFile
 
+from lithify.columns.bitmaps import framed
 from lithify.errors import CorruptTable, MissingFile
 from lithify.formats.iceberg.deletes.bitmaps import bitmap_of, decode, encode
 from lithify.formats.iceberg.deletes.puffin import read_vector, write_vectors
@@ -41,6 +42,12 @@ def test_blob_of_the_specification_is_decoded() -> None:
     blob = struct.pack(">I", len(content)) + content + struct.pack(">I", zlib.crc32(content))
 
     assert list(decode(blob, "x", 4)) == [1, 5, 9, 3 * (1 << 32) + 7]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xd1\xd3\x39\x64", b"\xd1\xd3\x39\x64" + bytes(7), bytes(16)])
+def test_frames_around_something_else_are_corrupt(content: bytes) -> None:
+    with pytest.raises(CorruptTable):
+        decode(framed(content), "x")
 
 
 def test_pyiceberg_reads_written_vectors(tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from lithify.errors import CorruptTable, MissingFile
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
 from lithify.formats.iceberg.manifests.partition_types import PartitionField
 from lithify.formats.iceberg.manifests.schemas import PATH_FIELD
+from lithify.formats.iceberg.manifests.summaries import partition_summaries
 from lithify.formats.iceberg.manifests.view import ManifestReader, Statistics, View
 from lithify.formats.iceberg.model import Partition
 from support.iceberg_manifests import BY_DAY, Entry, entry, listed, manifest_bytes
@@ -141,6 +145,26 @@ def test_partitions_are_equal_after_their_column_was_widened() -> None:
     view = ManifestReader(store).view([listed("a"), listed("b")])
     assert view.data["partition"].to_pylist() == [0, 0]
     assert view.partitions.partition(0).values == (7,)
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_both_zeros_are_partitions_and_all_nan_are_one_as_in_java(kind: str) -> None:
+    fields = (PartitionField(1000, "v", kind),)
+    values = [0.0, -0.0, math.nan, -math.nan, None, -0.0]
+    store = Store(a=manifest_bytes([entry(partition={"v": each}) for each in values], partition=fields))
+    view = ManifestReader(store).view([listed("a")])
+    numbers = view.data["partition"].to_pylist()
+    assert numbers == [0, 1, 2, 2, 3, 1]
+    assert [str(view.partitions.partition(each).values[0]) for each in range(4)] == [
+        *("0.0", "-0.0", "nan", "None")
+    ]
+
+
+@pytest.mark.parametrize("values", [[0.0], [-0.0], [0.0, -0.0]], ids=str)
+def test_bounds_of_a_zero_include_both_zeros(values: list[float]) -> None:
+    partitions = pa.StructArray.from_arrays([pa.array(values)], ["p1000"])
+    (summary,) = partition_summaries(partitions, (PartitionField(1000, "v", "double"),))
+    assert (summary.lower, summary.upper) == (struct.pack("<d", -0.0), struct.pack("<d", 0.0))
 
 
 def test_manifests_of_one_spec_with_different_fields_are_refused() -> None:

@@ -234,3 +234,4 @@ def test_work_that_is_held_is_not_due(lakehouse: Lakehouse, tmp_path: Path) -> N
 
     assert found is not None
     assert found.findings == ()
+    assert [(each.group, each.fingerprint) for each in found.blocked] == [*held.held.items()]

@@ -116,6 +116,16 @@ def test_orc_and_avro_have_the_codec_of_the_table(tmp_path: Path, kind: str, cod
             assert read_header(source).codec == told
 
 
+@pytest.mark.parametrize(("codec", "level"), [("zstd", -3), ("zstd", 19), ("gzip", 0), ("gzip", 9)])
+def test_avro_has_the_level_of_the_table(codec: str, level: int) -> None:
+    name = "write.avro.compression"
+    properties = {"write.format.default": "avro", f"{name}-codec": codec, f"{name}-level": str(level)}
+
+    files = parse_write_options(properties).files
+
+    assert (files.zstd_level if codec == "zstd" else files.deflate_level) == level
+
+
 def test_orc_and_avro_have_the_defaults_of_java() -> None:
     orc_files, avro_files = (
         parse_write_options({"write.format.default": kind}).files for kind in ("orc", "avro")
@@ -129,8 +139,8 @@ def test_integers_are_stored_as_differences_only_where_readers_can_decode_them(t
     files = Files(tmp_path, schema_of(("c", "long")))
     file = files.data({"c": range(100_000)})
 
-    for packs, encoding in ((False, "PLAIN"), (True, "DELTA_BINARY_PACKED")):
-        options = parse_write_options({}, packs_integers=packs)
+    for packed, encoding in (((), "PLAIN"), (["c"], "DELTA_BINARY_PACKED")):
+        options = parse_write_options({}).with_packed(packed)
         (new,) = run(task_of(files, [file], options=options)).data
         assert encoding in pq.read_metadata(new.path).row_group(0).column(0).encodings
         assert pq.read_table(new.path).column(0).to_pylist() == [*range(100_000)]

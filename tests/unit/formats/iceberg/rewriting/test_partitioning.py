@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -68,6 +69,35 @@ def test_rows_are_divided_where_a_value_changes() -> None:
     found = [(partition.values, part.num_rows) for partition, part in Partitioner(spec, schema).split(rows)]
 
     assert found == [((None, "x"), 2), ((1, "x"), 1), ((1, None), 1), ((1, "y"), 1)]
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_both_zeros_are_partitions_and_nan_is_one_as_in_java(kind: str) -> None:
+    schema = schema_of(("c", kind))
+    values = pa.array([-0.0, -0.0, 0.0, math.nan, -math.nan, None], schema.rows_schema().field(0).type)
+    partitioner = Partitioner(PartitionSpec(1, (PartitionField(1, "c", "identity"),)), schema)
+
+    found = [*partitioner.split(pa.RecordBatch.from_arrays([values], ["c"]))]
+
+    assert [str(partition.values[0]) for partition, _ in found] == ["-0.0", "0.0", "nan", "None"]
+    assert [part.num_rows for _, part in found] == [2, 1, 2, 1]
+    assert len({partition for partition, _ in found}) == 4
+
+
+def test_partitions_are_equal_as_java_compares_them() -> None:
+    assert Partition(1, (0.0,)) != Partition(1, (-0.0,))
+    assert Partition(1, (float("nan"),)) == Partition(1, (float("nan"),))
+    assert len({Partition(1, (float("nan"),)), Partition(1, (float("nan"),))}) == 1
+    assert Partition(1, (1.5, None)) == Partition(1, (1.5, None))
+    assert Partition(1) != Partition(2)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity"), (-0.0, "-0.0")]
+)
+def test_folders_of_numbers_are_named_as_java_names_them(value: float, text: str) -> None:
+    spec = PartitionSpec(1, (PartitionField(1, "c", "identity"),))
+    assert spec.folder(Partition(1, (value,))) == f"c={text}"
 
 
 def test_field_of_a_struct_can_be_a_source() -> None:

@@ -177,6 +177,19 @@ def test_rows_of_older_specs_are_divided_by_the_current_spec(files: Files) -> No
     assert found == expected
 
 
+def test_rows_of_both_zeros_go_to_files_of_their_own(tmp_path: Path) -> None:
+    files = Files(tmp_path, schema_of(("id", "long"), ("v", "double")))
+    values = [0.0, -0.0, float("nan"), None] * 25
+    inputs = [files.data({"id": [*range(100)], "v": values}) for _ in range(3)]
+    spec = PartitionSpec(3, (PartitionField(2, "v", "identity"),))
+
+    written = run(task_of(files, inputs, spec=spec, partition=None, budget=TINY)).data
+
+    found = {str(file.partition.values[0]): {str(row["v"]) for row in rows_of([file])} for file in written}
+    assert found == {text: {text} for text in ("-0.0", "0.0", "nan", "None")}
+    assert len(written) == 4
+
+
 def test_known_partition_names_the_folder(files: Files) -> None:
     spec = PartitionSpec(1, (PartitionField(2, "text", "identity"), PartitionField(1, "day", "day")))
     partition = Partition(1, ("a/b c", date(2024, 5, 1)))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.engine.attempts.names import is_prefix, is_temporary, sign_of, writer_id
+from lithify.engine.attempts.names import is_prefix, is_temporary, sign_of, stop_file_of, writer_id
 from lithify.formats.paimon.data_files.writer import FileTarget
 from lithify.formats.paimon.manifests.entries import check_record, record_of_entry
 from lithify.formats.paimon.manifests.entry_columns import _check_names
@@ -192,6 +192,7 @@ def test_manifests_of_an_attempt(name: str, is_ours: bool) -> None:
     ("name", "is_ours"),
     [
         (sign_of("run-1.json"), True),
+        (stop_file_of("run-1.json"), True),
         (f".lithify-{sign_of('run-1.json')}.{SOME}", True),
         (f".lithify-run-1.json.{SOME}", True),
         (f".lithify-snapshot-7.{SOME}", True),
@@ -199,6 +200,7 @@ def test_manifests_of_an_attempt(name: str, is_ours: bool) -> None:
         (".lithify-", False),
         (".lithify-alive-", False),
         (".lithify-alive-x", False),
+        (".lithify-stop-x", False),
         (".lithify-notes.txt", False),
         (f"snapshot-1.{SOME}", False),
         (f".lithify-a/b.{SOME}", False),

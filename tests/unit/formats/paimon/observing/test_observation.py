@@ -15,12 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.clock import SystemClock
-from lithify.engine.observe.cache_folder import ObservationCaches
 from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound, in_fields
 from lithify.formats.paimon.manifests.entry_objects import entries_of
 from lithify.formats.paimon.observing import observer
 from lithify.formats.paimon.observing.cached_state import LAYOUT
-from lithify.formats.paimon.observing.observer import PaimonObserver
+from lithify.formats.paimon.observing.observer import open_observer
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.model import fingerprint_of
@@ -63,7 +62,7 @@ class Watcher:
 
     def start_again(self) -> None:
         """As a new worker process does."""
-        self.watch = PaimonObserver(ObservationCaches(self.folder, 1 << 20), self.clock, self.most_open)
+        self.watch = open_observer(self.folder, 1 << 20, self.clock, self.most_open)
 
     def look(self, **changes: object) -> Observation | None:
         fields: dict[str, object] = {"address": self.table.address, "cache_key": "uid", **changes}

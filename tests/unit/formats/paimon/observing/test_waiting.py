@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lithify.engine.observe.summing import idle_wait
 from lithify.engine.pack.options import PackingOptions
 from lithify.formats.paimon.model import Bucket, DataFile
 from lithify.formats.paimon.observing.due_work import Judge
 from lithify.formats.paimon.observing.due_work_clustering import ClusteringJudge
 from lithify.formats.paimon.observing.due_work_packing import PackingJudge
 from lithify.formats.paimon.observing.table_statistics import selected_buckets, work_in
-from lithify.formats.paimon.observing.waiting import Rules, full_wait, minor_waits
+from lithify.formats.paimon.observing.waiting import Rules, minor_waits
 from lithify.formats.paimon.planning.clustering.policy import ClusteringOptions, HistoryOptions
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull
@@ -181,7 +182,8 @@ class TestPartitionsOfThePolicy:
 class TestFullCompactions:
     def full(self, files: Sequence[Files], idle_seconds: int | None, now: datetime = MIDNIGHT) -> str:
         wanted, rules = Filter(idle_seconds=idle_seconds), Rules(LEVELS, PACKED)
-        return full_wait(work_in(figures_of(rules, files, now), values_of, wanted, LEVELS, now), wanted)
+        work = work_in(figures_of(rules, files, now), values_of, wanted, LEVELS, now)
+        return idle_wait(wanted, work.busy_partitions, work.idle_from)
 
     def test_partitions_that_are_not_idle_are_counted(self) -> None:
         sentence = self.full([SMALL, OLDER], 2 * 86400)

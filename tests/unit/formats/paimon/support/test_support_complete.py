@@ -20,7 +20,7 @@ from lithify.formats.paimon.support.loading import load
 
 
 def unclassified(names: set[str]) -> list[str]:
-    return sorted(name for name in names if load().option(name) is None)
+    return sorted(name for name in names if load().options.rule(name) is None)
 
 
 def python_options() -> Iterator[ConfigOption[Any]]:

@@ -24,7 +24,7 @@ def table(options: str = "", types: str = "", layouts: str = "") -> str:
 
 
 def test_a_valid_table_is_read() -> None:
-    assert parse(table()).option("a") is not None
+    assert parse(table()).options.rule("a") is not None
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,6 @@ def test_a_valid_table_is_read() -> None:
 def test_mistakes_in_the_table_are_found_when_it_is_read(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=re.escape(problem)):
         parse(text)
-
-
-def test_the_longest_glob_wins_and_an_exact_name_before_it() -> None:
-    rows = "{keys: ['a.*'], class: harmless, why: short}\n  - {keys: ['a.*.c'], class: harmless, why: long}"
-    rows += "\n  - {keys: ['a.b.c'], class: harmless, why: exact}"
-    found = parse(table(rows))
-    whys = [rule.why for name in ("a.b", "a.x.c", "a.b.c") if (rule := found.option(name))]
-    assert whys == ["short", "long", "exact"]
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -1,4 +1,4 @@
-"""Statistics of whole files from those of their row groups: exact, or none."""
+"""Statistics with which row groups are copied, and those of several column chunks: exact, or none."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.errors import CorruptTable
-from lithify.files.parquet.copying.bounds import ExactBounds, exact_bounds
+from lithify.files.parquet.copying.bounds import bounds_reading, has_exact_statistics, joined_statistics
 from lithify.files.parquet.copying.footers import (
-    CREATED_BY,
     METADATA,
     ROW_GROUPS,
     STATISTICS,
@@ -27,15 +26,18 @@ from lithify.files.parquet.structs import (
     Value,
     binary,
     encode_struct,
+    i32,
+    integer_of,
     read_struct,
     struct,
     structs,
 )
 from lithify.files.parquet.thrift import Thrift
+from support.cases import case
 from support.properties import examples
 
 _TRUE, _FALSE = Value(1, b""), Value(2, b"")
-_MIN, _MAX, _MAX_EXACT, _MIN_EXACT = 6, 5, 7, 8
+_MIN, _MAX = 6, 5
 
 
 def file_of(column: pa.Array, groups: int = 2, **options: Any) -> bytes:
@@ -45,9 +47,19 @@ def file_of(column: pa.Array, groups: int = 2, **options: Any) -> bytes:
     return bytes(sink.getvalue())
 
 
-def bounds_of(*files: bytes) -> ExactBounds | None:
-    sources = [RowGroupSource(pa.BufferReader(data), "file.parquet") for data in files]
-    return exact_bounds([(each.footer, each.footer.row_groups) for each in sources]).get("x")
+def is_exact(data: bytes) -> bool:
+    footer = RowGroupSource(pa.BufferReader(data), "file.parquet").footer
+    return all(has_exact_statistics(footer, number) for number in range(len(footer.row_groups)))
+
+
+def joined(*files: bytes) -> Struct | None:
+    """The statistics of the first column of files."""
+    footers = [RowGroupSource(pa.BufferReader(data), "file.parquet").footer for data in files]
+    column = footers[0].metadata.schema.column(0)
+    chunks = [group.chunks[0] for footer in footers for group in footer.row_groups]
+    read = bounds_reading(column)
+    assert read is not None
+    return joined_statistics(chunks, column, read)
 
 
 EXACT = {
@@ -70,32 +82,35 @@ EXACT = {
 
 @pytest.mark.parametrize("in_integers", [False, True], ids=["plain", "decimals as integers"])
 @pytest.mark.parametrize("name", EXACT)
-def test_exact_statistics_are_the_minimum_and_maximum(name: str, *, in_integers: bool) -> None:
+def test_joined_statistics_are_those_of_one_row_group(name: str, *, in_integers: bool) -> None:
     values, kind = EXACT[name]
-    column = pa.array(values, kind)
-    found = bounds_of(file_of(column, store_decimal_as_integer=in_integers))
-    expected = pc.min_max(column)
-    assert found == ExactBounds(expected["min"], expected["max"], column.null_count)
+    options = {"store_decimal_as_integer": in_integers}
+    parts, whole = (file_of(pa.array(values, kind), groups, **options) for groups in (2, 1))
+    assert is_exact(parts)
+    found, expected = joined(parts), joined(whole)
+    assert found is not None
+    assert expected is not None
+    assert encode_struct(found) == encode_struct(expected)
 
 
 @given(
-    files=st.lists(st.lists(st.integers(-(2**31), 2**31 - 1) | st.none(), max_size=9), min_size=1, max_size=3)
+    files=st.lists(
+        st.lists(st.integers(-(2**31), 2**31 - 1) | st.none(), min_size=1, max_size=9), min_size=1, max_size=3
+    )
 )
 @settings(max_examples=examples(60), deadline=None)
 def test_several_files_have_the_bounds_of_all_rows(files: list[list[int | None]]) -> None:
     columns = [pa.array(values, pa.int32()) for values in files]
     every = pa.chunked_array(columns)
-    found = bounds_of(*map(file_of, columns))
+    found = joined(*map(file_of, columns))
     assert found is not None
-    assert found.nulls == every.null_count
-    bounds = pc.min_max(every)
-    assert [each and each.as_py() for each in (found.minimum, found.maximum)] == [
-        bounds["min"].as_py(),
-        bounds["max"].as_py(),
-    ]
+    bounds = [number in found and found[number].binary for number in (_MIN, _MAX)]
+    expected = [value.as_py() for value in pc.min_max(every).values()]
+    assert integer_of(found, 3) == every.null_count
+    assert bounds == [value is not None and value.to_bytes(4, "little", signed=True) for value in expected]
 
 
-INEXACT = {
+UNIMPORTANT = {
     "floats hide NaN": pa.array([1.0, float("nan")]),
     "floats hide the sign of zero": pa.array([0.0, -0.0], pa.float32()),
     "nested": pa.array([[1], [2, 3]]),
@@ -104,25 +119,19 @@ INEXACT = {
 }
 
 
-@pytest.mark.parametrize("name", INEXACT)
-def test_other_columns_have_to_be_read(name: str) -> None:
-    assert bounds_of(file_of(INEXACT[name])) is None
+@pytest.mark.parametrize("name", UNIMPORTANT)
+def test_columns_whose_bounds_nobody_takes_from_footers_do_not_matter(name: str) -> None:
+    assert is_exact(file_of(UNIMPORTANT[name]))
 
 
 def test_without_statistics_columns_have_to_be_read() -> None:
-    assert bounds_of(file_of(pa.array([1, 2]), write_statistics=False)) is None
+    assert not is_exact(file_of(pa.array([1, 2]), write_statistics=False))
 
 
-def changed(
-    data: bytes, *, writer: str | None = None, without_orders: bool = False, **of_column: Value | None
-) -> bytes:
-    """The file with other statistics of its first column chunk, or another writer."""
+def changed(data: bytes, **of_column: Value | None) -> bytes:
+    """The file with other statistics of its first column chunk."""
     length = int.from_bytes(data[-8:-4], "little")
     fields = dict(read_struct(Thrift(data[-8 - length : -8])))
-    if writer is not None:
-        fields[CREATED_BY] = binary(writer.encode())
-    if without_orders:
-        del fields[7]
     group, *groups = fields[ROW_GROUPS].structs
     (chunk,) = group[1].structs
     metadata = dict(chunk[METADATA].struct)
@@ -140,48 +149,27 @@ def _with(statistics: Struct, changes: dict[str, Value | None]) -> Struct:
 
 TEXTS = file_of(pa.array(["a", "b"]), 1)
 NUMBERS = file_of(pa.array([1, 2], pa.int32()), 1)
-OTHER = "parquet-rs version 55.0.0"
 
 
 @pytest.mark.parametrize(
-    ("data", "is_exact"),
+    ("data", "expected"),
     [
-        (changed(TEXTS, f7=_TRUE, f8=_FALSE), False),
-        (changed(TEXTS, f7=_FALSE, f8=_TRUE), False),
-        (changed(TEXTS, writer=OTHER), False),
-        (changed(TEXTS, writer=OTHER, f7=_TRUE, f8=_TRUE), True),
-        (changed(NUMBERS, writer=OTHER), True),
-        (changed(NUMBERS, f5=None), False),
-        (changed(NUMBERS, f6=None), False),
-        (changed(NUMBERS, f3=None), False),
-        (changed(NUMBERS, without_orders=True), False),
-        (changed(NUMBERS, f5=binary(b"\x00\x00\x00\x80")), False),
-        (changed(TEXTS, f5=binary(b"b\xff")), False),
-    ],
-    ids=[
-        "minimum was cut",
-        "maximum was cut",
-        "a writer that cuts silently",
-        "a writer that says that it did not cut",
-        "numbers are never cut",
-        "only the older maximum",
-        "only the older minimum",
-        "no count of nulls",
-        "no order",
-        "minimum above maximum",
-        "no UTF-8",
+        case(changed(TEXTS, f7=_TRUE, f8=_FALSE), False, id="minimum was cut"),
+        case(changed(TEXTS, f7=_FALSE, f8=_TRUE), False, id="maximum was cut"),
+        case(changed(TEXTS, f7=_TRUE, f8=_TRUE), True, id="nothing was cut"),
+        case(changed(TEXTS, f5=None, f6=None), True, id="texts may have none"),
+        case(changed(NUMBERS, f5=None), False, id="only the older maximum"),
+        case(changed(NUMBERS, f6=None), False, id="only the older minimum"),
+        case(changed(NUMBERS, f3=None), False, id="no count of nulls"),
+        case(changed(NUMBERS, f5=binary(b"\x00\x00\x00\x80")), False, id="minimum above maximum"),
+        case(changed(NUMBERS, f5=binary(b"\x00\x00\x00")), False, id="another width"),
     ],
 )
-def test_only_certain_statistics_count(data: bytes, *, is_exact: bool) -> None:
-    assert (bounds_of(data) is not None) == is_exact
+def test_only_certain_statistics_count(data: bytes, *, expected: bool) -> None:
+    assert is_exact(data) == expected
+    assert (joined(data) is not None) == expected
 
 
-def test_statistics_of_another_width_are_corrupt() -> None:
+def test_malformed_statistics_are_corrupt() -> None:
     with pytest.raises(CorruptTable):
-        bounds_of(changed(NUMBERS, f5=binary(b"\x00\x00\x00")))
-
-
-def test_row_groups_are_those_that_are_asked_for() -> None:
-    opened = RowGroupSource(pa.BufferReader(file_of(pa.array([1, 2, 8, 9]))), "file.parquet")
-    found = exact_bounds([(opened.footer, opened.footer.row_groups[1:])])["x"]
-    assert (found.minimum.as_py(), found.maximum.as_py()) == (8, 9)
+        is_exact(changed(NUMBERS, f5=i32(1)))

@@ -1,0 +1,81 @@
+"""A data file that manifests list twice, by a fault of another writer, is refused by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType, NestedField, StringType
+
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner
+from lithify.errors import CorruptTable
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.strategy import Strategy
+from support.iceberg_commits import CLOCK
+from support.iceberg_tables import SCHEMA, Lakehouse
+
+FIELDS = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
+BY_NAME = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "name"))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """Two partitions with three small files each; one of `a` is listed twice."""
+    made = Lakehouse(tmp_path).table(schema=FIELDS, partition_spec=BY_NAME)
+    folder = Path(made.location().removeprefix("file://")) / "data"
+    folder.mkdir(parents=True)
+    paths = []
+    for name in ("a", "b"):
+        for number in range(3):
+            path = folder / f"{name}-{number}.parquet"
+            pq.write_table(pa.table([[number], [name]], schema=SCHEMA), path)
+            paths.append(f"file://{path}")
+    made.add_files(paths)
+    made.add_files(paths[:1], check_duplicate_files=False)
+    return made
+
+
+def run(tmp_path: Path, **selection: Any) -> Report:
+    request = Request(
+        Lakehouse(tmp_path).address(), Selection(strategy=Strategy.FULL, **selection), max_rounds=2
+    )
+    return compact(request, InlineRunner(), CLOCK)
+
+
+def rows(table: Table) -> list[tuple[str, int]]:
+    found = table.refresh().scan().to_arrow().to_pydict()
+    return sorted(zip(found["name"], found["id"], strict=True))
+
+
+def test_its_group_is_blocked_by_its_name_and_the_others_are_compacted(table: Table, tmp_path: Path) -> None:
+    before = rows(table)
+    assert len(before) == 7
+
+    report = run(tmp_path)
+
+    assert [group.group.partition("/")[0] for group in report.groups] == ["name=b"]
+    (blocked,) = report.blocked
+    assert (blocked.group.partition("/")[0], blocked.is_corrupt) == ("name=a", True)
+    assert "a-0.parquet" in blocked.problem
+    assert (report.skipped, rows(table)) == ({}, before)
+    again = run(tmp_path, held={blocked.group: blocked.fingerprint})
+    assert (again.status, again.held) == ("NothingToDo", (blocked.group,))
+
+
+@pytest.mark.parametrize("partition", [None, "a"], ids=["whole table", "its partition"])
+def test_it_is_the_error_of_a_run_without_other_work(
+    table: Table, tmp_path: Path, partition: str | None
+) -> None:
+    run(tmp_path)
+    with pytest.raises(CorruptTable) as refused:
+        run(tmp_path, partitions=({"name": partition},) if partition else ())
+    assert refused.value.path == f"{table.location()}/data/a-0.parquet"
