@@ -60,7 +60,26 @@ def with_all_types(table: SparkTable, version: int = 2, start: int = 0) -> Spark
     return table
 
 
+def with_promotions(table: SparkTable, version: int = 2) -> SparkTable:
+    """Columns and fields of a struct promoted, renamed and added between commits."""
+    columns = "id BIGINT, f FLOAT, d DECIMAL(5, 2), r STRUCT<a: INT, b: STRING>, l ARRAY<INT>"
+    table.create(version, columns=columns)
+    given = "id, CAST(id * 0.1 AS FLOAT), CAST(id * 1.5 AS DECIMAL(5, 2)), {}, array(NULL, CAST(id AS {}))"
+    old = given.format("IF(id % 3 = 0, NULL, named_struct('a', CAST(id AS INT), 'b', 'x'))", "INT")
+    table.run(f"INSERT INTO {table.name} SELECT {old} FROM range(0, 20, 1, 1)")
+    table.alter("ALTER COLUMN f TYPE DOUBLE")
+    table.alter("ALTER COLUMN d TYPE DECIMAL(20, 2)")
+    table.alter("ALTER COLUMN r.a TYPE BIGINT")
+    table.alter("ALTER COLUMN l.element TYPE BIGINT")
+    table.alter("RENAME COLUMN r.b TO c")
+    table.alter("ADD COLUMN r.n DATE")
+    new = given.format("named_struct('a', id + 5000000000, 'c', NULL, 'n', DATE '2024-01-01')", "BIGINT")
+    table.run(f"INSERT INTO {table.name} SELECT {new} FROM range(20, 40, 1, 1)")
+    return table
+
+
 MADE = [
+    case(with_promotions, id="v2, promotions"),
     case(with_all_types, id="v2, all types"),
     case(lambda table: with_all_types(table, 3), id="v3, all types"),
     case(lambda table: tables.with_deletes(table, 2), id="v2, position deletes"),
@@ -92,6 +111,29 @@ def test_rows_and_their_lineage_stay(sql_table: SparkTable, make: Maker, form: s
     assert table.read("id").column(0).to_pylist() == [
         each for each in before.column("id").to_pylist() if each % 2
     ]
+
+
+def test_pyiceberg_reads_orc_files_of_a_run(sql_table: SparkTable) -> None:
+    table = tables.with_deletes(replace(sql_table, properties={"write.format.default": "orc"}), 2)
+    expected = table.read().combine_chunks()
+
+    assert run(table).status == "Compacted"
+
+    found = table.load().scan().to_arrow().select(expected.column_names).cast(expected.schema)
+    assert found.sort_by("id").combine_chunks() == expected
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_lineage_that_files_store_is_read_again(sql_table: SparkTable, form: str) -> None:
+    table = tables.with_deletes(replace(sql_table, properties={"write.format.default": form}), 3)
+    assert run(table).status == "Compacted"
+    table.append_many(3, 20, first=200)
+    table.delete("id % 10 = 7")
+    before = table.read("*", *LINEAGE).combine_chunks()
+
+    assert run(table).status == "Compacted"
+
+    assert table.read("*", *LINEAGE).combine_chunks() == before
 
 
 def test_avro_files_without_a_defaulted_column_have_its_default(sql_table: SparkTable) -> None:
@@ -191,6 +233,27 @@ def test_files_without_ids_are_found_by_the_name_mapping(sql_table: SparkTable) 
     table.alter("RENAME COLUMN kind TO sort")
     before = table.read().combine_chunks()
     assert before.column("sort").to_pylist() == [f"k{number}" for number in range(20)]
+
+    assert run(table).status == "Compacted"
+
+    assert table.read().combine_chunks() == before
+    assert formats(table) == {"orc"}
+
+
+def test_identity_partitions_that_files_lack_are_kept(sql_table: SparkTable) -> None:
+    properties = {"write.format.default": "orc"}
+    table = sql_table.create(2, "identity", properties, "id BIGINT, kind STRING, n INT")
+    location = table.spark.state(table.name).metadata["location"]
+    for number in range(4):
+        folder = f"{location}/data/foreign-{number // 2}/kind=k{number % 2}"
+        table.run(
+            f"INSERT OVERWRITE DIRECTORY '{folder}' USING orc "
+            f"SELECT CAST(7 AS INT) AS n, id FROM range({number * 10}, {number * 10 + 10}, 1, 1)"
+        )
+    for number in range(2):
+        table.procedure("add_files", f"source_table => '`orc`.`{location}/data/foreign-{number}`'")
+    before = table.read().combine_chunks()
+    assert before.column("kind").to_pylist()[:11] == ["k0"] * 10 + ["k1"]
 
     assert run(table).status == "Compacted"
 

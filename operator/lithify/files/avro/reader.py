@@ -7,7 +7,7 @@ and no block can be skipped.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
@@ -61,12 +61,11 @@ class AvroReader:
     def __init__(self, storage: Storage, fetched: int = 0) -> None:
         del fetched
         self._storage = storage
-        self._overhead = lru_cache(_KEPT)(self._estimated)
-        self._schema = lru_cache(_KEPT)(self._read_schema)
+        self._told = lru_cache(_KEPT)(self._read)
 
     def overhead(self, file: InputFile) -> int:
         """The size of the largest of the first blocks, summed over all its copies in memory."""
-        return self._overhead(file.path)
+        return self._told(file.path).overhead
 
     def columns_with_dictionary(self, paths: Collection[str]) -> frozenset[str]:
         """Always empty: Avro has no dictionaries."""
@@ -80,7 +79,8 @@ class AvroReader:
 
     def schema(self, path: str) -> pa.Schema:
         """The columns by the schema in the header, with the names that they have there."""
-        return self._schema(path)
+        with reading(path, "Avro"):
+            return schema_with_ids(stored_fields(self._told(path).header.schema))
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
         """Whether any row has one of the values; reads all rows."""
@@ -107,11 +107,7 @@ class AvroReader:
                 yield batch
             check_rows(file, rows)
 
-    def _read_schema(self, path: str) -> pa.Schema:
-        with reading(path, "Avro"), self._storage.open(path) as source:
-            return schema_with_ids(stored_fields(read_header(source).schema))
-
-    def _estimated(self, path: str) -> int:
+    def _read(self, path: str) -> _Beginning:
         with reading(path, "Avro"), self._storage.open(path) as source:
             header = read_header(source)
             plain = plain_schema(header.schema)
@@ -123,7 +119,16 @@ class AvroReader:
                 if is_nested:
                     values = max(values, len(data) // _LEAST_BYTES)
                 sizes.append(_COPIES * len(data) + values * _VALUE_BYTES)
-            return max(sizes, default=0) + (0 if self._storage.is_local else _FETCHED)
+            overhead = max(sizes, default=0) + (0 if self._storage.is_local else _FETCHED)
+            return _Beginning(header, overhead)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """The header of a file, and the memory that reading it takes, estimated from its first blocks."""
+
+    header: Header
+    overhead: int
 
 
 def _typed(columns: Sequence[FileColumn], header: Header) -> Sequence[FileColumn]:

@@ -111,7 +111,9 @@ class OrcReader:
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """Reads all rows; the caller must filter by key range."""
         footer = self.footers.of(file.path)
-        wanted = _typed(wanted, footer)
+        is_declared = all(column.type is not AS_STORED for column in wanted.columns)
+        if not is_declared:
+            wanted = _typed(wanted, footer)
         check_rows(file, footer.rows)
         self._check_time_zone(file, wanted, footer)
         if not footer.rows:
@@ -127,7 +129,13 @@ class OrcReader:
             ahead = _ahead(footer, wanted)
             for batch in gathered(batches, wanted.piece_bytes // 2):
                 columns = [
-                    as_java_reads(batch.column(position), column.type, footer.columns.get(column.name), ahead)
+                    as_java_reads(
+                        batch.column(position),
+                        column.type,
+                        footer.columns.get(column.name),
+                        ahead,
+                        drops_digits=not is_declared,
+                    )
                     for position, column in enumerate(wanted.columns)
                 ]
                 yield pa.RecordBatch.from_arrays(columns, names)
@@ -172,8 +180,6 @@ class OrcReader:
 
 def _typed(wanted: Wanted, footer: OrcFooter) -> Wanted:
     """What to read, with the types of the file where none are declared."""
-    if all(column.type is not AS_STORED for column in wanted.columns):
-        return wanted
     types = {field.name: field.type for field in footer.fields}
     columns = [
         replace(column, type=types[column.name]) if column.type is AS_STORED else column

@@ -39,7 +39,12 @@ def keep_their_nanos(millis: tuple[int, int] | None) -> bool:
 
 
 def unwrapped(
-    column: pa.Array, kind: pa.DataType, millis: tuple[int, int] | None = None, ahead: int = 0
+    column: pa.Array,
+    kind: pa.DataType,
+    millis: tuple[int, int] | None = None,
+    ahead: int = 0,
+    *,
+    drops_digits: bool = False,
 ) -> pa.Array:
     """Timestamps in the unit of their type, with overflows undone.
 
@@ -51,12 +56,15 @@ def unwrapped(
         kind: milliseconds or microseconds.
         millis: bounds of the file's timestamps in the column, from its footer.
         ahead: as in `as_java_counts`.
+        drops_digits: whether more digits than microseconds have are dropped, where the bounds of the file
+            rule out that they come from overflows.
 
     Raises:
         ArrowInvalid: a timestamp has more digits than its type.
     """
     micros, rest = np.divmod(_ticks(column), _NANOS)
-    wraps = np.where(rest == 0, 0, 99) if keep_their_nanos(millis) else _WRAPS[rest]
+    is_whole = (rest == 0) | drops_digits
+    wraps = np.where(is_whole, 0, 99) if keep_their_nanos(millis) else _WRAPS[rest]
     if (wraps == 99).any():
         raise pa.ArrowInvalid("a timestamp has more than six digits behind the second")
     micros = micros + wraps * np.int64(_WRAP_MICROS) + (rest + wraps * np.int64(_WRAP_REST)) // _NANOS

@@ -26,7 +26,14 @@ from lithify.files.orc.timestamps import as_instants, is_writable, unwrapped
 from lithify.files.types import ColumnType, Field, arrow_type
 
 
-def as_java_reads(column: pa.Array, kind: ColumnType, told: ColumnFooter | None, ahead: int = 0) -> pa.Array:
+def as_java_reads(
+    column: pa.Array,
+    kind: ColumnType,
+    told: ColumnFooter | None,
+    ahead: int = 0,
+    *,
+    drops_digits: bool = False,
+) -> pa.Array:
     """Converts a column from the form of the C++ library to the form of the merge.
 
     Args:
@@ -34,18 +41,20 @@ def as_java_reads(column: pa.Array, kind: ColumnType, told: ColumnFooter | None,
         kind: its type in the schema that the file was written with.
         told: its description in the file's footer.
         ahead: seconds by which the writer's clock was ahead of UTC at the start of 1970.
+        drops_digits: whether timestamps lose digits that their type does not have, as in Iceberg.
 
     Raises:
         ArrowInvalid: a timestamp has more digits than its type, or a NOT NULL part is null.
     """
     if kind.is_nested:
-        return _parts_as_java_reads(column, kind, told, ahead)
+        return _parts_as_java_reads(column, kind, told, ahead, drops_digits=drops_digits)
     if kind.is_timestamp:
         # Instants are stored in UTC.
         clock = 0 if kind.root == "TIMESTAMP_LTZ" else ahead
         if kind.is_nanos:
             return as_instants(column, clock)
-        return unwrapped(column, arrow_type(kind), told.millis if told else None, clock)
+        millis = told.millis if told else None
+        return unwrapped(column, arrow_type(kind), millis, clock, drops_digits=drops_digits)
     if kind.root == "CHAR":
         # Java pads what it writes and trims what it reads.
         return pc.utf8_rtrim(column, " ")
@@ -53,13 +62,14 @@ def as_java_reads(column: pa.Array, kind: ColumnType, told: ColumnFooter | None,
 
 
 def _parts_as_java_reads(
-    column: pa.Array, kind: ColumnType, told: ColumnFooter | None, ahead: int
+    column: pa.Array, kind: ColumnType, told: ColumnFooter | None, ahead: int, *, drops_digits: bool
 ) -> pa.Array:
     """A nested column; the C++ library sets all parts of a null value to null."""
     wanted = arrow_type(kind)
 
     def read(values: pa.Array, part: Field) -> pa.Array:
-        return as_java_reads(values, part.type, told and told.fields.get(part.name), ahead)
+        within = told and told.fields.get(part.name)
+        return as_java_reads(values, part.type, within, ahead, drops_digits=drops_digits)
 
     if kind.root == "ROW":
         return declared_struct(column, wanted, [read(column.field(part.name), part) for part in kind.fields])

@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.engine.rewrite.row_positions import Positions
-from lithify.errors import CorruptTable
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.model import FileColumn, InputFile, Wanted
+from lithify.files.orc.reader import OrcReader
 from lithify.files.parquet.reader import ParquetReader
 from lithify.files.registry import Readers
 from lithify.files.types import AS_STORED, Field, arrow_type
@@ -25,6 +26,7 @@ from lithify.formats.iceberg.data_files.stored import (
     Stored,
     required_ids,
     stored_columns,
+    zone_mismatches,
 )
 from lithify.formats.iceberg.model import DataFile, DeleteFile, PartitionValue
 from lithify.io.storage import Storage
@@ -131,10 +133,13 @@ class FileReader:
         Raises:
             MissingFile: the file does not exist.
             CorruptTable: it cannot be read, or its columns are not those of the table.
+            UnsupportedTable: an ORC file has a timestamp without time zone in place of one with it.
         """
         reader, stored = self.readers.of(file.path), self.stored(file.path)
         by_id = {column.id: (column, place) for place, column in enumerate(stored)}
         found = [by_id.get(column.id, (None, 0))[0] for column in request.columns]
+        if isinstance(reader, OrcReader):
+            _check_zones(file.path, found, request.columns)
         wanted = self._wanted(request, found, stored)
         schema = None
         for batch in reader.batches(_input(file), wanted):
@@ -227,6 +232,13 @@ class FileReader:
         if mapping is None and not isinstance(reader, ParquetReader):
             mapping = self._names
         return stored_columns(reader.schema(path), mapping)
+
+
+def _check_zones(path: str, found: Sequence[Stored | None], columns: Sequence[Field]) -> None:
+    pairs = [(stored, column) for stored, column in zip(found, columns, strict=True) if stored is not None]
+    if names := [name for stored, column in pairs for name in zone_mismatches(stored, column)]:
+        problem = "the ORC file and the table disagree whether its timestamps have a time zone"
+        raise UnsupportedTable(path, tuple(f"column {name}: {problem}" for name in names))
 
 
 def _plain(value: PartitionValue) -> object:

@@ -130,12 +130,11 @@ def _in_parquet(files: FileOptions, properties: Mapping[str, str]) -> FileOption
 
 def _in_avro(files: FileOptions, properties: Mapping[str, str]) -> FileOptions:
     key = "write.avro.compression-level"
-    return replace(
-        files,
-        zstd_level=number_in(properties, key, _AVRO_ZSTD, least=-(1 << 17)),
-        deflate_level=min(_DEFLATE, number_in(properties, key, _DEFLATE, least=0)),
-        avro_ids=True,
-    )
+    if files.compression == "deflate":
+        level = min(_DEFLATE, number_in(properties, key, _DEFLATE, least=0))
+        return replace(files, deflate_level=level, avro_ids=True)
+    level = number_in(properties, key, _AVRO_ZSTD, least=-(1 << 17))
+    return replace(files, zstd_level=level, avro_ids=True)
 
 
 def _in_orc(files: FileOptions, properties: Mapping[str, str]) -> FileOptions:

@@ -12,6 +12,8 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyarrow import orc
 
 from lithify.errors import CorruptTable, UnsupportedTable
@@ -197,14 +199,15 @@ def test_files_of_all_formats_are_rewritten_together(tmp_path: Path, written: st
 @pytest.mark.parametrize("form", FORMATS)
 def test_files_roll_and_absorb_a_small_rest(tmp_path: Path, form: str) -> None:
     inner = _struct((8, "a b", "decimal(9, 2)"))
-    files = Files(tmp_path, schema_of(("id", "long"), ("s", inner), ("t", "time")))
+    files = Files(tmp_path, schema_of(("id", "long"), ("s", inner), ("t", "time"), ("k", "string")))
     count = 20_000
     rows = {
         "id": [number * 7919 % 1_000_003 for number in range(count)],
         "s": [{"a b": Decimal(number)} if number % 3 else None for number in range(count)],
         "t": [time(1, 2, 3, number) for number in range(count)],
+        "k": [None if number % 5 == 4 else f"k{number % 5}" for number in range(count)],
     }
-    file = files.data(rows, use_dictionary=False)
+    file = files.data(rows, use_dictionary=["k"])
 
     properties = {"write.format.default": form, "write.target-file-size-bytes": "40000"}
     written = run(task_of(files, [file], properties=properties)).data
@@ -219,6 +222,49 @@ def test_files_roll_and_absorb_a_small_rest(tmp_path: Path, form: str) -> None:
     assert found == [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
     sizes = [new.size for new in written]
     assert min(sizes) > 10_000
+
+
+@st.composite
+def _columns(draw: st.DrawFn, ids: list[int], depth: int = 0) -> tuple[Any, st.SearchStrategy[Any]]:
+    """A type of a column, nested or not, and its values, null included."""
+    ids.append(len(ids) + 10)
+    own = ids[-1]
+    shape = draw(st.sampled_from(["plain", "plain", "list", "map", "struct"] if depth < 3 else ["plain"]))
+    if shape == "plain":
+        kind, values = draw(st.sampled_from([each for each in VALUES if isinstance(each[0], str)]))
+        return kind, st.none() | st.sampled_from(values)
+    inner, values = draw(_columns(ids, depth + 1))
+    if shape == "list":
+        return _list(own, inner), st.none() | st.lists(values, max_size=3)
+    if shape == "map":
+        ids.append(len(ids) + 10)
+        key, keys = draw(st.sampled_from([("int", st.integers(0, 3)), ("string", st.sampled_from("ab"))]))
+        pairs = st.lists(st.tuples(keys, values), max_size=3, unique_by=lambda pair: pair[0])
+        return _map(own, key, ids[-1], inner), st.none() | pairs
+    other, more = draw(_columns(ids, depth + 1))
+    ids.append(len(ids) + 10)
+    rows = st.fixed_dictionaries({"a b": values, "c": more})
+    return _struct((own, "a b", inner), (ids[-1], "c", other)), st.none() | rows
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(data=st.data())
+def test_rows_that_are_not_deleted_come_through_a_task_in_every_format(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    kind, values = data.draw(_columns([]))
+    rows = data.draw(st.lists(values, min_size=1, max_size=12))
+    deleted = data.draw(st.sets(st.integers(0, len(rows) - 1), max_size=len(rows) - 1))
+    source, target = (data.draw(st.sampled_from(["parquet", *FORMATS])) for _ in range(2))
+    files = Files(tmp_path, schema_of(("c", kind)))
+    file = files.data({"c": rows}, kind=source)
+    if deleted:
+        file = with_deletes(file, files.positions([(file, at) for at in sorted(deleted)], kind=target))
+
+    (new,) = run(task_of(files, [file], properties={"write.format.default": target})).data
+
+    found = _read(files, DataFile(new.path, new.size, new.rows, new.format, 1, Partition(0)), files.schema)
+    assert [row["c"] for row in found] == [row for at, row in enumerate(rows) if at not in deleted]
 
 
 def test_fractions_of_seconds_before_1970_are_written_to_parquet(tmp_path: Path) -> None:
@@ -239,6 +285,32 @@ def test_fractions_of_seconds_before_1970_are_written_to_parquet(tmp_path: Path)
     assert new.metrics.value_counts == {1: 2, 2: 2}
 
 
+def test_rows_before_a_fraction_of_1969_move_to_parquet_with_it(tmp_path: Path) -> None:
+    schema = schema_of(
+        ("id", "long"), ("t", "timestamp"), ("s", _struct((8, "x y", "uuid"))), ("k", "string")
+    )
+    files = Files(tmp_path, schema)
+    count = 30_000
+    rows = {
+        "id": [number * 7919 % 1_000_003 for number in range(count)],
+        "t": [datetime(2024, 1, 1)] * count,
+        "s": [{"x y": b"\x01" * 16} if number % 3 else None for number in range(count)],
+        "k": [f"k{number % 5}" for number in range(count)],
+    }
+    late = datetime(1969, 12, 31, 23, 59, 59, 1)
+    last = {"id": [-1], "t": [late], "s": [None], "k": ["k9"]}
+    inputs = [files.data(rows), files.data(last)]
+
+    properties = {"write.format.default": "orc", "write.orc.stripe-size-bytes": "60000"}
+    (new,) = run(task_of(files, inputs, properties=properties)).data
+
+    file = DataFile(new.path, new.size, new.rows, new.format, 1, Partition(0))
+    assert (new.format, new.rows) == ("parquet", count + 1)
+    given = [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
+    assert _read(files, file, schema) == [*given, {"id": -1, "t": late, "s": None, "k": "k9"}]
+    assert new.metrics.value_counts == dict.fromkeys((1, 2, 8, 4), count + 1)
+
+
 def test_parts_of_orc_files_that_no_table_has_are_refused_by_name(tmp_path: Path) -> None:
     schema = schema_of(("u", "int"))
     files = Files(tmp_path, schema)
@@ -255,6 +327,35 @@ def test_parts_of_orc_files_that_no_table_has_are_refused_by_name(tmp_path: Path
 
     with pytest.raises(UnsupportedTable, match="column u"):
         _read(files, DataFile(str(path), path.stat().st_size, 1, "orc", 1, Partition(0)), schema)
+
+
+def test_orc_timestamps_of_hive_lose_their_last_digits(tmp_path: Path) -> None:
+    schema = schema_of(("t", "timestamp"), ("l", _list(8, "timestamp")))
+    path = tmp_path / "hive.orc"
+    moments = pa.array([1_234_567_891, 5_000_000_999, None], pa.timestamp("ns"))
+    lists = pa.array([[1_999], [], None], pa.list_(pa.timestamp("ns")))
+    orc.write_table(pa.table({"t": moments, "l": lists}), path)
+    file = DataFile(str(path), path.stat().st_size, 3, "orc", 1, Partition(0))
+
+    rows = _read(Files(tmp_path, schema), file, schema, names=names_of(schema.columns))
+
+    assert rows == [
+        {"t": datetime(1970, 1, 1, 0, 0, 1, 234_567), "l": [datetime(1970, 1, 1, 0, 0, 0, 1)]},
+        {"t": datetime(1970, 1, 1, 0, 0, 5), "l": []},
+        {"t": None, "l": None},
+    ]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_orc_timestamps_of_another_kind_are_refused(tmp_path: Path, *, nested: bool) -> None:
+    """Hive and Spark write moments as local times of their time zone; Java does not read them as moments."""
+    kinds = [_list(8, each) if nested else each for each in ("timestamp", "timestamptz")]
+    value = [datetime(2024, 1, 1)]
+    files = Files(tmp_path, schema_of(("t", kinds[0])))
+    file = files.data({"t": [value] if nested else value}, kind="orc")
+
+    with pytest.raises(UnsupportedTable, match="column"):
+        _read(files, file, schema_of(("t", kinds[1])))
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -116,6 +116,16 @@ def test_orc_and_avro_have_the_codec_of_the_table(tmp_path: Path, kind: str, cod
             assert read_header(source).codec == told
 
 
+@pytest.mark.parametrize(("codec", "level"), [("zstd", -3), ("zstd", 19), ("gzip", 0), ("gzip", 9)])
+def test_avro_has_the_level_of_the_table(codec: str, level: int) -> None:
+    name = "write.avro.compression"
+    properties = {"write.format.default": "avro", f"{name}-codec": codec, f"{name}-level": str(level)}
+
+    files = parse_write_options(properties).files
+
+    assert (files.zstd_level if codec == "zstd" else files.deflate_level) == level
+
+
 def test_orc_and_avro_have_the_defaults_of_java() -> None:
     orc_files, avro_files = (
         parse_write_options({"write.format.default": kind}).files for kind in ("orc", "avro")
