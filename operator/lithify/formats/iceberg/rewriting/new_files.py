@@ -11,9 +11,10 @@ from lithify.engine.rewrite.rolling import Rolling
 from lithify.errors import LithifyError
 from lithify.files.names import GATHERED_SHARE
 from lithify.files.parquet.copying.source import RowGroupSource
+from lithify.files.row_file import in_parquet
 from lithify.formats.iceberg.model import DataFile, Partition
 from lithify.formats.iceberg.rewriting.target import WriteTarget
-from lithify.formats.iceberg.rewriting.writer import OpenDataFile, in_parquet
+from lithify.formats.iceberg.rewriting.writer import OpenDataFile
 from lithify.io.storage import Storage
 
 
