@@ -19,10 +19,11 @@ from lithify.files.parquet.copying.packing import Packing
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.files.parquet.copying.target import CopyTarget
 from lithify.files.parquet.small_files import JoinedGroup
+from lithify.files.written_files import rolling_of
 from lithify.formats.paimon.append.new_files import NumberedFiles
 from lithify.formats.paimon.append.row_numbers import RowNumbers
 from lithify.formats.paimon.compaction.task import RewriteTask
-from lithify.formats.paimon.data_files.new_files import NewFiles, rolling_of
+from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.paimon.data_files.reader import FileRun, Reading
 from lithify.formats.paimon.data_files.writer import OpenDataFile
 from lithify.formats.protocol.results import TaskOutputs
@@ -44,7 +45,7 @@ class PackTask(RewriteTask):
         """Writes the rows and returns the metadata of the files."""
         numbered = NumberedFiles(files, self.target, self.numbers)
         packing = Packing(self.files, PackedFiles(self), self._copy_target(), self.budget)
-        rolling = rolling_of(self.files, self.target, self.budget, absorbs_rest=self.absorbs_rest)
+        rolling = rolling_of(self.files, self.target.options, self.budget, absorbs_rest=self.absorbs_rest)
         writer = RollingWriter(lambda: numbered.open_next(packing.like), rolling, lambda: packing.to_come)
         data = tuple(writer.write_all(packing.rows()))
         return TaskOutputs(data=data, copied_bytes=packing.copied_bytes)
