@@ -336,6 +336,14 @@ class TestLostGroups:
         assert ([*report.skipped], len(report.groups)) == (lost, 1)
         assert (tables.rows(table), tables.strays(table), stop_files(tables, table)) == (rows, set(), set())
 
+    def test_later_runs_clean_up_after_an_attempt_that_died_after_it_stopped_tasks(
+        self, tables: FormatTables, table: Any
+    ) -> None:
+        step, rows = begun(*planned(tables.address(table))), tables.rows(table)
+        tables.compact_first_group(table)
+        step.stop_lost()
+        assert_cleaned_up(tables, table, rows)
+
     def test_nothing_is_left_of_a_step_that_is_given_up_after_it_stopped_tasks(
         self, tables: FormatTables, table: Any
     ) -> None:

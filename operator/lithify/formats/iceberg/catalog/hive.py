@@ -1,17 +1,25 @@
 """Hive metastores: a parameter of a table has the place of its newest metadata, replaced under a lock.
 
 Metastores from 4.0 on compare the parameter themselves, too (`expected_parameter_key`); older ones ignore
-that and rely on the lock.
+that and rely on the lock, which they forget when they hear nothing of its holder for some minutes. So what
+may be slow is asked first, and the lock is renewed right before the parameter is replaced.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from hive_metastore.ttypes import EnvironmentContext, LockState, NoSuchObjectException, UnlockRequest
+from hive_metastore.ttypes import (
+    CheckLockRequest,
+    EnvironmentContext,
+    LockState,
+    NoSuchLockException,
+    NoSuchObjectException,
+    UnlockRequest,
+)
 from pyiceberg.catalog.hive import HiveCatalog
 from pyiceberg.exceptions import CommitFailedException, WaitingForLockException
 from thrift.Thrift import TException
@@ -66,22 +74,28 @@ class HiveTables(PointerFiles):
         del text
         database = database_of(name, _SERVICE)
         with self._answering(), self._client._client as metastore:  # noqa: SLF001
-            request = self._client._create_lock_request(database, name.table)  # noqa: SLF001
+            # Some metastores compare the names of locks with their case; tables have small letters.
+            request = self._client._create_lock_request(database.lower(), name.table.lower())  # noqa: SLF001
             lock = metastore.lock(request)
             try:
                 if lock.state != LockState.ACQUIRED:
                     self._client._wait_for_lock(database, name.table, lock.lockid, metastore)  # noqa: SLF001
+                if not is_wanted():
+                    return False
                 found = self._table(metastore, name)
-                if found.parameters.get(LOCATION) != base.location or not is_wanted():
+                if found.parameters.get(LOCATION) != base.location:
                     return False
                 found.parameters = moved(found.parameters, base, location)
+                if not _renewed(metastore, lock.lockid):
+                    return False
                 metastore.alter_table_with_environment_context(
                     database, name.table, found, _compared_with(base)
                 )
-            except (WaitingForLockException, CommitFailedException):
+            except (WaitingForLockException, CommitFailedException, NoSuchLockException):
                 return False
             finally:
-                metastore.unlock(UnlockRequest(lockid=lock.lockid))
+                with suppress(NoSuchLockException):
+                    metastore.unlock(UnlockRequest(lockid=lock.lockid))
         return True
 
     def namespaces(self, parent: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
@@ -107,6 +121,15 @@ class HiveTables(PointerFiles):
         except (TException, OSError) as error:
             said = words_of(error) or type(error).__name__
             raise CatalogUnavailable(self._uri, f"the metastore gives no answer ({said})") from None
+
+
+def _renewed(metastore: Any, lock: int) -> bool:
+    """Whether a lock is still held; if so, its time begins again.
+
+    Raises:
+        NoSuchLockException: the metastore has forgotten it.
+    """
+    return bool(metastore.check_lock(CheckLockRequest(lockid=lock)).state == LockState.ACQUIRED)
 
 
 def _compared_with(base: Pointer) -> EnvironmentContext:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lithify.columns.octets import number_bytes
 from lithify.files.parquet.physical import leaves_of_rows
 from lithify.files.statistics import truncated_up
 from lithify.files.types import ColumnType, Field
@@ -198,7 +199,7 @@ def serialized(value: Any, kind: ColumnType) -> bytes:
     """A value in Iceberg's single-value serialization."""
     if kind.root == "DECIMAL":
         number = value if isinstance(value, int) else int.from_bytes(value, "big", signed=True)
-        return number.to_bytes(((number + (number < 0)).bit_length() // 8) + 1, "big", signed=True)
+        return number_bytes(number)
     if isinstance(value, bytes):
         return value
     return struct.pack(_FORMATS.get(kind.root, _LONG), value)

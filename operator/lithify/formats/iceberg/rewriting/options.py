@@ -20,6 +20,7 @@ from lithify.files.options import (
     ParquetOptions,
 )
 from lithify.files.statistics import StatsModes
+from lithify.formats.iceberg.properties import number_in
 
 _TARGET_SIZE = 512 << 20
 _ROW_GROUP = 128 << 20
@@ -101,7 +102,8 @@ def parse_write_options(properties: Mapping[str, str], *, target_size: int | Non
         zstd_level=_LEVEL,
         thin=False,
         suffix_names_compression=False,
-        target_size=target_size or _number(properties, "write.target-file-size-bytes", _TARGET_SIZE),
+        target_size=target_size
+        or number_in(properties, "write.target-file-size-bytes", _TARGET_SIZE, least=1),
         stats=StatsModes(),
         format=name,
         parquet=_parquet(properties),
@@ -121,17 +123,18 @@ def _codec(properties: Mapping[str, str], name: str) -> str:
 def _in_parquet(files: FileOptions, properties: Mapping[str, str]) -> FileOptions:
     return replace(
         files,
-        zstd_level=_number(properties, "write.parquet.compression-level", _LEVEL, least=-(1 << 17)),
-        unit_size=_number(properties, "write.parquet.row-group-size-bytes", _ROW_GROUP),
+        zstd_level=number_in(properties, "write.parquet.compression-level", _LEVEL, least=-(1 << 17)),
+        unit_size=number_in(properties, "write.parquet.row-group-size-bytes", _ROW_GROUP, least=1),
     )
 
 
 def _in_avro(files: FileOptions, properties: Mapping[str, str]) -> FileOptions:
     key = "write.avro.compression-level"
     if files.compression == "deflate":
-        level = min(_DEFLATE, _number(properties, key, _DEFLATE, least=0))
+        level = min(_DEFLATE, number_in(properties, key, _DEFLATE, least=0))
         return replace(files, deflate_level=level, avro_ids=True)
-    return replace(files, zstd_level=_number(properties, key, _AVRO_ZSTD, least=-(1 << 17)), avro_ids=True)
+    level = number_in(properties, key, _AVRO_ZSTD, least=-(1 << 17))
+    return replace(files, zstd_level=level, avro_ids=True)
 
 
 def _in_orc(files: FileOptions, properties: Mapping[str, str]) -> FileOptions:
@@ -149,7 +152,7 @@ def _in_orc(files: FileOptions, properties: Mapping[str, str]) -> FileOptions:
         is_described=True,
     )
     is_fast = properties.get("write.orc.compression-strategy", "speed").lower() == "speed"
-    stripe = _number(properties, "write.orc.stripe-size-bytes", _STRIPE)
+    stripe = number_in(properties, "write.orc.stripe-size-bytes", _STRIPE, least=1)
     return replace(files, zstd_level=1 if is_fast else _LEVEL, unit_size=stripe, orc=layout)
 
 
@@ -161,8 +164,8 @@ def _parquet(properties: Mapping[str, str]) -> ParquetOptions:
     page, dictionary = (f"write.parquet.{name}-size-bytes" for name in ("page", "dict"))
     has_level = "write.parquet.compression-level" in properties
     return ParquetOptions(
-        page=_number(properties, page, 0) if page in properties else None,
-        dictionary=_number(properties, dictionary, 0) if dictionary in properties else None,
+        page=number_in(properties, page, 0, least=1) if page in properties else None,
+        dictionary=number_in(properties, dictionary, 0, least=1) if dictionary in properties else None,
         filters=_filters(properties),
         numbers_level=None if has_level else _NUMBERS_LEVEL,
     )
@@ -185,7 +188,7 @@ def _filters(properties: Mapping[str, str]) -> BloomFilterOptions:
 
 def _metrics(properties: Mapping[str, str]) -> MetricsModes:
     prefix = "write.metadata.metrics."
-    most = _number(properties, f"{prefix}max-inferred-column-defaults", _MOST_INFERRED, least=0)
+    most = number_in(properties, f"{prefix}max-inferred-column-defaults", _MOST_INFERRED, least=0)
     default = properties.get(f"{prefix}default")
     modes = _by_column(properties, f"{prefix}column.")
     for name, mode in {"default": default or "full", **modes}.items():
@@ -199,13 +202,3 @@ def _metrics(properties: Mapping[str, str]) -> MetricsModes:
 
 def _by_column(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
     return {key.removeprefix(prefix): value for key, value in properties.items() if key.startswith(prefix)}
-
-
-def _number(properties: Mapping[str, str], name: str, default: int, least: int = 1) -> int:
-    try:
-        number = int(properties.get(name, default))
-    except ValueError as error:
-        raise InvalidOption(name, f"{properties[name]} is no number") from error
-    if number < least and name in properties:
-        raise InvalidOption(name, f"{number} is less than {least}")
-    return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.errors import CorruptTable
+from lithify.formats.iceberg.observing.observer import open_observer
 from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.observing import Filter, ObservationRequest
 from lithify.formats.protocol.strategy import Strategy
 from support.iceberg_commits import CLOCK
 from support.iceberg_tables import SCHEMA, Lakehouse
@@ -79,3 +82,24 @@ def test_it_is_the_error_of_a_run_without_other_work(
     with pytest.raises(CorruptTable) as refused:
         run(tmp_path, partitions=({"name": partition},) if partition else ())
     assert refused.value.path == f"{table.location()}/data/a-0.parquet"
+
+
+@pytest.mark.parametrize("others_commit", [False, True], ids=["unchanged", "others append"])
+def test_it_is_due_until_a_run_has_found_it(table: Table, tmp_path: Path, *, others_commit: bool) -> None:
+    address = replace(Lakehouse(tmp_path).address(), overrides={"min-input-files": "2"})
+    watch = open_observer(tmp_path / "cache", 1 << 30, CLOCK, 8)
+    seen = watch.observe(ObservationRequest(address, "table"))
+    assert seen is not None
+    blocked = compact(Request(address), InlineRunner(), CLOCK).blocked
+    held = {each.group: each.fingerprint for each in blocked}
+    if others_commit:
+        table.append(pa.table([[9], ["b"]], schema=SCHEMA))
+    look = ObservationRequest(address, "table", seen.table_uuid, seen.snapshot)
+
+    found = watch.observe(replace(look, wanted=Filter(Selection(held=held))))
+
+    assert [(each.trigger, each.buckets) for each in seen.findings] == [("FileSizes", 2)]
+    assert found is not None
+    assert {each.group: each.fingerprint for each in found.blocked} == held
+    assert len(held) == 1
+    assert [each.bucket for each in found.findings] == (["name=b"] if others_commit else [])

@@ -196,6 +196,27 @@ def test_manifests_that_were_left_out_silently_are_noticed(
     assert found.files == 2
 
 
+def test_bytes_that_expiry_would_free_are_those_that_kept_snapshots_removed(
+    lakehouse: Lakehouse, tmp_path: Path
+) -> None:
+    watch, request = observer(tmp_path / "watch"), ObservationRequest(lakehouse.address(), "table")
+    seen = watch.observe(request)
+    table = lakehouse.catalog().load_table(NAME)
+    table.overwrite(rows(100))
+
+    changed = watch.observe(following(request, seen))
+    for entry in table.history()[:-1]:
+        table.maintenance.expire_snapshots().by_id(entry.snapshot_id).commit()
+    expired = watch.observe(following(request, changed))
+
+    assert seen is not None
+    assert changed is not None
+    assert expired is not None
+    found = [(each.snapshots.expired_bytes, each.snapshots.count) for each in (seen, changed, expired)]
+    assert found == [(0, 2), (seen.bytes, 4), (0, 1)], "the overwrite is a delete and an append"
+    assert [each.snapshots.oldest is not None for each in (seen, changed, expired)] == [True] * 3
+
+
 def test_deletes_are_counted_by_kind(lakehouse: Lakehouse, tmp_path: Path) -> None:
     address = lakehouse.address()
     path = first_path(address)

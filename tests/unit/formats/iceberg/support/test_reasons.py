@@ -43,10 +43,10 @@ def test_other_versions_are_refused_with_nothing_else(version: object) -> None:
         case("write.spark.fanout.enabled", "true", id="engines"),
         case("owner", "me", id="a note"),
         case("numFiles", "12", id="a note of Hive"),
+        case("commit.retry.num-retries", "0", id="no second try"),
         case("write.format.default", "ORC", id="ORC"),
         case("write.format.default", "avro", id="Avro"),
         case("write.avro.compression-level", "-3", id="level below zero"),
-        case("commit.retry.num-retries", "0", id="no second try"),
     ],
 )
 def test_properties_that_do_not_matter_or_are_honoured_are_accepted(name: str, value: str) -> None:
