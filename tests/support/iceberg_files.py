@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from lithify.clock import SystemClock
 from lithify.engine.rewrite.budget import Budget
+from lithify.files.registry import open_writer
 from lithify.files.types import Field
 from lithify.formats.iceberg.data_files.reader import FileReader
 from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
@@ -74,27 +75,38 @@ class Files:
         sequence: int = 1,
         partition: Partition = NOWHERE,
         first_row_id: int | None = None,
+        kind: str = "parquet",
         **how: Any,
     ) -> DataFile:
-        """Writes a data file."""
-        path = self._path("parquet")
-        kind = (schema or self.schema).file_schema(more)
-        table = rows if isinstance(rows, pa.Table) else pa.table(dict(rows), schema=kind)
-        pq.write_table(table, path, **{"store_schema": False, **how})
+        """Writes a data file of a kind: by PyArrow if it is Parquet, else as tasks write them."""
+        path, columns = self._path(kind), schema or self.schema
+        table = rows if isinstance(rows, pa.Table) else pa.table(dict(rows), schema=columns.file_schema(more))
+        if kind == "parquet":
+            pq.write_table(table, path, **{"store_schema": False, **how})
+        else:
+            _write(table, path, columns.stored(more), kind)
         return DataFile(
-            str(path), path.stat().st_size, table.num_rows, "parquet", sequence, partition, first_row_id
+            str(path), path.stat().st_size, table.num_rows, kind, sequence, partition, first_row_id
         )
 
     def positions(
-        self, deleted: Sequence[tuple[DataFile, int]], *, sequence: int = 9, has_statistics: bool = True
+        self,
+        deleted: Sequence[tuple[DataFile, int]],
+        *,
+        sequence: int = 9,
+        has_statistics: bool = True,
+        kind: str = "parquet",
     ) -> DeleteFile:
         """Writes a position delete file."""
-        path = self._path("parquet")
-        schema = Schema(0, (PATH, POSITION)).file_schema()
+        path, schema = self._path(kind), Schema(0, (PATH, POSITION))
         rows = [[file.path for file, _ in deleted], [at for _, at in deleted]]
-        pq.write_table(pa.table(rows, schema=schema), path, write_statistics=has_statistics)
+        table = pa.table(rows, schema=schema.file_schema())
+        if kind == "parquet":
+            pq.write_table(table, path, write_statistics=has_statistics)
+        else:
+            _write(table, path, schema.columns, kind)
         size, content = path.stat().st_size, Content.POSITION_DELETES
-        return DeleteFile(str(path), size, len(deleted), content, "parquet", sequence, NOWHERE)
+        return DeleteFile(str(path), size, len(deleted), content, kind, sequence, NOWHERE)
 
     def vector(self, file: DataFile, deleted: Sequence[int]) -> DeleteFile:
         """Writes a deletion vector."""
@@ -115,21 +127,31 @@ class Files:
         schema: Schema | None = None,
         sequence: int = 9,
         partition: Partition = NOWHERE,
+        kind: str = "parquet",
     ) -> DeleteFile:
         """Writes an equality delete file with the columns of `rows`."""
-        path = self._path("parquet")
-        whole = (schema or self.schema).file_schema()
-        kind = pa.schema([whole.field(name) for name in rows])
-        table = pa.table(dict(rows), schema=kind)
-        pq.write_table(table, path)
+        path, columns = self._path(kind), schema or self.schema
+        whole = columns.file_schema()
+        table = pa.table(dict(rows), schema=pa.schema([whole.field(name) for name in rows]))
+        if kind == "parquet":
+            pq.write_table(table, path)
+        else:
+            _write(table, path, columns.columns, kind)
         size, content = path.stat().st_size, Content.EQUALITY_DELETES
-        return DeleteFile(
-            str(path), size, table.num_rows, content, "parquet", sequence, partition, tuple(ids)
-        )
+        return DeleteFile(str(path), size, table.num_rows, content, kind, sequence, partition, tuple(ids))
 
     def _path(self, extension: str) -> Path:
         self._number += 1
         return self.folder / f"{self._number:05}.{extension}"
+
+
+def _write(rows: pa.Table, path: Path, columns: Sequence[Field], kind: str) -> None:
+    """Writes ORC or Avro as tasks do."""
+    options = parse_write_options({"write.format.default": kind}).files
+    with pa.OSFile(str(path), "wb") as sink:
+        writer = open_writer(sink, options, str(path), {each.name: each.type for each in columns})
+        writer.write(rows)
+        writer.finish()
 
 
 def with_deletes(file: DataFile, *deletes: DeleteFile) -> DataFile:

@@ -32,6 +32,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.columns.octets import decimal_words
 from lithify.columns.order_key import OrderKey
 
 IntPart: TypeAlias = npt.NDArray[np.int64]
@@ -253,8 +254,7 @@ def _as_int64(column: pa.Array) -> IntPart:
 
 
 def _decimal_parts(column: pa.Array) -> list[Part]:
-    words = np.frombuffer(column.buffers()[1], dtype=np.int64)
-    words = words[2 * column.offset : 2 * (column.offset + len(column))].reshape(-1, 2)
+    words = decimal_words(column)
     if column.type.precision <= 18:
         return [np.ascontiguousarray(words[:, 0])]
     lower = words[:, 0] ^ np.int64(-_SIGN)

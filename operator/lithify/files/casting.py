@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.columns.octets import decimal_words
 from lithify.columns.order import IntPart, timestamps_as_instants
 from lithify.files.nesting import (
     list_of,
@@ -209,8 +210,7 @@ def _quotient(values: pa.Array, scale: int, target: pa.DataType) -> pa.Array:
 
 def _low_words(decimals: pa.Array) -> IntPart:
     """The lower 64 bits of the unscaled values."""
-    words = np.frombuffer(decimals.buffers()[1], dtype=np.int64)
-    return words[2 * decimals.offset : 2 * (decimals.offset + len(decimals)) : 2]
+    return decimal_words(decimals)[:, 0]
 
 
 def _to_text(old: ColumnType, newest: ColumnType) -> Cast | None:

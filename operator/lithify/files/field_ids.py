@@ -6,7 +6,7 @@ parts (elements, keys, values) formats have different rules, which they pass in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -56,6 +56,29 @@ def field_with_ids(
     else:
         kind = arrow_type(column)
     return with_id(pa.field(name, kind, column.nullable), number)
+
+
+def schema_with_ids(columns: Sequence[Field]) -> pa.Schema:
+    """A schema with these columns, and ids in all parts."""
+    return pa.schema([field_with_ids(each.name, each.type, each.id) for each in columns])
+
+
+def uuid_ids(fields: Iterable[pa.Field], types: Mapping[str, ColumnType]) -> frozenset[int]:
+    """The ids of the parts that are UUIDs, which Arrow has as fixed bytes.
+
+    Args:
+        fields: columns with ids.
+        types: their types, by name.
+    """
+    columns = [Field(each.name, types[each.name], id_of(each)) for each in fields]
+    return frozenset(_uuids(columns))
+
+
+def _uuids(fields: Iterable[Field]) -> Iterator[int]:
+    for field in fields:
+        if field.type.root == "UUID":
+            yield field.id
+        yield from _uuids(field.type.fields)
 
 
 def with_id(field: pa.Field, number: int) -> pa.Field:

@@ -181,6 +181,16 @@ class FormatReader(Protocol):
         """The type of a column in the file if it may differ from the declared one, else None."""
         ...
 
+    def schema(self, path: str) -> pa.Schema:
+        """The columns of a file as they are stored, with the field ids that it has for them.
+
+        Raises:
+            MissingFile: the file does not exist.
+            CorruptTable: it cannot be read.
+            UnsupportedTable: this release cannot read one of its types.
+        """
+        ...
+
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
         """Whether any row has one of the values in a column of small integers without nulls."""
         ...

@@ -34,6 +34,20 @@ def rebuilt(values: pa.Array, kind: pa.DataType, change: Change) -> pa.Array:
     raise pa.ArrowInvalid(f"{values.type} instead of {kind}")
 
 
+def renamed(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column in a type of the same shape, whose parts have other names."""
+    if pa.types.is_struct(kind):
+        parts = [renamed(values.field(place), field.type) for place, field in enumerate(kind)]
+        return struct_of(values, kind, parts)
+    if pa.types.is_map(kind):
+        return map_of(
+            values, kind, renamed(values.keys, kind.key_type), renamed(values.items, kind.item_type)
+        )
+    if pa.types.is_list(kind):
+        return list_of(values, kind, renamed(values.values, kind.value_type))
+    return values if values.type == kind else values.cast(kind)
+
+
 def struct_of(values: pa.Array, kind: pa.DataType, parts: list[pa.Array]) -> pa.Array:
     """A struct column with the nulls of another and new fields, which must cover exactly its rows."""
     nulls = values.is_valid().buffers()[1] if values.null_count else None

@@ -88,6 +88,7 @@ class OrcOptions:
         filters: columns with bloom filters, lower case, or `*` for all (`orc.bloom.filter.columns`).
         false_positives: false positive rate of the filters (`orc.bloom.filter.fpp`).
         id_attribute: attribute of types that has their field ids; empty if they have none.
+        is_described: whether attributes of types say what ORC has no types for, as Iceberg's do.
     """
 
     index_stride: int = 10_000
@@ -95,6 +96,7 @@ class OrcOptions:
     filters: frozenset[str] = frozenset()
     false_positives: float = FALSE_POSITIVES
     id_attribute: str = ""
+    is_described: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,8 @@ class FileOptions:
         parquet: layout inside Parquet files.
         orc: layout inside ORC files.
         avro_record: full name of the record that the rows of Avro files are.
+        avro_ids: whether the schemas of Avro files have field ids, and types, as Iceberg's do.
+        deflate_level: level of the deflate codec, None for that of Java's library.
         levels: overrides for files of some levels.
     """
 
@@ -131,6 +135,8 @@ class FileOptions:
     parquet: ParquetOptions = field(default_factory=ParquetOptions)
     orc: OrcOptions = field(default_factory=OrcOptions)
     avro_record: str = "record"
+    avro_ids: bool = False
+    deflate_level: int | None = None
     levels: Mapping[int, FileOptions] = field(default_factory=dict)
 
     def in_parquet(self) -> FileOptions:

@@ -75,5 +75,5 @@ def open_writer(
     if options.format == "avro":
         return AvroWriter(sink, options, path, types)
     if options.format == "orc":
-        return OrcWriter(sink, options)
+        return OrcWriter(sink, options, types)
     return ParquetWriter(sink, options, types)

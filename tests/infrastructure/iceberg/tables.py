@@ -7,7 +7,7 @@ are unique, `kind` is null in every seventh row. Commits are small, so files are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyiceberg.table import Table
@@ -46,11 +46,18 @@ class SparkTable:
         spark: it.
         catalog: where the table is.
         identifier: its name in the catalog, with dots.
+        properties: properties with which it is made.
     """
 
     spark: SparkIceberg
     catalog: CatalogAddress
     identifier: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def format(self) -> str | None:
+        """The format of its data files, None for the default."""
+        return self.properties.get("write.format.default")
 
     @property
     def name(self) -> str:
@@ -65,7 +72,12 @@ class SparkTable:
         columns: str = COLUMNS,
     ) -> SparkTable:
         """Makes the table, and its namespace where that is missing; deletes are merged on read."""
-        options = {"format-version": str(version), **_MERGE_ON_READ, **(properties or {})}
+        options = {
+            "format-version": str(version),
+            **_MERGE_ON_READ,
+            **self.properties,
+            **(properties or {}),
+        }
         listed = ", ".join(f"'{name}' = '{value}'" for name, value in options.items())
         self.spark.run(
             f"CREATE NAMESPACE IF NOT EXISTS {self.name.rpartition('.')[0]}",
@@ -96,7 +108,8 @@ class SparkTable:
     def upsert(self, first: int, count: int) -> None:
         """As Flink does in upsert mode: keys are deleted by equality, rows added in the same commit."""
         again = rows(first, count).replace("* 1.25", "* 2.5")
-        self.spark.row_delta(self.name, append=again, equality=[EqualityDeletes(["id"], again)])
+        deletes = EqualityDeletes(["id"], again, format=self.format)
+        self.spark.row_delta(self.name, append=again, equality=[deletes])
 
     def alter(self, clause: str) -> None:
         """A change of schema, partition spec, properties, branches or tags."""
@@ -166,7 +179,7 @@ def with_equality_deletes(table: SparkTable, version: int = 2, partitions: str =
         table.upsert(10, 20)
     table.append(80, 20)
     gone = "SELECT CAST(NULL AS STRING) AS kind, DATE '2024-02-28' AS day"
-    deletes = EqualityDeletes(["kind", "day"], gone, spec_id=0)
+    deletes = EqualityDeletes(["kind", "day"], gone, spec_id=0, format=table.format)
     if partitions == "none":  # deletes of an unpartitioned spec are global
         table.spark.row_delta(table.name, equality=[deletes])
     return table

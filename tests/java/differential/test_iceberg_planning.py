@@ -25,11 +25,12 @@ from lithify.formats.iceberg.manifests.manifest_lists import ManifestFile
 from lithify.formats.iceberg.manifests.manifest_writer import ManifestOwner, encode_manifest
 from lithify.formats.iceberg.manifests.view import ManifestReader, live_entries
 from lithify.formats.iceberg.model import DataFile, DeleteFile
-from lithify.formats.iceberg.planning.columns import compared_columns, needed_statistics, schema_columns
+from lithify.formats.iceberg.planning.columns import compared_columns, needed_statistics
 from lithify.formats.iceberg.planning.figures import figures_of
 from lithify.formats.iceberg.planning.options import planning_options
 from lithify.formats.iceberg.planning.plan import plan_rewrites
 from lithify.formats.iceberg.planning.units import RewriteUnit, units
+from lithify.formats.iceberg.table.schema_columns import schema_columns
 
 Make = Callable[[SparkTable], SparkTable]
 

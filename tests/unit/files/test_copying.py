@@ -393,7 +393,11 @@ def test_encrypted_footers_are_refused() -> None:
 )
 @settings(max_examples=examples(100), deadline=None)
 def test_damage_is_found_or_harmless(position: int, flips: int, is_footer: bool, count: int) -> None:
-    """Whatever bytes of the footer change: an error, or a file that PyArrow reads like the damaged one."""
+    """Whatever bytes of the footer change: an error, or a file that PyArrow reads like the damaged one.
+
+    If PyArrow cannot read that, the new file may have the rows from before: what was damaged says nothing of
+    them.
+    """
     content, _ = written(PLAIN, Layout([40, 9], INDEXED))
     length = int.from_bytes(content[-8:-4], "little")
     start, stop = (len(content) - 8 - length, len(content)) if is_footer else (0, len(content) - 8 - length)
@@ -404,7 +408,8 @@ def test_damage_is_found_or_harmless(position: int, flips: int, is_footer: bool,
         result = joined([bytes(damaged)])
     except (CorruptTable, UnsupportedTable, ValueError):
         return
-    assert outcome(result) == outcome(bytes(damaged))
+    read = outcome(bytes(damaged))
+    assert outcome(result) in ((read, outcome(content)) if read == "unreadable" else (read,))
 
 
 def outcome(data: bytes) -> object:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import cramjam
+import pyarrow as pa
 import pytest
 
 from lithify.errors import CorruptTable
@@ -29,6 +30,7 @@ from lithify.files.avro.container import (
 )
 from lithify.files.avro.reader import AvroReader
 from lithify.files.model import FileColumn, InputFile, Wanted
+from lithify.files.types import AS_STORED
 from lithify.formats.paimon.schema.type_texts import parse_type
 from support.data_files import local_storage
 from support.properties import examples
@@ -81,6 +83,57 @@ def read(folder: Path, content: bytes, rows: int, kind: Any = "INT") -> list[Any
 
 def record(*fields: dict[str, Any]) -> dict[str, Any]:
     return {"type": "record", "name": "r", "fields": list(fields)}
+
+
+def named(kind: Any) -> list[dict[str, Any]]:
+    """Fields of this type, and of the name of a fixed type."""
+    first = {"type": "fixed", "name": "f", "namespace": "x", "size": 2}
+    return [{"name": "v", "type": first}, {"name": "w", "type": kind}]
+
+
+def doubling(depth: int) -> dict[str, Any]:
+    """A record of which each type has two of the one before: 2**depth types by their names."""
+    fields = [{"name": "v", "type": {"type": "fixed", "name": "n0", "size": 1}}]
+    for number in range(1, depth):
+        parts = [{"name": name, "type": f"n{number - 1}"} for name in "ab"]
+        fields.append({"name": f"v{number}", "type": {**record(*parts), "name": f"n{number}"}})
+    return record(*fields)
+
+
+NAMES = [
+    ("unknown name", record(*named("y.f"))),
+    ("itself", record({"name": "v", "type": "int"}, {"name": "w", "type": ["null", "r"]})),
+    ("exponential", doubling(40)),
+    ("endless nesting", record({"name": "v", "type": {"type": "array", "items": "r"}})),
+    ("no size", record({"name": "v", "type": {"type": "fixed", "name": "f"}})),
+    ("no bytes", record({"name": "v", "type": {"type": "fixed", "name": "f", "size": 0}})),
+    ("id that is no number", record({"name": "v", "type": "int", "field-id": "x"})),
+    ("no digits", record({"name": "v", "type": {"type": "bytes", "logicalType": "decimal", "precision": 0}})),
+    ("field that is none", {"type": "record", "name": "r", "fields": [7]}),
+    ("union of three", record({"name": "v", "type": ["null", "int", "long"]})),
+]
+
+
+@pytest.mark.parametrize(("what", "schema"), NAMES, ids=[each[0] for each in NAMES])
+def test_schemas_that_are_none_of_a_table_are_refused(tmp_path: Path, what: str, schema: Any) -> None:
+    del what
+    path = tmp_path / "data.avro"
+    path.write_bytes(content(schema, 1, b"\0"))
+
+    with pytest.raises(CorruptTable):
+        AvroReader(local_storage(tmp_path)).schema(str(path))
+
+
+def test_named_types_are_found_in_their_namespace(tmp_path: Path) -> None:
+    path = tmp_path / "data.avro"
+    path.write_bytes(content(record(*named("x.f")), 1, b"abcd"))
+    reader = AvroReader(local_storage(tmp_path))
+
+    wanted = Wanted([FileColumn(name, AS_STORED) for name in ("w", "v")], None)
+    (batch,) = reader.batches(InputFile(str(path), path.stat().st_size, 1, 0, 0), wanted)
+
+    assert batch.to_pylist() == [{"w": b"cd", "v": b"ab"}]
+    assert reader.schema(str(path)).types == [pa.binary(2)] * 2
 
 
 INTEGERS = record({"name": "v", "type": "int"})

@@ -29,6 +29,7 @@ from lithify.files.nesting import nulls
 from lithify.files.types import LISTS, ColumnType, arrow_type
 
 _WIDE = 16
+_HALF = 32
 
 
 class Decoder:
@@ -104,10 +105,8 @@ def _column(values: list[Any], kind: ColumnType) -> pa.Array:
         return _decimals(values, wanted)
     if kind.is_bytes:
         return pa.array(values, pa.binary()).view(wanted)
-    if kind.is_timestamp:
-        return pa.array(values, pa.int64()).view(wanted)
-    if pa.types.is_date32(wanted) or pa.types.is_time32(wanted):
-        return pa.array(values, pa.int32()).view(wanted)
+    if pa.types.is_temporal(wanted):
+        return pa.array(values, pa.int64() if wanted.bit_width > _HALF else pa.int32()).view(wanted)
     return pa.array(values, wanted)
 
 

@@ -15,6 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.columns.octets import fixed_octets, shortest
+
 Bytes = npt.NDArray[np.uint8]
 Lengths = npt.NDArray[np.int64]
 
@@ -121,10 +123,8 @@ def _fixed(values: npt.NDArray[np.generic], width: int) -> Cells:
 
 
 def _fixed_bytes(column: pa.FixedSizeBinaryArray) -> Cells:
-    width, start = column.type.byte_width, column.offset
-    data = np.frombuffer(column.buffers()[1], dtype=np.uint8) if len(column) else np.empty(0, dtype=np.uint8)
-    lengths = np.full(len(column), width, dtype=np.int64)
-    return Cells(data[width * start : width * (start + len(column))], lengths)
+    data = fixed_octets(column)
+    return Cells(data.reshape(-1), np.full(len(column), data.shape[1], dtype=np.int64))
 
 
 def _varints(values: npt.NDArray[np.int64]) -> Cells:
@@ -188,11 +188,4 @@ def _bytes(column: pa.Array) -> Cells:
 
 def _decimals(column: pa.Array) -> Cells:
     """Encodes unscaled values big-endian in as few bytes as possible, as Java's BigInteger does."""
-    raw = np.frombuffer(column.buffers()[1], dtype=np.uint8)
-    table = raw[16 * column.offset : 16 * (column.offset + len(column))].reshape(-1, 16)[:, ::-1]
-    sign = np.where(table[:, :1] & 0x80, 0xFF, 0).astype(np.uint8)
-    # A leading byte can be dropped if it only repeats the sign and the next byte has the same sign bit.
-    spared = (table[:, :-1] == sign) & ((table[:, 1:] & 0x80) == (sign & 0x80))
-    leading = np.cumprod(spared, axis=1).sum(axis=1)
-    used = np.arange(16) >= leading[:, None]
-    return Cells(np.ascontiguousarray(table)[used], (16 - leading).astype(np.int64))
+    return Cells(*shortest(fixed_octets(column)[:, ::-1]))

@@ -7,6 +7,7 @@ and no block can be skipped.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 
@@ -21,7 +22,9 @@ from lithify.files.avro.container import (
     read_header,
 )
 from lithify.files.avro.decoding import Decoder
+from lithify.files.avro.named_types import stored_fields
 from lithify.files.avro.schema import has_nested, plain_schema
+from lithify.files.field_ids import schema_with_ids
 from lithify.files.model import (
     FileColumn,
     InputFile,
@@ -29,6 +32,7 @@ from lithify.files.model import (
     check_rows,
 )
 from lithify.files.reading import gathered, has_any, reading
+from lithify.files.types import AS_STORED
 from lithify.io.storage import Fetching, Storage
 
 _FETCHED = 1 << 20
@@ -57,11 +61,11 @@ class AvroReader:
     def __init__(self, storage: Storage, fetched: int = 0) -> None:
         del fetched
         self._storage = storage
-        self._overhead = lru_cache(_KEPT)(self._estimated)
+        self._told = lru_cache(_KEPT)(self._read)
 
     def overhead(self, file: InputFile) -> int:
         """The size of the largest of the first blocks, summed over all its copies in memory."""
-        return self._overhead(file.path)
+        return self._told(file.path).overhead
 
     def columns_with_dictionary(self, paths: Collection[str]) -> frozenset[str]:
         """Always empty: Avro has no dictionaries."""
@@ -72,6 +76,11 @@ class AvroReader:
         """Always None: types are stored as declared."""
         del path, column
         return None
+
+    def schema(self, path: str) -> pa.Schema:
+        """The columns by the schema in the header, with the names that they have there."""
+        with reading(path, "Avro"):
+            return schema_with_ids(stored_fields(self._told(path).header.schema))
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
         """Whether any row has one of the values; reads all rows."""
@@ -90,7 +99,7 @@ class AvroReader:
         with reading(file.path, "Avro"), self._storage.open(file.path, file.size, how) as source:
             header = read_header(source)
             rows = 0
-            decoded = _decoded(source, header, Decoder(header.schema, wanted.columns))
+            decoded = _decoded(source, header, Decoder(header.schema, _typed(wanted.columns, header)))
             for batch in gathered(decoded, wanted.piece_bytes // 2):
                 rows += batch.num_rows
                 if rows > file.rows:
@@ -98,7 +107,7 @@ class AvroReader:
                 yield batch
             check_rows(file, rows)
 
-    def _estimated(self, path: str) -> int:
+    def _read(self, path: str) -> _Beginning:
         with reading(path, "Avro"), self._storage.open(path) as source:
             header = read_header(source)
             plain = plain_schema(header.schema)
@@ -110,7 +119,26 @@ class AvroReader:
                 if is_nested:
                     values = max(values, len(data) // _LEAST_BYTES)
                 sizes.append(_COPIES * len(data) + values * _VALUE_BYTES)
-            return max(sizes, default=0) + (0 if self._storage.is_local else _FETCHED)
+            overhead = max(sizes, default=0) + (0 if self._storage.is_local else _FETCHED)
+            return _Beginning(header, overhead)
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """The header of a file, and the memory that reading it takes, estimated from its first blocks."""
+
+    header: Header
+    overhead: int
+
+
+def _typed(columns: Sequence[FileColumn], header: Header) -> Sequence[FileColumn]:
+    """The columns, with the types of the file where none are declared."""
+    if all(column.type is not AS_STORED for column in columns):
+        return columns
+    types = {field.name: field.type for field in stored_fields(header.schema)}
+    return [
+        replace(column, type=types[column.name]) if column.type is AS_STORED else column for column in columns
+    ]
 
 
 def _decoded(source: pa.NativeFile, header: Header, decoder: Decoder) -> Iterator[pa.RecordBatch]:

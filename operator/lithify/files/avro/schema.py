@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from lithify.files.avro.named_types import in_full
+
 KEY, VALUE = "key", "value"
 """Field names of the records with which maps are encoded as arrays."""
 
@@ -34,9 +36,10 @@ def plain_schema(schema: Any) -> Any:
     Raises:
         LookupError: it is no schema of rows, or a column has an unknown type.
     """
-    if not isinstance(schema, Mapping) or schema.get("type") != "record":
+    full = in_full(schema)
+    if not isinstance(full, Mapping) or full.get("type") != "record":
         raise LookupError("its schema is not that of a record")
-    return _plain(schema, count(), 0)
+    return _plain(full, count(), 0)
 
 
 def has_nested(plain: Mapping[str, Any]) -> bool:
@@ -82,20 +85,24 @@ def _stored(kind: pa.DataType) -> tuple[str, ...]:
         return ("boolean",)
     if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
         return "int", "long"
-    return ("bytes",)
+    if pa.types.is_decimal(kind):
+        return "bytes", "fixed"
+    return ("fixed" if pa.types.is_fixed_size_binary(kind) else "bytes",)
 
 
 def _not_null(plain: Any) -> Any:
-    return plain[1] if isinstance(plain, list) else plain
+    """The type other than null in a union of two."""
+    return plain[plain[0] == "null"] if isinstance(plain, list) else plain
 
 
 def _plain(kind: Any, names: Iterator[int], depth: int) -> Any:
     if depth > _MOST_DEPTH:
         raise LookupError(f"its schema is nested deeper than {_MOST_DEPTH} levels")
     if isinstance(kind, list):
-        if len(kind) != 2 or kind[0] != "null" or isinstance(kind[1], list):
+        others = [each for each in kind if each != "null"]
+        if len(kind) != 2 or len(others) != 1 or isinstance(others[0], list):
             raise LookupError(f"a union of {len(kind)} types is no nullable column")
-        return ["null", _plain(kind[1], names, depth + 1)]
+        return [each if each == "null" else _plain(each, names, depth + 1) for each in kind]
     name = kind["type"] if isinstance(kind, Mapping) else kind
     if name == "record":
         return _plain_record(_parts(kind), names, depth)
@@ -104,6 +111,8 @@ def _plain(kind: Any, names: Iterator[int], depth: int) -> Any:
     if name == "map":
         parts = {KEY: "bytes", VALUE: kind["values"]}
         return {"type": "array", "items": _plain_record(parts, names, depth)}
+    if name == "fixed" and isinstance(kind["size"], int) and kind["size"] > 0:
+        return {"type": "fixed", "name": f"fixed{next(names)}", "size": kind["size"]}
     if name not in _PRIMITIVES:
         raise LookupError("a column has a type that none has")
     return "bytes" if name == "string" else name

@@ -7,7 +7,7 @@ Follows the ORC v1 specification (orc.apache.org/specification/ORCv1).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,6 +25,7 @@ from lithify.files.orc.layout import (
     Stripe,
     check_stripe,
     check_types,
+    data_bytes,
     data_streams,
     stripes_of,
 )
@@ -35,7 +36,9 @@ from lithify.files.orc.protobuf import (
     parse,
     text,
 )
+from lithify.files.orc.stored_fields import stored_fields
 from lithify.files.reading import reading
+from lithify.files.types import Field
 from lithify.io.storage import Fetching, Storage
 
 _KEPT = 128
@@ -58,6 +61,9 @@ class OrcFooter:
         columns: its columns by name; those that the footer does not describe are left out.
         time_zone: the writer's time zone, empty if not recorded.
         zstd_streams: start and length of each stream with data if the codec is zstd, else empty.
+        starts: the first byte of each stripe.
+        fields: its columns in neutral types, with field ids.
+        stored_bytes: bytes of the data of each type, by the number of the type.
     """
 
     size: int
@@ -67,6 +73,15 @@ class OrcFooter:
     columns: Mapping[str, ColumnFooter]
     time_zone: str
     zstd_streams: tuple[tuple[int, int], ...]
+    starts: tuple[int, ...]
+    fields: tuple[Field, ...]
+    stored_bytes: tuple[int, ...]
+
+    @property
+    def sizes_by_id(self) -> Mapping[int, int]:
+        """Bytes of the data of each column and part of one that has a field id."""
+        numbers = enumerate(_in_order(self.fields), 1)  # types are numbered so, the root is 0
+        return {field.id: self.stored_bytes[number] for number, field in numbers if field.id >= 0}
 
 
 class OrcFooters:
@@ -110,6 +125,7 @@ class _Footers:
         self._ending = tail[-1] + 1
         self._tail = tail
         self._streams: list[tuple[int, int]] = []
+        self._stored_bytes: list[int] = []
         self._end = source.size() - self._ending - self._length - number(postscript, 5)
 
     def read(self) -> OrcFooter:
@@ -122,6 +138,7 @@ class _Footers:
         types, statistics = messages(footer, 4), messages(footer, 7)
         check_types(types, len(statistics))
         stripes = stripes_of(footer, self._end)
+        self._stored_bytes = [0] * len(types)
         first = self._checked(stripes, types)
         dictionaries = [number(encoding, 2) for encoding in messages(first, 2)]
         return OrcFooter(
@@ -132,6 +149,9 @@ class _Footers:
             columns=columns_of(types, statistics, dictionaries),
             time_zone=text(first, 3),
             zstd_streams=tuple(self._streams),
+            starts=tuple(stripe.start for stripe in stripes),
+            fields=stored_fields(types),
+            stored_bytes=tuple(self._stored_bytes),
         )
 
     def _of_file(self) -> bytes:
@@ -150,6 +170,8 @@ class _Footers:
             self._source.seek(stripe.footer_start)
             footer = parse(self._plain(self._source.read(stripe.footer)))
             check_stripe(stripe, footer, types)
+            for column, size in data_bytes(footer):
+                self._stored_bytes[column] += size
             if self._codec == ZSTD:
                 self._streams += data_streams(stripe, footer)
             if text(footer, 3) != text(first or footer, 3):
@@ -159,6 +181,12 @@ class _Footers:
 
     def _plain(self, data: bytes) -> bytes:
         return decompressed(data, self._codec, self._block_size)
+
+
+def _in_order(fields: Iterable[Field]) -> Iterator[Field]:
+    for field in fields:
+        yield field
+        yield from _in_order(field.type.fields)
 
 
 def _tail(source: pa.NativeFile, length: int) -> bytes:

@@ -170,6 +170,13 @@ def data_streams(stripe: Stripe, footer: Message) -> Iterator[tuple[int, int]]:
         start += length
 
 
+def data_bytes(footer: Message) -> Iterator[tuple[int, int]]:
+    """The type and the bytes of each stream of a stripe that has data."""
+    for each in messages(footer, 1):
+        if number(each, 1) < _INDEX:
+            yield number(each, 2), number(each, 3)
+
+
 def _check_encoding(encoding: Message, kind: Message) -> None:
     name, entries = number(encoding, 1), number(encoding, 2)
     is_dictionary = name in _OF_DICTIONARIES

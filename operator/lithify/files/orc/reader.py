@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 import pyarrow as pa
 
 from lithify.errors import UnsupportedTable
+from lithify.files.field_ids import schema_with_ids
 from lithify.files.isolated_reading import IsolatedReading
 from lithify.files.model import (
     FileColumn,
@@ -22,6 +24,7 @@ from lithify.files.model import (
 )
 from lithify.files.orc.columns import ColumnFooter
 from lithify.files.orc.footers import OrcFooter, OrcFooters
+from lithify.files.orc.stored_fields import UNREADABLE
 from lithify.files.orc.time_zones import ahead_in_1970, provide
 from lithify.files.orc.timestamps import keep_their_nanos
 from lithify.files.orc.totals import Totals
@@ -32,7 +35,7 @@ from lithify.files.reading import (
     reading,
     told_by_bounds,
 )
-from lithify.files.types import ColumnType
+from lithify.files.types import AS_STORED, ColumnType
 from lithify.io.storage import Fetching, Storage
 
 _READ_BYTES = 128 << 10
@@ -82,6 +85,14 @@ class OrcReader:
         del path, column
         return None
 
+    def schema(self, path: str) -> pa.Schema:
+        """The columns by the types in the footer and their attributes."""
+        fields = self.footers.of(path).fields
+        unread = [f"column {each.name}: its type in ORC" for each in fields if each.type.root == UNREADABLE]
+        if unread:
+            raise UnsupportedTable(path, tuple(unread))
+        return schema_with_ids(fields)
+
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
         """Whether any row has one of the values: by the statistics, else by reading the column."""
         footer = self.footers.of(path)
@@ -100,6 +111,9 @@ class OrcReader:
     def batches(self, file: InputFile, wanted: Wanted) -> Iterator[pa.RecordBatch]:
         """Reads all rows; the caller must filter by key range."""
         footer = self.footers.of(file.path)
+        is_declared = all(column.type is not AS_STORED for column in wanted.columns)
+        if not is_declared:
+            wanted = _typed(wanted, footer)
         check_rows(file, footer.rows)
         self._check_time_zone(file, wanted, footer)
         if not footer.rows:
@@ -115,7 +129,13 @@ class OrcReader:
             ahead = _ahead(footer, wanted)
             for batch in gathered(batches, wanted.piece_bytes // 2):
                 columns = [
-                    as_java_reads(batch.column(position), column.type, footer.columns.get(column.name), ahead)
+                    as_java_reads(
+                        batch.column(position),
+                        column.type,
+                        footer.columns.get(column.name),
+                        ahead,
+                        drops_digits=not is_declared,
+                    )
                     for position, column in enumerate(wanted.columns)
                 ]
                 yield pa.RecordBatch.from_arrays(columns, names)
@@ -156,6 +176,16 @@ class OrcReader:
                 "another time to every reader (orc.timestamp-ltz.legacy.type = true)"
             )
             raise UnsupportedTable(file.path, (problem,))
+
+
+def _typed(wanted: Wanted, footer: OrcFooter) -> Wanted:
+    """What to read, with the types of the file where none are declared."""
+    types = {field.name: field.type for field in footer.fields}
+    columns = [
+        replace(column, type=types[column.name]) if column.type is AS_STORED else column
+        for column in wanted.columns
+    ]
+    return replace(wanted, columns=columns)
 
 
 def _check_range(file: InputFile, wanted: Wanted, footer: OrcFooter) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from lithify.columns.order import IntPart, timestamps_as_instants
 
 _NANOS = 1_000
+_PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 _WRAP_MICROS, _WRAP_REST = divmod(1 << 64, _NANOS)
 _EARLIEST, _LATEST = -6, 15
 """How often the nanoseconds of the years 0 to 9999 overflow 64 bits, with a margin."""
@@ -38,7 +39,12 @@ def keep_their_nanos(millis: tuple[int, int] | None) -> bool:
 
 
 def unwrapped(
-    column: pa.Array, kind: pa.DataType, millis: tuple[int, int] | None = None, ahead: int = 0
+    column: pa.Array,
+    kind: pa.DataType,
+    millis: tuple[int, int] | None = None,
+    ahead: int = 0,
+    *,
+    drops_digits: bool = False,
 ) -> pa.Array:
     """Timestamps in the unit of their type, with overflows undone.
 
@@ -50,12 +56,15 @@ def unwrapped(
         kind: milliseconds or microseconds.
         millis: bounds of the file's timestamps in the column, from its footer.
         ahead: as in `as_java_counts`.
+        drops_digits: whether more digits than microseconds have are dropped, where the bounds of the file
+            rule out that they come from overflows.
 
     Raises:
         ArrowInvalid: a timestamp has more digits than its type.
     """
     micros, rest = np.divmod(_ticks(column), _NANOS)
-    wraps = np.where(rest == 0, 0, 99) if keep_their_nanos(millis) else _WRAPS[rest]
+    is_whole = (rest == 0) | drops_digits
+    wraps = np.where(is_whole, 0, 99) if keep_their_nanos(millis) else _WRAPS[rest]
     if (wraps == 99).any():
         raise pa.ArrowInvalid("a timestamp has more than six digits behind the second")
     micros = micros + wraps * np.int64(_WRAP_MICROS) + (rest + wraps * np.int64(_WRAP_REST)) // _NANOS
@@ -91,16 +100,17 @@ def as_java_counts(ticks: IntPart, per_second: int, ahead: int) -> IntPart:
     return ticks + steps * is_fraction * np.int64(per_second)
 
 
-def is_writable(column: pa.Array) -> bool:
+def is_writable(column: pa.Array, *, splits_seconds: bool = False) -> bool:
     """Whether Java can read the timestamps as PyArrow writes them: with negative fractions before 1970.
 
     Java's ORC library reads these correctly, but Java Paimon then uses the part below the millisecond
-    separately, which must not be negative.
+    separately, and Java Iceberg all below the second (`splits_seconds`), which must not be negative.
     """
-    if column.type.unit == "ms":
+    if column.type.unit == "ms" and not splits_seconds:
         return True
     ticks = _ticks(column)
-    return not ((ticks < 0) & (ticks % 1_000 != 0)).any()
+    whole = _PER_SECOND[column.type.unit] if splits_seconds else 1_000
+    return not ((ticks < 0) & (ticks % whole != 0)).any()
 
 
 def _ticks(column: pa.Array) -> IntPart:

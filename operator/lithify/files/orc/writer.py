@@ -6,13 +6,15 @@ other text type; Java's reader converts them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.orc as orc
 
+from lithify.files.field_ids import uuid_ids
 from lithify.files.nesting import declared_struct, rebuilt, with_fields
-from lithify.files.options import FileOptions
+from lithify.files.options import FileOptions, OrcOptions
+from lithify.files.orc.descriptions import description
 from lithify.files.orc.time_zones import provide
 from lithify.files.orc.timestamps import unwrapped
 from lithify.files.orc.values import as_written
@@ -29,6 +31,9 @@ are small or very repetitive form a stripe together with the next one.
 _ENCODED = 4
 """Approximate compression ratio, to estimate the size of rows that are not in a stripe yet."""
 
+_HEADER_BYTES = 3
+"""Bytes at the beginning of a file, which are no stripe."""
+
 _PARQUET_ID = b"PARQUET:field_id"
 
 
@@ -38,16 +43,18 @@ class OrcWriter:
     Args:
         sink: output stream.
         options: file options.
+        types: the types of the columns of the file, by name.
     """
 
-    def __init__(self, sink: pa.NativeFile, options: FileOptions) -> None:
+    def __init__(self, sink: pa.NativeFile, options: FileOptions, types: Mapping[str, ColumnType]) -> None:
         provide()
+        self._types = types
         self._sink = sink
         self._options = options
         self._stats = RowStats()
         self._writer: orc.ORCWriter | None = None
         self._most = 0
-        self._flushed = 0
+        self._flushed = _HEADER_BYTES
         self._pending = 0
         self.rows = 0
 
@@ -65,7 +72,7 @@ class OrcWriter:
         most = self._most or max(1, rows.num_rows)
         # PyArrow would split larger writes itself, and corrupts nested columns when it does.
         parts = [
-            _as_written(rows.slice(start, most), self._options.orc.id_attribute)
+            _as_written(rows.slice(start, most), self._options.orc, self._types)
             for start in range(0, rows.num_rows, most)
         ]
         self._stats.add(rows)
@@ -103,20 +110,34 @@ class OrcWriter:
             self._writer.is_open = False
 
 
-def _as_written(rows: pa.Table, attribute: str) -> pa.Table:
-    """Rows in types that the C++ library knows, with field ids in an attribute of their types."""
-    columns = [as_written(column) for column in rows.columns]
+def _as_written(rows: pa.Table, options: OrcOptions, types: Mapping[str, ColumnType]) -> pa.Table:
+    """Rows in types that the C++ library knows, with field ids and more in attributes of their types."""
+    columns = [as_written(column, splits_seconds=options.is_described) for column in rows.columns]
+    uuids = uuid_ids(rows.schema, types) if options.is_described else frozenset()
     fields = [
-        _identified(field.with_type(column.type), attribute)
+        _identified(field.with_type(column.type), field, options, uuids)
         for field, column in zip(rows.schema, columns, strict=True)
     ]
     return pa.table(columns, schema=pa.schema(fields))
 
 
-def _identified(field: pa.Field, attribute: str) -> pa.Field:
-    number = {attribute: (field.metadata or {}).get(_PARQUET_ID, b"")} if attribute else None
-    kind = with_fields(field.type, lambda part: _identified(part, attribute))
-    return pa.field(field.name, kind, metadata=number)
+def _identified(field: pa.Field, declared: pa.Field, options: OrcOptions, uuids: frozenset[int]) -> pa.Field:
+    """A field as it is written, with the attributes of the declared one."""
+    attributes: dict[str, str | bytes] = {}
+    if options.id_attribute:
+        attributes[options.id_attribute] = (declared.metadata or {}).get(_PARQUET_ID, b"")
+    if options.is_described:
+        attributes |= description(declared, uuids)
+    parts = iter(_fields(declared.type))
+    kind = with_fields(field.type, lambda part: _identified(part, next(parts), options, uuids))
+    return pa.field(field.name, kind, metadata=attributes or None)
+
+
+def _fields(kind: pa.DataType) -> list[pa.Field]:
+    """The parts of a type, in the order of `with_fields`."""
+    if pa.types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    return [kind.field(number) for number in range(kind.num_fields)]
 
 
 def _opened(sink: pa.NativeFile, schema: pa.Schema, rows: int, options: FileOptions) -> orc.ORCWriter:
@@ -155,12 +176,8 @@ def _with_filters(schema: pa.Schema, names: Collection[str]) -> Iterator[int]:
 def _parts(kind: pa.DataType) -> Iterator[pa.DataType]:
     """A type and all parts that are stored with it."""
     yield kind
-    if pa.types.is_map(kind):
-        children = [kind.key_type, kind.item_type]
-    else:
-        children = [kind.field(number).type for number in range(kind.num_fields)]
-    for child in children:
-        yield from _parts(child)
+    for part in _fields(kind):
+        yield from _parts(part.type)
 
 
 def _read_back(column: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -170,4 +187,5 @@ def _read_back(column: pa.Array, kind: pa.DataType) -> pa.Array:
         return declared_struct(column, kind, parts)
     if pa.types.is_nested(kind):
         return rebuilt(column, kind, _read_back)
-    return unwrapped(column, kind) if pa.types.is_timestamp(kind) else column.cast(kind)
+    is_wrapped = pa.types.is_timestamp(kind) and kind.unit != "ns"
+    return unwrapped(column, kind) if is_wrapped else column.cast(kind)

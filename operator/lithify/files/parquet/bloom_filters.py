@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from lithify.columns.octets import fixed_octets
 from lithify.columns.order import INSTANT
 from lithify.files.options import BloomFilterOptions
 from lithify.files.parquet.physical import Leaf
@@ -153,9 +154,7 @@ def _plain(values: pa.Array) -> _Plain:
         return _of_offsets(values, np.dtype(np.int64))
     if pa.types.is_int8(kind) or pa.types.is_int16(kind):
         values = values.cast(pa.int32())
-    width = values.type.byte_width
-    data = np.frombuffer(values.buffers()[1], np.uint8)
-    return _of_width(data[values.offset * width : (values.offset + len(values)) * width].reshape(-1, width))
+    return _of_width(fixed_octets(values))
 
 
 def _of_width(rows: NDArray[np.uint8]) -> _Plain:
@@ -175,6 +174,4 @@ def _of_offsets(values: pa.Array, kind: np.dtype[np.signedinteger]) -> _Plain:
 
 def _decimals(values: pa.Array) -> NDArray[np.uint8]:
     """Decimals as the integers of 4 or 8 bytes that Parquet stores."""
-    data = np.frombuffer(values.buffers()[1], np.uint8).reshape(-1, values.type.byte_width)
-    width = 4 if values.type.precision <= _INT32_DIGITS else 8
-    return data[values.offset : values.offset + len(values), :width]
+    return fixed_octets(values)[:, : 4 if values.type.precision <= _INT32_DIGITS else 8]

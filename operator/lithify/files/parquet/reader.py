@@ -55,8 +55,12 @@ class ParquetReader:
 
     def stored_type(self, path: str, column: str) -> pa.DataType | None:
         """The type of a column in Parquet's schema."""
-        schema = self.footers.of(path).schema.to_arrow_schema()
+        schema = self.schema(path)
         return schema.field(column).type if column in schema.names else None
+
+    def schema(self, path: str) -> pa.Schema:
+        """Parquet's schema in Arrow's types."""
+        return self.footers.of(path).schema.to_arrow_schema()
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
         """Whether any row has one of the values: by the statistics, else by reading the column."""

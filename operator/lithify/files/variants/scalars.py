@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.columns.octets import decimal_words, fixed_octets
 from lithify.files.variants.binary import (
     Bytes,
     Ints,
@@ -70,9 +71,8 @@ def as_variants(values: pa.Array) -> Spans:
     elif pa.types.is_decimal128(kind):
         found = _decimals(there)
     elif kind in _FIXED:
-        info, width = _FIXED[kind]
-        raw = np.frombuffer(there.buffers()[1], np.uint8, len(there) * width, there.offset * width)
-        found = _fixed(np.full(len(there), info << 2), raw.reshape(-1, width))
+        info, _ = _FIXED[kind]
+        found = _fixed(np.full(len(there), info << 2), fixed_octets(there))
     else:
         raise Malformed(f"it is shredded into a column of {kind}")
     return found.spread(validity(values))
@@ -97,7 +97,7 @@ def _integers(numbers: Ints) -> Spans:
 
 def _decimals(values: pa.Array) -> Spans:
     """Decimals of 4, 8 or 16 bytes, after the byte of their scale."""
-    raw = np.frombuffer(values.buffers()[1], np.uint8, 16 * len(values), 16 * values.offset).reshape(-1, 16)
+    raw = fixed_octets(values)
     low, high = raw.view(np.int64)[:, 0], raw.view(np.int64)[:, 1]
     scale, fits = values.type.scale, high == low >> 63
     sizes = np.full(len(values), 16)
@@ -234,7 +234,7 @@ def _rescaled(raw: Ints, before: int, digits: int, after: int) -> tuple[Mask, In
         whole = pc.round(numbers, ndigits=after, round_mode="towards_zero")
         fit &= _mask(pc.equal(whole, numbers))
     kept = _decimal_column(np.where(fit[:, None], raw, 0), before).cast(pa.decimal128(_DIGITS, after))
-    return fit, np.frombuffer(kept.buffers()[1], np.int64, 2 * len(kept), 16 * kept.offset).reshape(-1, 2)
+    return fit, decimal_words(kept)
 
 
 def _mask(truths: pa.BooleanArray) -> Mask:

@@ -31,4 +31,5 @@ def _list_tables(address: TableAddress) -> tuple[str, ...]:
     return tuple(sorted(".".join(folder.parts) for folder in folders))
 
 
-open_observer = ObservedFormat(open_observed, LAYOUT, _find_run, _check_catalog, _list_tables).open_observer
+OBSERVED = ObservedFormat(open_observed, LAYOUT, _find_run, _check_catalog, _list_tables)
+open_observer = OBSERVED.open_observer

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from lithify.engine.rewrite.deleted_keys import KeyIndex
 from lithify.formats.iceberg.commit import committer, rules, snapshot_files
 from lithify.formats.iceberg.data_files import projection, reader
 from lithify.formats.iceberg.deletes import positions
 from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
-from lithify.formats.iceberg.deletes.equality.key_index import KeyIndex
 from lithify.formats.iceberg.manifests import delete_index
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile
 from lithify.formats.iceberg.rewriting import live_rows, packing, task, writer

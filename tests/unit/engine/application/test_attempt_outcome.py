@@ -49,6 +49,7 @@ REASONS = {
     errors.CommitConflict: Reason.COMMIT_CONFLICT,
     errors.CommitOutrun: Reason.COMMIT_CONFLICT,
     errors.AttemptFenced: Reason.DRIVER_LOST,
+    errors.TaskStopped: Reason.DRIVER_FAILED,
     errors.TaskFailed: Reason.DRIVER_FAILED,
     errors.OutOfMemory: Reason.OUT_OF_MEMORY,
     errors.TimedOut: Reason.DRIVER_FAILED,

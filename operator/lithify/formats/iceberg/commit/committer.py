@@ -24,7 +24,7 @@ from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.commit.dropping import dropped_deletes
 from lithify.formats.iceberg.commit.publisher import Draft, SnapshotPublisher
-from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of, unpartitioned_specs
+from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
 from lithify.formats.iceberg.commit.snapshot_files import Replacement, SnapshotFiles, WrittenFiles
 from lithify.formats.iceberg.commit.summary import FileCounts, summary_of
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
@@ -145,7 +145,7 @@ class Committer:
         outputs = tuple(file for change in changes for file in change.outputs)
         removed = is_one_of(view.data["file_path"], inputs)
         new = self._start.sequence if outputs else None
-        dropped = dropped_deletes(view, ~removed, new, unpartitioned_specs(metadata))
+        dropped = dropped_deletes(view, ~removed, new, metadata.unpartitioned_specs)
         return Replacement(outputs, removed, dropped)
 
     def _summary(

@@ -49,7 +49,7 @@ def conflicts_of(
     if reason is not None:
         return dict.fromkeys(changes, reason)
     return {
-        **validate_equality_deletes(changes, start, view, unpartitioned_specs(metadata)),
+        **validate_equality_deletes(changes, start, view, metadata.unpartitioned_specs),
         **validate_no_new_deletes(changes, start, view),
         **validate_inputs_live(changes, view),
     }
@@ -134,15 +134,6 @@ def validate_equality_deletes(
     enters = bool((specs[local] == start.spec_id).any())
     refused = np.bincount(places[moved & (leaves | enters)], minlength=len(inputs)) > 0
     return _refused(changes, inputs, refused, OTHER_PARTITION)
-
-
-def unpartitioned_specs(metadata: TableMetadata) -> frozenset[int]:
-    """The specs whose equality deletes apply to all partitions: those without fields, or with void ones."""
-    return frozenset(
-        number
-        for number, spec in metadata.specs.items()
-        if all(field.get("transform") == "void" for field in spec.get("fields") or ())
-    )
 
 
 def _newer(deletes: pa.Table, start: Start, content: Content) -> pa.Table:

@@ -12,7 +12,6 @@ import numpy as np
 
 from lithify.columns.column_groups import Flags, flagged, integers
 from lithify.formats.iceberg.commit.changes import Start
-from lithify.formats.iceberg.commit.rules import unpartitioned_specs
 from lithify.formats.iceberg.compaction.groups import IcebergGroup, group_of
 from lithify.formats.iceberg.compaction.listed_twice import blocks_of, repeated_paths
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView
@@ -25,7 +24,6 @@ from lithify.formats.iceberg.planning.columns import (
     clustered_columns,
     compared_columns,
     needed_statistics,
-    schema_columns,
 )
 from lithify.formats.iceberg.planning.figures import figures_of
 from lithify.formats.iceberg.planning.options import REWRITE_ALL, PlanningOptions, planning_options
@@ -35,6 +33,7 @@ from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, PartitionSpec, place_of, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
 from lithify.formats.iceberg.table.row_orders import RowOrder, row_order
+from lithify.formats.iceberg.table.schema_columns import schema_columns
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.partition import PartitionFilter
@@ -92,7 +91,7 @@ def rewrites_of(pinned: PinnedView, options: PlanningOptions) -> tuple[RewritePl
     view, metadata = pinned.view, pinned.metadata
     columns = schema_columns(metadata.schemas[metadata.schema_id])
     compared = compared_columns(view.deletes, columns)
-    index = delete_index(view.data, view.deletes, unpartitioned_specs(metadata), compared)
+    index = delete_index(view.data, view.deletes, metadata.unpartitioned_specs, compared)
     figures = figures_of(view, index, pinned.start.spec_id)
     rewrites = plan_rewrites(view.data, figures, options, clustered_columns(metadata, pinned.order))
     return rewrites, FileObjects(view, index)

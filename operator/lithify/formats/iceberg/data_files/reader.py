@@ -16,6 +16,7 @@ from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.engine.rewrite.row_positions import Positions
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.model import FileColumn, InputFile, Wanted
+from lithify.files.orc.reader import OrcReader
 from lithify.files.parquet.reader import ParquetReader
 from lithify.files.registry import Readers
 from lithify.files.types import AS_STORED, Field, arrow_type
@@ -25,6 +26,7 @@ from lithify.formats.iceberg.data_files.stored import (
     Stored,
     required_ids,
     stored_columns,
+    zone_mismatches,
 )
 from lithify.formats.iceberg.model import DataFile, DeleteFile, PartitionValue
 from lithify.io.storage import Storage
@@ -85,6 +87,8 @@ class FileReader:
         share: bytes to prefetch where every read is a request.
         columns: number of columns of the table.
         formats: formats of the files, by path.
+        names: the names of the table's columns, for ORC and Avro files without field ids where the table has
+            no name mapping.
     """
 
     def __init__(
@@ -95,10 +99,12 @@ class FileReader:
         share: int = 0,
         columns: int = 1,
         formats: Mapping[str, str] | None = None,
+        names: NameMapping | None = None,
     ) -> None:
         self.storage = storage
         self.readers = Readers(storage, share, columns, formats)
         self._mapping = mapping
+        self._names = names
         self._constants = constants or {}
         self._columns_of = lru_cache(_KEPT)(self._read_columns)
 
@@ -108,20 +114,14 @@ class FileReader:
         Raises:
             MissingFile: the file does not exist.
             CorruptTable: it cannot be read.
-            UnsupportedTable: this release cannot read its format.
+            UnsupportedTable: this release cannot read one of its types.
         """
         return self._columns_of(path)
 
-    def parquet(self, path: str) -> ParquetReader:
-        """The reader of a file that is Parquet.
-
-        Raises:
-            UnsupportedTable: it is not.
-        """
+    def parquet(self, path: str) -> ParquetReader | None:
+        """The reader of a file if it is Parquet, else None."""
         reader = self.readers.of(path)
-        if not isinstance(reader, ParquetReader):
-            raise UnsupportedTable(path, ("data and delete files in ORC or Avro",))
-        return reader
+        return reader if isinstance(reader, ParquetReader) else None
 
     def overhead(self, file: DataFile) -> int:
         """Bytes that an open file takes in addition to the batches."""
@@ -133,10 +133,13 @@ class FileReader:
         Raises:
             MissingFile: the file does not exist.
             CorruptTable: it cannot be read, or its columns are not those of the table.
+            UnsupportedTable: an ORC file has a timestamp without time zone in place of one with it.
         """
-        reader, stored = self.parquet(file.path), self.stored(file.path)
+        reader, stored = self.readers.of(file.path), self.stored(file.path)
         by_id = {column.id: (column, place) for place, column in enumerate(stored)}
         found = [by_id.get(column.id, (None, 0))[0] for column in request.columns]
+        if isinstance(reader, OrcReader):
+            _check_zones(file.path, found, request.columns)
         wanted = self._wanted(request, found, stored)
         schema = None
         for batch in reader.batches(_input(file), wanted):
@@ -153,7 +156,7 @@ class FileReader:
         found = {column.id: column for column in self.stored(file.path)}
         columns = [found.get(column.id) for column in request.columns]
         wanted = self._wanted(request, columns, self.stored(file.path))
-        return Positions(self.parquet(file.path).spans(_input(file), wanted))
+        return Positions(self.readers.of(file.path).spans(_input(file), wanted))
 
     def survey(self, files: Sequence[DataFile], columns: Sequence[Field]) -> Survey:
         """Reads the footers of all files once, and says what they have in common."""
@@ -165,10 +168,15 @@ class FileReader:
             required = found if required is None else required & found
             if texts:
                 by_id = {column.id: column.name for column in stored}
-                footers = self.parquet(file.path).footers
-                having = footers.columns_with_dictionary([file.path], _SHORT_CODES)
+                having = self._with_dictionaries(file.path)
                 texts &= {column.name for column in columns if by_id.get(column.id) in having}
         return Survey(required or frozenset(), frozenset(texts))
+
+    def _with_dictionaries(self, path: str) -> frozenset[str]:
+        parquet = self.parquet(path)
+        if parquet is None:
+            return frozenset()
+        return parquet.footers.columns_with_dictionary([path], _SHORT_CODES)
 
     def _wanted(self, request: Request, found: Sequence[Stored | None], stored: Sequence[Stored]) -> Wanted:
         by_name = {  # two parts of one struct are read at once
@@ -219,8 +227,18 @@ class FileReader:
         return filled(rows, column)
 
     def _read_columns(self, path: str) -> tuple[Stored, ...]:
-        footer = self.parquet(path).footers.of(path)
-        return stored_columns(footer.schema.to_arrow_schema(), self._mapping)
+        reader = self.readers.of(path)
+        mapping = self._mapping
+        if mapping is None and not isinstance(reader, ParquetReader):
+            mapping = self._names
+        return stored_columns(reader.schema(path), mapping)
+
+
+def _check_zones(path: str, found: Sequence[Stored | None], columns: Sequence[Field]) -> None:
+    pairs = [(stored, column) for stored, column in zip(found, columns, strict=True) if stored is not None]
+    if names := [name for stored, column in pairs for name in zone_mismatches(stored, column)]:
+        problem = "the ORC file and the table disagree whether its timestamps have a time zone"
+        raise UnsupportedTable(path, tuple(f"column {name}: {problem}" for name in names))
 
 
 def _plain(value: PartitionValue) -> object:

@@ -72,8 +72,10 @@ def _positions(
 
 def _names_only(reader: FileReader, file: DeleteFile, path: str) -> bool:
     """Whether all rows are about one data file by the bounds of their paths, which then need not be read."""
-    columns = reader.stored(file.path)
-    footer = reader.parquet(file.path).footers.of(file.path)
+    columns, parquet = reader.stored(file.path), reader.parquet(file.path)
+    if parquet is None:
+        return False
+    footer = parquet.footers.of(file.path)
     if not columns or columns[0].id != PATH.id or footer.schema.column(0).physical_type != "BYTE_ARRAY":
         return False
     chunks = [footer.row_group(number).column(0) for number in range(footer.num_row_groups)]

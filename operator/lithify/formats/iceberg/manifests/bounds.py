@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import Numbers, flags, whole
+from lithify.columns.octets import Octets, fixed_array, fixed_octets, ordered, widened
 
 _LONGS = frozenset({"long", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
 _WIDTHS: Mapping[str, tuple[str, ...]] = {
@@ -62,28 +63,20 @@ def bound_values(column: pa.ChunkedArray | pa.Array, kind: str) -> pa.Array:
     return pa.array(wide, mask=~is_known)
 
 
-def _octets(stored: pa.BinaryArray, rows: Numbers, width: int) -> npt.NDArray[np.uint8]:
+def _octets(stored: pa.BinaryArray, rows: Numbers, width: int) -> Octets:
     """The bytes of some values, all of one length; shape (len(rows), width)."""
-    if not len(rows):
-        return np.empty((0, width), dtype=np.uint8)
-    some = stored.take(pa.array(rows)).cast(pa.binary(width))
-    data = np.frombuffer(some.buffers()[1], dtype=np.uint8)
-    return data[: width * len(rows)].reshape(-1, width).copy()
+    return fixed_octets(stored.take(pa.array(rows)).cast(pa.binary(width)))
 
 
 def _decimals(stored: pa.BinaryArray) -> pa.Array:
     """Big-endian numbers as bytes of one length whose order is theirs."""
     lengths = pc.binary_length(stored).fill_null(0).to_numpy(zero_copy_only=False)
     table = np.zeros((len(stored), _WIDEST), dtype=np.uint8)
-    for width in np.unique(lengths[(lengths > 0) & (lengths <= _WIDEST)]).tolist():
-        rows = np.flatnonzero(lengths == width)
-        octets = _octets(stored, rows, width)
-        table[rows, : _WIDEST - width] = np.where(octets[:, :1] & 0x80, 0xFF, 0)
-        table[rows, _WIDEST - width :] = octets
-    table[:, 0] ^= 0x80
-    fixed = pa.Array.from_buffers(pa.binary(_WIDEST), len(table), [None, pa.py_buffer(table)])
     is_known = (lengths > 0) & (lengths <= _WIDEST)
-    return pc.if_else(pa.array(is_known), fixed.cast(pa.large_binary()), pa.scalar(None, pa.large_binary()))
+    for width in np.unique(lengths[is_known]).tolist():
+        rows = np.flatnonzero(lengths == width)
+        table[rows] = ordered(widened(_octets(stored, rows, width), _WIDEST))
+    return fixed_array(table, pa.array(is_known)).cast(pa.large_binary())
 
 
 def ranks(columns: Sequence[pa.Array]) -> list[Numbers]:

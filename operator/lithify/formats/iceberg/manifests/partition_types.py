@@ -17,10 +17,10 @@ from decimal import Context, Decimal
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.columns.octets import fixed_array, fixed_octets, number_bytes, widened
 from lithify.formats.iceberg.model import PartitionValue
 
 _EPOCH = datetime(1970, 1, 1)
@@ -189,16 +189,7 @@ def _widened(column: pa.FixedSizeBinaryArray, width: int) -> pa.FixedSizeBinaryA
     old = column.type.byte_width
     if old > width:
         raise ValueError(f"a partition value has {old} bytes instead of {width}")
-    filled = column.fill_null(bytes(old)) if column.null_count else column
-    stored = np.frombuffer(filled.buffers()[1], dtype=np.uint8)
-    stored = stored[old * filled.offset : old * (filled.offset + len(filled))].reshape(-1, old)
-    wide = np.repeat(np.where(stored[:, :1] & 0x80, 0xFF, 0).astype(np.uint8), width, axis=1)
-    wide[:, width - old :] = stored
-    valid = pa.array(column.is_valid().to_numpy(zero_copy_only=False))
-    mask = valid.buffers()[1] if column.null_count else None
-    return pa.Array.from_buffers(
-        pa.binary(width), len(column), [mask, pa.py_buffer(np.ascontiguousarray(wide))]
-    )
+    return fixed_array(widened(fixed_octets(column), width), column.is_valid())
 
 
 def with_one_nan(column: pa.Array) -> pa.Array:
@@ -289,6 +280,5 @@ def single_value(physical: Any, kind: str) -> bytes:
     if kind == "string":
         return str(physical).encode()
     if _DECIMAL.fullmatch(kind):
-        unscaled = int.from_bytes(physical, "big", signed=True)
-        return unscaled.to_bytes((unscaled + (unscaled < 0)).bit_length() // 8 + 1, "big", signed=True)
+        return number_bytes(int.from_bytes(physical, "big", signed=True))
     return bytes(physical)

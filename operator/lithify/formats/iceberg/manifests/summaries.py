@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.columns.octets import fixed_octets, ordered
 from lithify.formats.iceberg.manifests.manifest_lists import FieldSummary
 from lithify.formats.iceberg.manifests.partition_types import PartitionField, PartitionType, single_value
 
@@ -48,21 +49,10 @@ def _extremes(known: pa.Array, field: PartitionField) -> tuple[object, object]:
     if not len(known):
         return None, None
     if _DECIMAL.fullmatch(field.type):
-        order = np.argsort(_with_sign_first(known).to_numpy(zero_copy_only=False), kind="stable")
+        order = np.lexsort(ordered(fixed_octets(known)).T[::-1])
         return known[int(order[0])].as_py(), known[int(order[-1])].as_py()
     comparable = known.cast(pa.binary()) if pa.types.is_fixed_size_binary(known.type) else known
     found = pc.min_max(comparable).as_py()
     if pa.types.is_floating(known.type):  # readers tell both zeros apart, so the bounds have to include both
         return found["min"] or -0.0, found["max"] or 0.0
     return found["min"], found["max"]
-
-
-def _with_sign_first(decimals: pa.FixedSizeBinaryArray) -> pa.Array:
-    """Big-endian numbers with the sign turned, so that their bytes have their order."""
-    width = decimals.type.byte_width
-    table = np.frombuffer(decimals.buffers()[1], dtype=np.uint8)
-    table = table[width * decimals.offset :][: width * len(decimals)].reshape(-1, width).copy()
-    table[:, 0] ^= 0x80
-    return pa.Array.from_buffers(pa.binary(width), len(decimals), [None, pa.py_buffer(table)]).cast(
-        pa.binary()
-    )

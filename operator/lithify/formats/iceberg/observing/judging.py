@@ -26,6 +26,7 @@ from lithify.columns.column_groups import (
     with_columns,
 )
 from lithify.engine.observe.summing import total
+from lithify.engine.pack.overlaps import least_overlapping, overlap_of
 from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, delete_index
 from lithify.formats.iceberg.manifests.view import PUFFIN
 from lithify.formats.iceberg.model import Content
@@ -34,8 +35,6 @@ from lithify.formats.iceberg.planning.clustering import (
     ClusterColumn,
     Clustering,
     clustering_by,
-    least_overlapping,
-    overlap_of,
 )
 from lithify.formats.iceberg.planning.columns import MOST_CANDIDATES
 from lithify.formats.iceberg.planning.figures import Figures

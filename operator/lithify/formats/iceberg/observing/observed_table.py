@@ -67,11 +67,13 @@ class Shape:
     Attributes:
         specs: its partition specs.
         spec_id: id of the current one.
+        unpartitioned: ids of those whose equality deletes apply to all partitions.
         columns: the columns by which files may be clustered.
     """
 
     specs: Mapping[int, PartitionSpec]
     spec_id: int
+    unpartitioned: frozenset[int]
     columns: tuple[ClusterColumn, ...]
 
     @property
@@ -82,12 +84,7 @@ class Shape:
     @property
     def has_global_deletes(self) -> bool:
         """Whether equality deletes may apply to other partitions than their own."""
-        return len(self.specs) > 1 and any(not is_partitioned(spec) for spec in self.specs.values())
-
-
-def is_partitioned(spec: PartitionSpec) -> bool:
-    """Whether a spec divides rows; equality deletes of others apply to all partitions."""
-    return any(each.transform != "void" for each in spec.fields)
+        return len(self.specs) > 1 and bool(self.unpartitioned)
 
 
 class ObservedIcebergTable:
@@ -104,9 +101,8 @@ class ObservedIcebergTable:
         self._location: str | None = None
         self._is_replaced = False
         specs = {number: spec_of(metadata, number) for number in metadata.specs}
-        self._shape = Shape(
-            specs, metadata.spec_id, clustered_columns(metadata, row_order(metadata, table.properties))
-        )
+        columns = clustered_columns(metadata, row_order(metadata, table.properties))
+        self._shape = Shape(specs, metadata.spec_id, metadata.unpartitioned_specs, columns)
 
     def is_unchanged(
         self, known: SnapshotId | None, mark: SnapshotMark | None, seconds: Callable[[], float | None]
@@ -261,7 +257,7 @@ class PinnedIcebergSnapshot:
         """The equality deletes among some files that apply to all partitions."""
         chosen = flagged(files, integers(files["content"]) == Content.EQUALITY_DELETES)
         columns = (listed(chosen[name]) for name in ("path", "partition", "sequence"))
-        specs = {f"[{number}," for number, spec in self.shape.specs.items() if not is_partitioned(spec)}
+        specs = {f"[{number}," for number in self.shape.unpartitioned}
         return {
             path: GlobalDelete(partition, sequence)
             for path, partition, sequence in zip(*columns, strict=True)

@@ -31,4 +31,5 @@ def _catalog_of(address: TableAddress) -> AnyCatalog:
     return open_catalog(address.warehouse, address.catalog_options, address.reach)
 
 
-open_observer = ObservedFormat(open_observed, LAYOUT, _find_run, _check_catalog, _list_tables).open_observer
+OBSERVED = ObservedFormat(open_observed, LAYOUT, _find_run, _check_catalog, _list_tables)
+open_observer = OBSERVED.open_observer

@@ -1,23 +1,17 @@
-"""How files are clustered by the bounds of a column, and which overlap.
-
-Called by `plan`. Bounds are ranks: integers with the order of the values, -1 where a file has none. Files of
-different groups never overlap. Pure, without a loop over files.
-"""
+"""By which column files are clustered, as their bounds tell. Called by `plan`. Pure; loops over no files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import Flags, Numbers, flags, is_null
+from lithify.engine.pack.overlaps import Overlaps, least_overlapping
 from lithify.formats.iceberg.manifests.bounds import bound_values, is_comparable, ranks
 
-_CLUSTERED = 0.5
-"""Share of a group with which a file of a clustered column overlaps at most, on average."""
 _TRUNCATED = 16
 """Characters to which writers cut the bounds of texts by default."""
 
@@ -38,106 +32,14 @@ class ClusterColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Clustering:
+class Clustering(Overlaps):
     """The ranges of files in one column.
 
     Attributes:
         column: the column.
-        groups: the group of each file.
-        lower: rank of its lower bound; -1 if unknown.
-        upper: rank of its upper bound; -1 if unknown.
-        is_narrow: whether all of its values are equal, as far as bounds tell: sorting divides it no further.
     """
 
     column: ClusterColumn
-    groups: Numbers
-    lower: Numbers
-    upper: Numbers
-    is_narrow: Flags
-
-    @property
-    def is_known(self) -> Flags:
-        """The files with bounds."""
-        return (self.lower >= 0) & (self.upper >= self.lower)
-
-    def _codes(self, bounds: Numbers) -> Numbers:
-        """Bounds that compare within their group only."""
-        step = int(self.upper.max(initial=0)) + 2
-        return self.groups * step + bounds
-
-    def depths(self, files: Flags) -> Numbers:
-        """For each file, the number of files that have its lower bound in their range, itself included.
-
-        Args:
-            files: the files that count; others have depth 0.
-        """
-        rows = np.flatnonzero(files & self.is_known)
-        lower, upper = self._codes(self.lower)[rows], self._codes(self.upper)[rows]
-        begun = np.searchsorted(np.sort(lower), lower, side="right")
-        ended = np.searchsorted(np.sort(upper), lower)
-        found = np.zeros(len(files), dtype=np.int64)
-        found[rows] = begun - ended
-        return found
-
-    def overlap(self) -> float:
-        """The share of its group with which a file overlaps on average, from 0 to 1; 1 if few have bounds."""
-        pairs, others = self.pairs()
-        return overlap_of(len(others), int(self.is_known.sum()), int(pairs.sum()), int(others.sum()))
-
-    def pairs(self) -> tuple[Numbers, Numbers]:
-        """For each file the number of others that have its lower bound in their range, and of all others.
-
-        Both are 0 for files without bounds.
-        """
-        known = self.is_known
-        sizes = np.bincount(self.groups[known], minlength=int(self.groups.max(initial=0)) + 1)
-        others = np.where(known, sizes[self.groups] - 1, 0)
-        return np.where(others > 0, self.depths(known) - 1, 0), others
-
-    def crowded(self, threshold: int) -> Flags:
-        """The files in whose range a value lies that at least `threshold` files have in theirs."""
-        files = self.is_known & ~self.is_narrow
-        points = np.sort(self._codes(self.lower)[self.depths(files) >= threshold])
-        before = np.searchsorted(points, self._codes(self.lower))
-        until = np.searchsorted(points, self._codes(self.upper), side="right")
-        crowded: Flags = files & (until > before)
-        return crowded
-
-    def order(self, rows: Numbers) -> Numbers:
-        """Some files by their group and their bounds; those without bounds come last, in their order."""
-        is_unknown = ~self.is_known[rows]
-        lower, upper = (np.where(is_unknown, 0, bounds[rows]) for bounds in (self.lower, self.upper))
-        return rows[np.lexsort((upper, lower, is_unknown, self.groups[rows]))]
-
-    def gaps(self, ordered: Numbers, others: Flags) -> Flags:
-        """Before which files there is another one that lies entirely between it and all files before it.
-
-        Joining files across such a gap would make a file that overlaps what had been apart.
-
-        Args:
-            ordered: files that might be joined, as `order` returns them.
-            others: the files that stay.
-        """
-        lower, upper = self._codes(self.lower), self._codes(self.upper)
-        known = self.is_known
-        starts, ends = (np.sort(codes[others & known]) for codes in (lower, upper))
-        reached = np.maximum.accumulate(np.where(known[ordered], upper[ordered], -1))
-        reached = np.concatenate([[-1], reached[:-1]])
-        passed = np.searchsorted(ends, lower[ordered])
-        found: Flags = known[ordered] & (passed > np.searchsorted(starts, reached, side="right"))
-        return found
-
-
-def overlap_of(files: int, known: int, pairs: int, others: int) -> float:
-    """The share of its group with which a file overlaps on average, from sums over files.
-
-    Args:
-        files: number of files.
-        known: number of those with bounds.
-        pairs: see `Clustering.pairs`.
-        others: likewise.
-    """
-    return 1.0 if 2 * known < files or not others else pairs / others
 
 
 def clustering_of(data: pa.Table, groups: Numbers, columns: Sequence[ClusterColumn]) -> Clustering | None:
@@ -160,14 +62,6 @@ def clustering_of(data: pa.Table, groups: Numbers, columns: Sequence[ClusterColu
     return None if least is None else found[least]
 
 
-def least_overlapping(overlaps: Sequence[float]) -> int | None:
-    """The number of the column by which files are clustered; None if by none."""
-    if not overlaps:
-        return None
-    least = int(np.argmin(overlaps))
-    return least if overlaps[least] < _CLUSTERED else None
-
-
 def _has_bounds(data: pa.Table, column: ClusterColumn) -> bool:
     return f"lower_bounds.{column.id}" in data.column_names
 
@@ -176,7 +70,7 @@ def clustering_by(data: pa.Table, groups: Numbers, column: ClusterColumn) -> Clu
     """The ranges of files in a column, of which the data files have bounds."""
     stored = [data[f"{side}_bounds.{column.id}"].combine_chunks() for side in ("lower", "upper")]
     lower, upper = ranks([bound_values(each, column.type) for each in stored])
-    return Clustering(column, groups, lower, upper, (lower == upper) | _alike(*stored))
+    return Clustering(groups, lower, upper, (lower == upper) | _alike(*stored), column)
 
 
 def _alike(lower: pa.ChunkedArray, upper: pa.ChunkedArray) -> Flags:

@@ -7,8 +7,7 @@ Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -22,40 +21,12 @@ from lithify.formats.iceberg.manifests.view import Statistics
 from lithify.formats.iceberg.planning.clustering import ClusterColumn
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.row_orders import RowOrder
+from lithify.formats.iceberg.table.schema_columns import SchemaColumn, schema_columns
 
 MOST_CANDIDATES = 4
 """Columns to consider in tables without a sort order: the bounds of each take time to read."""
 _ORDERED = re.compile(r"identity|year|month|day|hour|truncate\[\d+\]")
 """The transforms that keep the order of values."""
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaColumn:
-    """A column of a primitive type, also one within structs.
-
-    Attributes:
-        id: its field id.
-        type: Iceberg's name of its type.
-        is_required: whether neither it nor a struct around it may be null.
-    """
-
-    id: int
-    type: str
-    is_required: bool
-
-
-def schema_columns(schema: Mapping[str, Any]) -> dict[int, SchemaColumn]:
-    """The primitive columns of a schema by id, in its order; elements of lists and maps are none."""
-    return {column.id: column for column in _columns(schema["fields"], required=True)}
-
-
-def _columns(fields: Iterable[Mapping[str, Any]], *, required: bool) -> Iterator[SchemaColumn]:
-    for field in fields:
-        kind, is_required = field["type"], required and bool(field.get("required"))
-        if isinstance(kind, str):
-            yield SchemaColumn(int(field["id"]), kind.replace(" ", ""), is_required)
-        elif kind.get("type") == "struct":
-            yield from _columns(kind["fields"], required=is_required)
 
 
 def cluster_columns(

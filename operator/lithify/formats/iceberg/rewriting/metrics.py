@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lithify.columns.octets import number_bytes
 from lithify.files.parquet.physical import leaves_of_rows
 from lithify.files.statistics import truncated_up
 from lithify.files.types import ColumnType, Field
@@ -147,7 +148,7 @@ class MetricsBuilder:
         for place, leaf in enumerate(self.leaves):
             mode = self.modes.of(leaf.name, place)
             chunks = [footer.row_group(at).column(place) for at in range(footer.num_row_groups)]
-            _put(made.column_sizes, leaf, sum(int(chunk.total_compressed_size) for chunk in chunks))
+            put(made.column_sizes, leaf.field.id, sum(int(chunk.total_compressed_size) for chunk in chunks))
             if mode != "none" and leaf.is_single:
                 self._add_leaf(made, place, leaf, chunks, mode)
         return made
@@ -161,20 +162,17 @@ class MetricsBuilder:
         mode: str,
     ) -> None:
         floats = self.floats.get(place)
-        _put(made.value_counts, leaf, sum(int(chunk.num_values) for chunk in chunks))
+        put(made.value_counts, leaf.field.id, sum(int(chunk.num_values) for chunk in chunks))
         nulls = _nulls(chunks) if floats is None else floats.nulls
         if nulls is not None:
-            _put(made.null_counts, leaf, nulls)
+            put(made.null_counts, leaf.field.id, nulls)
         if floats is not None and floats.nans is not None:
-            _put(made.nan_counts, leaf, floats.nans)
+            put(made.nan_counts, leaf.field.id, floats.nans)
         if mode == "counts":
             return
-        bounds = _float_bounds(floats) if floats is not None else _bounds(chunks)
+        bounds = float_bounds(floats) if floats is not None else _bounds(chunks)
         if bounds is not None:
-            low, high = serialized_bounds(bounds, leaf.field.type, mode)
-            _put(made.lower_bounds, leaf, low)
-            if high is not None:
-                _put(made.upper_bounds, leaf, high)
+            put_bounds(made, leaf.field, bounds, mode)
 
 
 def serialized_bounds(bounds: tuple[Any, Any], kind: ColumnType, mode: str) -> tuple[bytes, bytes | None]:
@@ -201,7 +199,7 @@ def serialized(value: Any, kind: ColumnType) -> bytes:
     """A value in Iceberg's single-value serialization."""
     if kind.root == "DECIMAL":
         number = value if isinstance(value, int) else int.from_bytes(value, "big", signed=True)
-        return number.to_bytes(((number + (number < 0)).bit_length() // 8) + 1, "big", signed=True)
+        return number_bytes(number)
     if isinstance(value, bytes):
         return value
     return struct.pack(_FORMATS.get(kind.root, _LONG), value)
@@ -243,12 +241,21 @@ def _raw(value: Any, chunk: pq.ColumnChunkMetaData) -> Any:
     return int.from_bytes(value, "big", signed=True) if is_signed_bytes else value
 
 
-def _float_bounds(found: FloatMetrics) -> tuple[float, float] | None:
+def float_bounds(found: FloatMetrics) -> tuple[float, float] | None:
     """The bounds; a zero gets the sign with which both zeros are inside."""
     if not found.is_bounded or found.least is None or found.most is None:
         return None
     return found.least or -0.0, found.most or 0.0
 
 
-def _put(values: Mapping[int, Any], leaf: LeafField, value: Any) -> None:
-    values[leaf.field.id] = value  # type: ignore[index]  # a dict while it is made
+def put_bounds(made: FileMetrics, field: Field, bounds: tuple[Any, Any], mode: str) -> None:
+    """Sets the bounds of a column; there may be no short upper one."""
+    low, high = serialized_bounds(bounds, field.type, mode)
+    put(made.lower_bounds, field.id, low)
+    if high is not None:
+        put(made.upper_bounds, field.id, high)
+
+
+def put(values: Mapping[int, Any], number: int, value: Any) -> None:
+    """Sets a figure of a column, by its field id."""
+    values[number] = value  # type: ignore[index]  # a dict while it is made

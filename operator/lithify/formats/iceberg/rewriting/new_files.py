@@ -9,10 +9,11 @@ from itertools import count
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.rolling import Rolling
 from lithify.errors import LithifyError
+from lithify.files.names import GATHERED_SHARE
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.formats.iceberg.model import DataFile, Partition
 from lithify.formats.iceberg.rewriting.target import WriteTarget
-from lithify.formats.iceberg.rewriting.writer import OpenDataFile
+from lithify.formats.iceberg.rewriting.writer import OpenDataFile, in_parquet
 from lithify.io.storage import Storage
 
 
@@ -38,7 +39,7 @@ class NewFiles:
         """Opens the next file; see `OpenDataFile`. Its columns may be narrower than those of all files."""
         name = f"{self._writer}-{next(self._numbers):05}.{self._target.options.files.format}"
         path = self._target.path(partition, name)
-        self._written.append(path)
+        self._written += {path, in_parquet(path)}
         return OpenDataFile(path, partition, target or self._target, self._storage, like)
 
     def delete(self) -> None:
@@ -53,7 +54,7 @@ def rolling_of(files: Sequence[DataFile], target: WriteTarget, budget: Budget) -
     options = target.options.files
     return Rolling(
         target_size=options.target_size,
-        row_group_bytes=budget.row_group,
+        row_group_bytes=int(budget.row_group * GATHERED_SHARE[options.format]),
         bytes_per_row=sum(file.size for file in files) / max(1, sum(file.rows for file in files)),
         absorbs_rest=True,
         unit_size=options.unit_size,

@@ -22,7 +22,7 @@ from lithify.engine.rewrite.sorted_rows import SortedRows
 from lithify.engine.tasks.execution import carry_out
 from lithify.engine.tasks.task import StepTask
 from lithify.formats.iceberg.data_files.reader import FileReader
-from lithify.formats.iceberg.data_files.stored import NameMapping
+from lithify.formats.iceberg.data_files.stored import NameMapping, names_of
 from lithify.formats.iceberg.deletes.positions import DeletedPositions, deleted_positions
 from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, Partition
 from lithify.formats.iceberg.rewriting.live_rows import LiveRows
@@ -80,6 +80,7 @@ class RewriteTask(StepTask):
             self.budget.reading // 2,
             len(self.target.columns),
             {each.path: each.format for each in self._read_files},
+            names_of(self.target.schema.columns),
         )
         with scratch_folder() as folder:
             deleted = deleted_positions(self.files, reader, self.target.schema, self.budget, folder)

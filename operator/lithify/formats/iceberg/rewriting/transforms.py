@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.murmur_hash import Words, finished, mixed, murmur3_of_each
+from lithify.columns.octets import decimal_words, fixed_octets, shortest
 from lithify.columns.order import IntPart
 from lithify.errors import UnsupportedTable
 
 _WITH_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]")
 _UNITS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 _LONG_BYTES = 8
-_DECIMAL_BYTES = 16
 _LARGEST = np.uint32(0x7FFF_FFFF)
 _WORD = 1 << 64
 
@@ -90,13 +90,8 @@ def _hashes(values: pa.Array) -> Words:
 
 def _hashes_of_decimals(values: pa.Array) -> Words:
     """Of each unscaled value the fewest bytes that represent it, big-endian."""
-    octets = _decimal_octets(values)[:, ::-1]
-    sign = np.where(octets[:, :1] >= 0x80, np.uint8(0xFF), np.uint8(0))
-    is_padding = (octets[:, :-1] == sign) & ((octets[:, 1:] >= 0x80) == (octets[:, :1] >= 0x80))
-    padding = np.where(is_padding.all(axis=1), _DECIMAL_BYTES - 1, np.argmin(is_padding, axis=1))
-    kept = np.arange(_DECIMAL_BYTES) >= padding[:, None]
-    offsets = np.concatenate([[0], np.cumsum(_DECIMAL_BYTES - padding)]).astype(np.int64)
-    return murmur3_of_each(offsets, octets[kept])
+    octets, lengths = shortest(fixed_octets(values)[:, ::-1])
+    return murmur3_of_each(np.concatenate([[0], np.cumsum(lengths)]), octets)
 
 
 def _truncated(values: pa.Array, width: int) -> pa.Array:
@@ -117,8 +112,7 @@ def _truncated(values: pa.Array, width: int) -> pa.Array:
 
 def _truncated_decimals(values: pa.Array, width: int) -> pa.Array:
     """Unscaled values minus their remainders, which are never negative; in two words each."""
-    words = np.ascontiguousarray(_decimal_octets(values)).view(np.uint64)
-    lower, upper = words[:, 0], words[:, 1]
+    lower, upper = decimal_words(values).view(np.uint64).T
     by = np.uint64(width)
     signed = np.mod(upper.view(np.int64), np.int64(width)).astype(np.uint64)
     rest = (signed * np.uint64(_WORD % width) + lower % by) % by
@@ -127,13 +121,6 @@ def _truncated_decimals(values: pa.Array, width: int) -> pa.Array:
     octets = np.ascontiguousarray(np.stack([less, more], axis=1)).view(np.uint8).tobytes()
     plain = pa.Array.from_buffers(values.type, len(values), [None, pa.py_buffer(octets)])
     return pc.if_else(values.is_valid(), plain, pa.scalar(None, values.type))
-
-
-def _decimal_octets(values: pa.Array) -> npt.NDArray[np.uint8]:
-    """The unscaled values, little-endian; shape (rows, 16)."""
-    data = np.frombuffer(values.buffers()[1], np.uint8)
-    start = values.offset * _DECIMAL_BYTES
-    return data[start : start + len(values) * _DECIMAL_BYTES].reshape(len(values), _DECIMAL_BYTES)
 
 
 def _integers(values: pa.Array) -> IntPart:

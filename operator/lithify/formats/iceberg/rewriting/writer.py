@@ -12,12 +12,17 @@ import pyarrow.parquet as pq
 
 from lithify.engine.rewrite.rolling import EncodedRows
 from lithify.errors import CorruptTable
+from lithify.files.model import FormatWriter, Unwritable
+from lithify.files.options import FileOptions
+from lithify.files.orc.footers import OrcFooters
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.files.parquet.joining_writer import JoiningWriter
 from lithify.files.parquet.writer import ParquetWriter
-from lithify.formats.iceberg.model import NewDataFile, Partition
+from lithify.files.registry import open_writer
+from lithify.formats.iceberg.model import FileMetrics, NewDataFile, Partition
 from lithify.formats.iceberg.rewriting.encoded_rows import CopiedRows, JoinedRows
 from lithify.formats.iceberg.rewriting.metrics import MetricsBuilder, leaf_fields
+from lithify.formats.iceberg.rewriting.row_metrics import RowMetrics
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.io.storage import Storage, reporting
 
@@ -41,20 +46,13 @@ class OpenDataFile:
         storage: Storage,
         like: RowGroupSource | None = None,
     ) -> None:
-        self._path = path
         self._partition = partition
         self._target = target
         self._storage = storage
         self._schema = target.file_schema
-        self._metrics = MetricsBuilder(leaf_fields(target.columns), target.options.metrics)
         self._rows_schema: pa.Schema | None = None
-        self._new_file = storage.create(path)
-        sink, options, types = self._new_file.sink, target.options.files, target.types
-        self._writer: ParquetWriter | JoiningWriter
-        if like is None:
-            self._writer = ParquetWriter(sink, options, types)
-        else:
-            self._writer = JoiningWriter(sink, options, types, like)
+        self._metrics: MetricsBuilder | RowMetrics
+        self._open(path, target.options.files, like)
 
     @property
     def size(self) -> int:
@@ -70,9 +68,13 @@ class OpenDataFile:
         """
         self._check_required(rows)
         in_file = _in_file(rows, self._schema)
-        self._metrics.add(in_file)
         with reporting(self._path):
-            self._writer.write(in_file)
+            try:
+                self._writer.write(in_file)
+            except Unwritable:
+                self._start_over_in_parquet()
+                self._writer.write(in_file)
+        self._metrics.add(in_file)
         self._rows_schema = rows.schema
 
     def copy(self, rows: EncodedRows) -> None:
@@ -101,15 +103,15 @@ class OpenDataFile:
         """
         size = self._finish()
         self._storage.persist([self._path])
-        footer = self._writer.footer
+        metrics, starts = self._told()
         return NewDataFile(
             path=self._path,
-            format="parquet",
+            format=self._options.format,
             size=size,
             rows=self._writer.rows,
             partition=self._partition,
-            metrics=self._metrics.finish(footer),
-            split_offsets=tuple(_starts(footer)),
+            metrics=metrics,
+            split_offsets=starts,
             sort_order_id=self._target.sort_order_id,
         )
 
@@ -126,13 +128,50 @@ class OpenDataFile:
         self._writer.abort()
         self._new_file.give_up()
 
+    def _open(self, path: str, options: FileOptions, like: RowGroupSource | None = None) -> None:
+        self._path, self._options = path, options
+        self._new_file = self._storage.create(path)
+        columns, types = self._target.columns, self._target.types
+        modes = self._target.options.metrics
+        if options.format == "parquet":
+            self._metrics = MetricsBuilder(leaf_fields(columns), modes)
+        else:
+            self._metrics = RowMetrics(columns, modes)
+        self._writer: FormatWriter
+        if like is not None:
+            self._writer = JoiningWriter(self._new_file.sink, options, types, like)
+        else:
+            self._writer = open_writer(self._new_file.sink, options, path, types)
+
+    def _start_over_in_parquet(self) -> None:
+        """Replaces the file by a Parquet file with the rows so far, since Parquet holds every value."""
+        written, path, file = self._writer, self._path, self._new_file
+        self._finish()
+        try:
+            self._open(in_parquet(path), self._options.in_parquet())
+            if self._rows_schema is not None:
+                with self._storage.open(path) as source:
+                    for rows in written.read_back(source, self._rows_schema):
+                        self._metrics.add(_in_file(rows, self._schema))
+                        self._writer.write(_in_file(rows, self._schema))
+        finally:
+            file.give_up()
+
+    def _told(self) -> tuple[FileMetrics, tuple[int, ...]]:
+        """Metrics of the finished file, and where its row groups or stripes begin."""
+        writer, metrics = self._writer, self._metrics
+        if isinstance(metrics, MetricsBuilder) and isinstance(writer, ParquetWriter | JoiningWriter):
+            return metrics.finish(writer.footer), tuple(_starts(writer.footer))
+        orc = OrcFooters(self._storage).of(self._path) if self._options.format == "orc" else None
+        return self._metrics.finish(orc), () if orc is None else orc.starts
+
     def _copy(self, rows: CopiedRows, writer: JoiningWriter) -> None:
         source, number = rows.group.source, rows.group.number
         if rows.lineage is None:
             writer.copy(source, number)
         else:
             writer.copy_beside(source, number, _in_file(rows.lineage, self._schema))
-        self._metrics.add_copied(source.footer.metadata, number)
+        self._add_copied(source.footer.metadata, number)
 
     def _join(self, rows: JoinedRows, writer: JoiningWriter) -> None:
         """Adds joined pages; floats among them are known by the statistics of the files."""
@@ -142,7 +181,11 @@ class OpenDataFile:
                 others = others.append_column(field, column)
         writer.join(rows.group, _in_file(others, self._schema, rows.group.joined))
         for footer in rows.group.footers:
-            self._metrics.add_copied(footer.metadata, 0)
+            self._add_copied(footer.metadata, 0)
+
+    def _add_copied(self, footer: pq.FileMetaData, row_group: int) -> None:
+        if isinstance(self._metrics, MetricsBuilder):
+            self._metrics.add_copied(footer, row_group)
 
     def _check_required(self, rows: pa.Table) -> None:
         for field, column in zip(rows.schema, rows.columns, strict=True):
@@ -154,6 +197,11 @@ class OpenDataFile:
             size = self._writer.finish()
             self._new_file.sink.close()
         return size
+
+
+def in_parquet(path: str) -> str:
+    """The path of the Parquet file that replaces a file of another format."""
+    return f"{path.rpartition('.')[0]}.parquet"
 
 
 def _in_file(rows: pa.Table, schema: pa.Schema, without: Collection[str] = ()) -> pa.Table:

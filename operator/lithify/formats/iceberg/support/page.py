@@ -15,6 +15,10 @@ refuses. Refused are also encrypted tables, columns of the types variant, geomet
 catalogs whose server wants to sign each request for a file. Properties that are not on this page are users'
 notes, except those that begin with `write.`, `commit.`, `compatibility.` or `encryption.`: these are refused.
 `*` stands for any characters of a name, `<n>` for a whole number from 1 on.
+
+Data and delete files may be Parquet, ORC or Avro. A group of files is left out, and named, if one of them is
+an ORC file with a column of the type uniontype, or with a timestamp that has a time zone where the table's
+has none, or the reverse: Hive and Spark write moments into ORC as local times.
 """
 
 _HEADS = {

@@ -80,6 +80,15 @@ class TableMetadata:
             snapshot = None if snapshot.parent is None else self.snapshots.get(snapshot.parent)
 
     @property
+    def unpartitioned_specs(self) -> frozenset[int]:
+        """The specs whose equality deletes apply to all partitions: those without fields but void ones."""
+        return frozenset(
+            number
+            for number, spec in self.specs.items()
+            if all(field.get("transform") == "void" for field in spec.get("fields") or ())
+        )
+
+    @property
     def metadata_folder(self) -> str:
         """Where manifests and metadata files are written."""
         return (self.properties.get("write.metadata.path") or f"{self.location}/metadata").rstrip("/")

@@ -13,13 +13,13 @@ Read by planning, which asks how files are clustered, and by what makes tasks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from lithify.columns.orders import SortStrategy
 from lithify.errors import InvalidOption
 from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.schema_columns import schema_columns
 
 SORT_ORDER = "lithify.sort-order"
 """The option, in a LakeTable or among the table's properties."""
@@ -72,7 +72,8 @@ def row_order(metadata: TableMetadata, properties: Mapping[str, str]) -> RowOrde
     Raises:
         InvalidOption: the option names what is no column that rows can be sorted by.
     """
-    columns = dict(_columns(metadata.schemas[metadata.schema_id]["fields"], ""))
+    found = schema_columns(metadata.schemas[metadata.schema_id])
+    columns = {column.name: column.id for column in found.values()}
     text = properties.get(SORT_ORDER, "").strip()
     if not text:
         return _stored(metadata, set(columns.values()))
@@ -108,13 +109,3 @@ def _field(text: str, columns: Mapping[str, int], *, is_plain: bool) -> OrderFie
     ascending = (match[2] or "asc").lower() == "asc"
     nulls = (match[3] or ("first" if ascending else "last")).lower()
     return OrderField(columns[match[1]], ascending=ascending, nulls_first=nulls == "first")
-
-
-def _columns(fields: Any, above: str) -> Iterator[tuple[str, int]]:
-    """Names and ids of the columns of primitive types; elements of lists and maps are none."""
-    for field in fields:
-        kind, name = field["type"], f"{above}{field['name']}"
-        if isinstance(kind, str):
-            yield name, int(field["id"])
-        elif kind.get("type") == "struct":
-            yield from _columns(kind["fields"], f"{name}.")

@@ -26,4 +26,5 @@ def _list_tables(address: TableAddress) -> tuple[str, ...]:
     return connecting.list_tables(address.warehouse, address.catalog_options, address.reach)
 
 
-open_observer = ObservedFormat(open_observed, LAYOUT, _find_run, _check_catalog, _list_tables).open_observer
+OBSERVED = ObservedFormat(open_observed, LAYOUT, _find_run, _check_catalog, _list_tables)
+open_observer = OBSERVED.open_observer

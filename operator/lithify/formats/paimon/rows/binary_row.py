@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
+from lithify.columns.octets import number_bytes
 from lithify.columns.order import encode_key
 from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable
@@ -156,7 +157,7 @@ def _encode(value: int | float | bytes, column: ColumnType, end: int) -> tuple[b
             return value.ljust(_INLINE_BYTES, b"\x00") + bytes([0x80 | len(value)]), b""
         return _pointer(end, len(value)), value.ljust((len(value) + 7) // 8 * 8, b"\x00")
     if column.is_wide_decimal:
-        unscaled = _big_integer(int(value))
+        unscaled = number_bytes(int(value))
         return _pointer(end, len(unscaled)), unscaled.ljust(16, b"\x00")
     if _is_wide_timestamp(column):
         millis, nanos = divmod(int(value) * (1 if column.is_nanos else 1000), 1_000_000)
@@ -168,9 +169,3 @@ def _encode(value: int | float | bytes, column: ColumnType, end: int) -> tuple[b
 
 def _pointer(offset: int, low: int) -> bytes:
     return struct.pack("<q", offset << 32 | low)
-
-
-def _big_integer(value: int) -> bytes:
-    """The shortest big-endian two's complement, as Java's BigInteger.toByteArray."""
-    magnitude = value if value >= 0 else ~value
-    return value.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)

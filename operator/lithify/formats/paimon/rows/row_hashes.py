@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lithify.columns.murmur_hash import Words, finished, mixed
+from lithify.columns.octets import redundant_bytes
 from lithify.columns.order import EPOCH_DAY, parts_of_column
 from lithify.files.types import ColumnType
 
@@ -176,15 +177,12 @@ def _of_decimals(upper: _Numbers, lower: _Numbers) -> _Field:
     """The tail has the shortest big-endian two's complement, padded with zeros; the slot has its length."""
     halves = np.stack([upper.view(np.uint64), lower.view(np.uint64) + _SIGN], axis=1)
     octets = halves.astype(">u8").view(np.uint8).reshape(-1, _DECIMAL_BYTES)
-    signs = np.where(upper < 0, 0xFF, 0).astype(np.uint8)[:, None]
-    # A leading byte is redundant if it repeats the sign, and the next byte begins with the sign.
-    repeats = (octets[:, :-1] == signs) & ((octets[:, 1:] ^ signs) < 0x80)
-    redundant = np.cumprod(repeats, axis=1, dtype=np.int64).sum(axis=1)
+    redundant = redundant_bytes(octets)
     places = np.arange(_DECIMAL_BYTES) + redundant[:, None]
-    shortest = np.take_along_axis(octets, np.minimum(places, _DECIMAL_BYTES - 1), axis=1)
-    shortest = np.where(places < _DECIMAL_BYTES, shortest, 0).astype(np.uint8)
+    used = np.take_along_axis(octets, np.minimum(places, _DECIMAL_BYTES - 1), axis=1)
+    used = np.where(places < _DECIMAL_BYTES, used, 0).astype(np.uint8)
     lengths = (_DECIMAL_BYTES - redundant).astype(np.uint32)
-    return _Field((lengths, lengths), tuple(_words_of(shortest)))
+    return _Field((lengths, lengths), tuple(_words_of(used)))
 
 
 def _words_of(octets: _Octets) -> Iterator[Words]:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from lithify.formats.iceberg.commit.rules import (
-    unpartitioned_specs,
     validate_definition,
     validate_equality_deletes,
     validate_inputs_live,
@@ -121,7 +120,7 @@ class TestEqualityDeletes:
             {"spec-id": 1, "fields": [{"transform": "void"}]},
             {"spec-id": 2, "fields": [{"transform": "void"}, {"transform": "day"}]},
         ]
-        assert unpartitioned_specs(metadata(partition_specs=specs)) == {0, 1}
+        assert metadata(partition_specs=specs).unpartitioned_specs == {0, 1}
 
 
 class TestStart:

@@ -64,14 +64,15 @@ PROMOTIONS = [
 ]
 
 
+@pytest.mark.parametrize("kind", ["parquet", "orc", "avro"])
 @pytest.mark.parametrize(
     ("old", "new", "value", "expected"), PROMOTIONS, ids=lambda each: json.dumps(each, default=str)
 )
 def test_values_are_read_in_the_type_of_today(
-    tmp_path: Path, old: Any, new: Any, value: Any, expected: Any
+    tmp_path: Path, old: Any, new: Any, value: Any, expected: Any, kind: str
 ) -> None:
     files = Files(tmp_path, schema_of(("c", old)))
-    file = files.data({"c": [value, None, value]})
+    file = files.data({"c": [value, None, value]}, kind=kind)
 
     assert _read(files, file, schema_of(("d", new))) == [{"d": expected}, {"d": None}, {"d": expected}]
 
@@ -305,7 +306,8 @@ def test_nested_columns_are_read_after_any_evolution(tmp_path: Path, data: st.Da
     kind, values = data.draw(_typed([]))
     rows = data.draw(st.lists(st.none() | values, max_size=5))
     files = Files(tmp_path, schema_of(("c", kind)))
-    file = files.data({"c": rows})
+    form = data.draw(st.sampled_from(["parquet", "orc", "avro"]) if rows else st.just("parquet"))
+    file = files.data({"c": rows}, kind=form)
     new = data.draw(st.composite(lambda draw: _changed(draw, kind))())
 
     assert [row["c"] for row in _read(files, file, schema_of(("c", new)))] == [

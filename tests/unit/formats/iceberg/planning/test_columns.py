@@ -13,13 +13,12 @@ from lithify.formats.iceberg.manifests.delete_index import ComparedColumn
 from lithify.formats.iceberg.manifests.view import Statistics
 from lithify.formats.iceberg.planning.clustering import ClusterColumn
 from lithify.formats.iceberg.planning.columns import (
-    SchemaColumn,
     cluster_columns,
     compared_columns,
     needed_statistics,
-    schema_columns,
 )
 from lithify.formats.iceberg.table.row_orders import OrderField, RowOrder
+from lithify.formats.iceberg.table.schema_columns import schema_columns
 from support.cases import case
 
 POINT = {
@@ -41,17 +40,6 @@ SCHEMA: dict[str, Any] = {
     ],
 }
 FOUND = schema_columns(SCHEMA)
-
-
-def test_columns_are_primitive_also_within_structs() -> None:
-    first = {each.id: each for each in FOUND.values() if each.id < 10}
-    assert first == {
-        1: SchemaColumn(1, "boolean", True),
-        2: SchemaColumn(2, "decimal(9,2)", False),
-        4: SchemaColumn(4, "double", False),
-        6: SchemaColumn(6, "timestamptz", True),
-        7: SchemaColumn(7, "geometry", False),
-    }
 
 
 def order(source: int, transform: str) -> RowOrder:

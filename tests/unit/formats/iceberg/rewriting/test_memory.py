@@ -30,25 +30,27 @@ WIDTH = 120
 SCHEMA = schema_of(("id", "long"), ("text", "string"))
 
 
-def _files(files: Files) -> list[DataFile]:
+def _files(files: Files, kind: str) -> list[DataFile]:
     rng = np.random.default_rng(5)
-    return [_file(files, part) for part in np.array_split(rng.permutation(ROWS), FILES)]
+    return [_file(files, part, kind) for part in np.array_split(rng.permutation(ROWS), FILES)]
 
 
-def _file(files: Files, ids: np.ndarray) -> DataFile:
+def _file(files: Files, ids: np.ndarray, kind: str) -> DataFile:
     texts = pa.array([f"{number:0{WIDTH}}" for number in ids])
-    return files.data(pa.table([pa.array(ids), texts], schema=SCHEMA.file_schema()), compression="zstd")
+    rows = pa.table([pa.array(ids), texts], schema=SCHEMA.file_schema())
+    return files.data(rows, kind=kind, compression="zstd")
 
 
 def _equality(files: Files, inputs: list[DataFile]) -> list[DataFile]:
     texts = [f"{number:0{WIDTH}}" for number in range(0, ROWS, 3)]
     rows = {"id": range(0, ROWS, 3), "text": texts}
-    delete = files.equality(rows, [1, 2])
+    delete = files.equality(rows, [1, 2], kind=inputs[0].format)
     return [with_deletes(file, delete) for file in inputs]
 
 
 def _positions(files: Files, inputs: list[DataFile]) -> list[DataFile]:
-    delete = files.positions([(file, at) for file in inputs for at in range(0, file.rows, 3)])
+    deleted = [(file, at) for file in inputs for at in range(0, file.rows, 3)]
+    delete = files.positions(deleted, kind=inputs[0].format)
     return [with_deletes(file, delete) for file in inputs]
 
 
@@ -66,20 +68,31 @@ CASES: list[tuple[str, Callable[[Files, list[DataFile]], list[DataFile]], dict[s
 ]
 
 
+MEASURED = [
+    *((*each, "parquet") for each in CASES),
+    *((*each, kind) for each in CASES[:3] for kind in ("orc", "avro")),
+]
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize(("name", "deleted", "how", "rows"), CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(
+    ("name", "deleted", "how", "rows", "kind"), MEASURED, ids=[f"{case[0]} in {case[4]}" for case in MEASURED]
+)
 def test_memory_stays_within_bounds(
     tmp_path: Path,
     name: str,
     deleted: Callable[[Files, list[DataFile]], list[DataFile]],
     how: dict[str, object],
     rows: int,
+    kind: str,
 ) -> None:
     files = Files(tmp_path, SCHEMA)
-    inputs = deleted(files, _files(files))
+    inputs = deleted(files, _files(files, kind))
+    how = {**how, "properties": {"write.format.default": kind}}
     assert sum(WIDTH * file.rows for file in inputs) > 5 * BUDGET.total
     where = DataLocations(f"{tmp_path}/warm")
-    warm = task_of(files, [_file(files, np.arange(1000))], budget=BUDGET, locations=where, **how)
+    few = [_file(files, np.arange(1000), kind)]
+    warm = task_of(files, few, budget=BUDGET, locations=where, **how)
     task = task_of(files, inputs, budget=BUDGET, **how)
 
     grown = _measured(pickle.dumps((warm, task)))

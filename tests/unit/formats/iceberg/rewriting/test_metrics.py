@@ -75,6 +75,59 @@ def test_bounds_are_serialized_values(
     assert found.column_sizes[1] > 0
 
 
+@pytest.mark.parametrize("form", ["orc", "avro"])
+@pytest.mark.parametrize(("kind", "values", "low", "high"), BOUNDS)
+def test_bounds_of_orc_and_avro_come_from_the_rows(
+    tmp_path: Path, form: str, kind: str, values: list[Any], low: bytes | None, high: bytes | None
+) -> None:
+    found = _metrics(tmp_path, kind, values, **{"write.format.default": form})
+
+    is_bounded = kind not in ("binary", "fixed[2]", "uuid")
+    written = form if (kind, form) != ("timestamp_ns", "orc") else "parquet"  # there is one before 1970
+    assert (found.lower_bounds.get(1), found.upper_bounds.get(1)) == (
+        (low, high) if is_bounded else (None,) * 2
+    )
+    assert found.value_counts == {1: len(values)}
+    assert found.null_counts == {1: values.count(None)}
+    nans = sum(isinstance(value, float) and math.isnan(value) for value in values)
+    assert found.nan_counts == ({1: nans} if kind in ("float", "double") else {})
+    assert bool(found.column_sizes) is (written != "avro")
+
+
+@pytest.mark.parametrize("form", ["orc", "avro"])
+def test_bounds_of_orc_and_avro_are_those_of_all_writes(tmp_path: Path, form: str) -> None:
+    files = Files(tmp_path, schema_of(("c", "long"), ("t", "string")))
+    inputs = [
+        files.data({"c": [5, None], "t": ["b", None]}),
+        files.data({"c": [None], "t": [None]}),
+        files.data({"c": [-7, 9], "t": ["a", "c"]}),
+    ]
+
+    (new,) = run(task_of(files, inputs, properties={"write.format.default": form})).data
+
+    assert new.metrics.lower_bounds == {1: LONG(-7), 2: b"a"}
+    assert new.metrics.upper_bounds == {1: LONG(9), 2: b"c"}
+    assert new.metrics.null_counts == {1: 2, 2: 2}
+
+
+def test_structs_lists_and_maps_of_orc_have_counts_and_what_is_in_lists_has_none(tmp_path: Path) -> None:
+    inner = [
+        {"id": 2, "name": "x", "required": False, "type": "double"},
+        {"id": 3, "name": "l", "required": False, "type": _list(4)},
+        {"id": 5, "name": "m", "required": False, "type": _map(6, 7)},
+    ]
+    value = {"x": 2.5, "l": [1, 2], "m": [("a", 1)]}
+
+    found = _metrics(
+        tmp_path, {"type": "struct", "fields": inner}, [value, None], **{"write.format.default": "orc"}
+    )
+
+    assert found.value_counts == {1: 2, 2: 2, 3: 2, 5: 2}
+    assert found.null_counts == {1: 1, 2: 1, 3: 1, 5: 1}
+    assert found.lower_bounds == {2: DOUBLE(2.5)}
+    assert sorted(found.column_sizes) == [1, 2, 3, 5]
+
+
 @pytest.mark.parametrize(
     ("mode", "has_counts", "upper"),
     [

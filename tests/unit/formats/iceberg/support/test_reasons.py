@@ -44,6 +44,9 @@ def test_other_versions_are_refused_with_nothing_else(version: object) -> None:
         case("owner", "me", id="a note"),
         case("numFiles", "12", id="a note of Hive"),
         case("commit.retry.num-retries", "0", id="no second try"),
+        case("write.format.default", "ORC", id="ORC"),
+        case("write.format.default", "avro", id="Avro"),
+        case("write.avro.compression-level", "-3", id="level below zero"),
     ],
 )
 def test_properties_that_do_not_matter_or_are_honoured_are_accepted(name: str, value: str) -> None:
@@ -54,7 +57,7 @@ def test_properties_that_do_not_matter_or_are_honoured_are_accepted(name: str, v
     ("name", "value"),
     [
         case("write.location-provider.impl", "com.example.Places", id="class for places"),
-        case("write.format.default", "orc", id="other format"),
+        case("write.format.default", "vortex", id="other format"),
         case("write.target-file-size-bytes", "big", id="no number"),
         case("write.target-file-size-bytes", "0", id="no size"),
         case("encryption.key-id", "k", id="encryption"),
@@ -68,7 +71,7 @@ def test_other_properties_are_refused_by_name(name: str, value: str) -> None:
 
 
 def test_overrides_of_a_run_replace_stored_properties() -> None:
-    stored = {"write.format.default": "orc"}
+    stored = {"write.format.default": "vortex"}
     assert reasons(properties=stored, overrides={"write.format.default": "parquet"}) == []
 
 

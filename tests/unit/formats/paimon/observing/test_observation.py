@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.clock import SystemClock
+from lithify.engine.observe.format_observer import ObservedFormat
 from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound, in_fields
 from lithify.formats.paimon.manifests.entry_objects import entries_of
-from lithify.formats.paimon.observing import observer
-from lithify.formats.paimon.observing.cached_state import LAYOUT
-from lithify.formats.paimon.observing.observer import open_observer
+from lithify.formats.paimon.observing.cached_state import LAYOUT, PaimonDetails
+from lithify.formats.paimon.observing.observer import OBSERVED
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.model import fingerprint_of
@@ -54,6 +54,7 @@ class Watcher:
     table: SmallTable
     folder: Path
     most_open: int = 8
+    observed: ObservedFormat[PaimonDetails] = OBSERVED
     clock: MovedClock = field(default_factory=MovedClock)
     seen: Observation | None = None
 
@@ -62,7 +63,7 @@ class Watcher:
 
     def start_again(self) -> None:
         """As a new worker process does."""
-        self.watch = open_observer(self.folder, 1 << 20, self.clock, self.most_open)
+        self.watch = self.observed.open_observer(self.folder, 1 << 20, self.clock, self.most_open)
 
     def look(self, **changes: object) -> Observation | None:
         fields: dict[str, object] = {"address": self.table.address, "cache_key": "uid", **changes}
@@ -401,17 +402,13 @@ class TestPortions:
     """Tables of which only some files are in memory at a time."""
 
     @pytest.fixture(autouse=True)
-    def few_at_a_time(self, watcher: Watcher, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(observer, "LAYOUT", replace(LAYOUT, portion=3))
+    def few_at_a_time(self, watcher: Watcher) -> None:
+        watcher.observed = replace(OBSERVED, layout=replace(LAYOUT, portion=3))
         watcher.start_again()
 
-    def test_all_looks_find_what_they_find_otherwise(
-        self, table: SmallTable, watcher: Watcher, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_all_looks_find_what_they_find_otherwise(self, table: SmallTable, watcher: Watcher) -> None:
         def at_once() -> Observation:
-            with monkeypatch.context() as patch:
-                patch.setattr(observer, "LAYOUT", LAYOUT)
-                return watcher.full()
+            return replace(watcher, observed=OBSERVED).full()
 
         compact(table)
         table.append("a", "c")

@@ -19,20 +19,15 @@ import pyarrow.compute as pc
 from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.budget import MAX_PIECE, MIN_PIECE, Budget
+from lithify.engine.rewrite.deleted_keys import KeyIndex
+from lithify.engine.rewrite.key_tables import PLACE, SEQUENCE, hashes_of, newest_of
+from lithify.engine.rewrite.parted_rows import PartedRows
 from lithify.engine.rewrite.row_positions import places, split_places
 from lithify.files.types import Field
 from lithify.formats.iceberg.data_files.reader import FileReader, Request
 from lithify.formats.iceberg.data_files.schema import Schema
 from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
-from lithify.formats.iceberg.deletes.equality.key_index import KeyIndex
-from lithify.formats.iceberg.deletes.equality.keys import (
-    PLACE,
-    SEQUENCE,
-    hashes_of,
-    key_table,
-    newest_of,
-)
-from lithify.formats.iceberg.deletes.equality.parts import PartedRows
+from lithify.formats.iceberg.deletes.equality.keys import key_table
 from lithify.formats.iceberg.deletes.equality.scopes import KeyColumn, Scope, key_columns, scopes_of
 from lithify.formats.iceberg.model import DataFile
 

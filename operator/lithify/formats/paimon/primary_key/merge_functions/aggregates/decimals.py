@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from lithify.columns.octets import decimal_words
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.records import Mask
 from lithify.errors import UnsupportedTable
@@ -149,23 +150,14 @@ def _is_finite(denominator: int) -> bool:
 
 def unscaled(values: pa.Array) -> Unscaled:
     """The unscaled values of a DECIMAL column, 0 for nulls."""
-    total = len(values)
-    if not total:
-        return np.zeros(0, dtype=object)
-    words = np.frombuffer(values.buffers()[1], dtype=np.int64)[
-        2 * values.offset : 2 * (values.offset + total)
-    ]
-    lower, upper = words[0::2].view(np.uint64).astype(object), words[1::2].astype(object)
+    lower, upper = decimal_words(values).T
+    lower, upper = lower.view(np.uint64).astype(object), upper.astype(object)
     return np.where(valid_of(values), upper * (1 << 64) + lower, 0)
 
 
 def longs(values: pa.Array) -> IntPart | None:
     """The unscaled values of a DECIMAL column, 0 for nulls; None if one of them exceeds 64 bits."""
-    if not len(values):
-        return np.zeros(0, dtype=np.int64)
-    words = np.frombuffer(values.buffers()[1], dtype=np.int64)
-    words = words[2 * values.offset : 2 * (values.offset + len(values))]
-    lower, upper = words[0::2], words[1::2]
+    lower, upper = decimal_words(values).T
     if values.null_count:
         valid = valid_of(values)
         lower, upper = np.where(valid, lower, 0), np.where(valid, upper, 0)

@@ -1,7 +1,7 @@
 """Rows on local disk, in parts by the hashes of their keys: one file, of which each part can be read alone.
 
-Used by `anti_join` if deletes do not fit into memory. Rows are collected, sorted by part and appended; where
-each slice lies is kept in memory.
+Used by joins of keys whose sides do not fit into memory. Rows are collected, sorted by part and appended;
+where each slice lies is kept in memory.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from lithify.engine.rewrite.key_tables import Hashes
 from lithify.errors import StorageError
-from lithify.formats.iceberg.deletes.equality.keys import Hashes
 
 _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 _PART_BITS = 32
-"""Parts are taken from other bits of the hash than the first, by which `key_index` finds keys."""
+"""Parts are taken from other bits of the hash than the first, by which `deleted_keys` finds keys."""
 
 
 class PartedRows:
@@ -81,7 +81,7 @@ class PartedRows:
                         self._append(file, part, self._reduce(rows.slice(start, end - start)))
                     start = end
         except OSError as error:
-            problem = f"equality deletes need more room on the local disk than there is ({error})"
+            problem = f"joining keys needs more room on the local disk than there is ({error})"
             raise StorageError(str(self._path), problem) from error
 
     def slices(self, part: int) -> Iterator[pa.Table]:

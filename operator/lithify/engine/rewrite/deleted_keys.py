@@ -1,7 +1,7 @@
 """Deleted keys in memory: which rows of a batch have one of them, deleted after they were written.
 
-Made by `anti_join` for all deletes of a scope, or for a part of them. Rows are looked up by the hashes of
-their keys, first in a table of slots, which most fail; what is found is compared value by value.
+Made by adapters for the deletes that apply to some files, or for a part of them. Rows are looked up by the
+hashes of their keys, first in a table of slots, which most fail; what is found is compared value by value.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lithify.columns.order import IntPart
-from lithify.formats.iceberg.deletes.equality.keys import (
+from lithify.engine.rewrite.key_tables import (
     SEQUENCE,
     Hashes,
     hashes_of,
