@@ -15,7 +15,7 @@ LithifyError
 │   ├── CatalogUnavailable      a catalog's server or database did not answer, or failed
 │   │   └── CatalogSilent         several tables in a row got no answer from it, so it was not asked again
 │   └── CommitUnknown           a snapshot write whose outcome could not be read back
-├── CommitConflict            other writers changed the inputs of every bucket of the run
+├── CommitConflict            other writers changed the inputs of every group of the run
 ├── CommitOutrun              other commits were faster at every try until the deadline
 ├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
 ├── TaskStopped               a rewriting task was ended because its group can no longer be committed
@@ -199,7 +199,7 @@ class CommitUnknown(StorageError):
 
 
 class CommitConflict(LithifyError):
-    """Nothing of the run could be committed because other commits changed every bucket of it."""
+    """Nothing of the run could be committed because other commits changed every group of files of it."""
 
     failure = Failure.CONFLICT
     exit_code = 3
@@ -208,7 +208,7 @@ class CommitConflict(LithifyError):
         named = ", ".join(buckets[:5]) + (f" and {len(buckets) - 5} more" if len(buckets) > 5 else "")
         super().__init__(
             f"{table}: other commits changed {named} in each of {rounds} rounds; nothing was committed. "
-            "Run again when fewer writers compact the same buckets, or set write-only=true on them"
+            "Run again when fewer writers compact the same files, or set write-only=true on them"
         )
         self.table = table
         self.buckets = buckets
@@ -224,7 +224,7 @@ class CommitOutrun(LithifyError):
     def __init__(self, table: str, tries: int, seconds: float) -> None:
         super().__init__(
             f"{table}: other commits were faster {tries} times in {seconds:g} s, so the run gave up although "
-            "its buckets were not changed; run it again when fewer writers commit, or raise commit.timeout"
+            "its files were not changed; run it again when fewer writers commit, or raise commit.timeout"
         )
         self.table = table
         self.tries = tries

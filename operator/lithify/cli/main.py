@@ -1,7 +1,7 @@
 """`lithify`: the group of commands, and how errors end them.
 
 Exit codes: 0 done or nothing to do, 2 bad usage or a table that cannot be served, 3 gave up on conflicts, 4
-an operator that may not lead any more, 5 done but for buckets that cannot be compacted, 1 anything else. An
+an operator that may not lead any more, 5 done but for groups that cannot be compacted, 1 anything else. An
 error is one sentence on stderr; `-v` adds the traceback.
 """
 

@@ -21,7 +21,7 @@ from lithify.formats.protocol.model import BlockedGroup
 from lithify.plain_text import json_escaped, plain_lines
 
 SOME_BLOCKED = 5
-"""Exit code: done, but some buckets cannot be compacted while their files stay as they are."""
+"""Exit code: done, but some groups cannot be compacted while their files stay as they are."""
 
 _WIDTH_WITHOUT_TERMINAL = 140
 

@@ -148,7 +148,8 @@ class CompactionSpec:
     table_ref: Reference = Field(description="The LakeTable.", json_schema_extra=rules(FIXED))
     strategy: RunStrategy = Field(
         default=RunStrategy.MINOR,
-        description="Minor: files selected by a trigger in each bucket. Full: all files, to the top level.",
+        description="Minor: files selected by a trigger in each bucket or partition. Full: all files, to the "
+        "top level.",
         json_schema_extra=rules(FIXED),
     )
     partitions: tuple[PartitionValues, ...] = Field(
@@ -284,7 +285,9 @@ class FailureCounts:
 class PlanSummary:
     """What a run does, or a dry run would do."""
 
-    buckets: int = Field(description="Buckets that are compacted.", ge=0)
+    buckets: int = Field(
+        description="Groups of files that are compacted: buckets, or parts of partitions.", ge=0
+    )
     tasks: int = Field(description="Spark tasks.", ge=0)
     files: int = Field(description="Files that are rewritten.", ge=0)
     bytes: int = Field(description="Bytes of them.", ge=0)
@@ -314,19 +317,21 @@ class ResultSummary:
     input_rows: int = Field(default=0, description="Rows read.", ge=0)
     output_rows: int = Field(default=0, description="Rows written.", ge=0)
     upgraded_files: int = Field(default=0, description="Files that only changed their level.", ge=0)
-    buckets: int = Field(default=0, description="Buckets that were compacted.", ge=0)
+    buckets: int = Field(
+        default=0, description="Groups of files that were compacted: buckets, or parts of partitions.", ge=0
+    )
     skipped_buckets: int = Field(
         default=0,
-        description="Buckets that were left out: others changed them during the run, or they are blocked.",
+        description="Groups that were left out: others changed them during the run, or they are blocked.",
         ge=0,
     )
     blocked_buckets: int = Field(
         default=0,
-        description="Skipped buckets that cannot be compacted until their files change.",
+        description="Skipped groups that cannot be compacted until their files change.",
         ge=0,
     )
     skipped_samples: tuple[Annotated[str, Field(max_length=512)], ...] = Field(
-        default=(), description="Some of the skipped buckets, with the reason.", max_length=5
+        default=(), description="Some of the skipped groups, with the reason.", max_length=5
     )
     tasks: int = Field(default=0, description="Spark tasks.", ge=0)
     task_retries: int = Field(default=0, description="Tries of tasks beyond the first.", ge=0)
@@ -358,7 +363,7 @@ class ResultSummary:
 
 
 MOST_BLOCKED_OF_A_RUN = 16
-"""Number of blocked buckets that a run reports: its termination message is short."""
+"""Number of blocked groups that a run reports: its termination message is short."""
 
 
 @part()
@@ -413,11 +418,11 @@ class CompactionStatus:
     result: ResultSummary | None = Field(default=None, description="What it did.")
     blocked_buckets: tuple[BucketBlock, ...] = Field(
         default=(),
-        description="Buckets that it could not compact; left out until their files change.",
+        description="Groups of files that it could not compact; left out until their files change.",
         max_length=MOST_BLOCKED_OF_A_RUN,
     )
     blocked_bucket_count: int = Field(
-        default=0, description="Number of such buckets, including those of earlier runs.", ge=0
+        default=0, description="Number of such groups, including those of earlier runs.", ge=0
     )
     files: str | None = Field(
         default=None, description="Files before and after, for example 412→9.", max_length=48

@@ -189,7 +189,7 @@ class Retries:
         default=2, description="Retries if the cluster has no resources, or no image.", ge=0, le=10
     )
     conflict: int = Field(
-        default=3, description="Retries if other writers changed every bucket.", ge=0, le=10
+        default=3, description="Retries if other writers changed every group of files.", ge=0, le=10
     )
     out_of_memory: int = Field(
         default=2, description="Retries after a lack of memory; each has 1.5 times as much.", ge=0, le=10

@@ -134,7 +134,7 @@ class SparkTemplate:
     )
     commit_every: Quantity | None = Field(
         default=None,
-        description="Maximum size that a run reads between two commits, except for a larger bucket. "
+        description="Maximum size that a run reads between two commits, except for a larger group of files. "
         "Default: about what takes five minutes.",
     )
     target_run_seconds: int = Field(

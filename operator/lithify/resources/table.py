@@ -226,11 +226,11 @@ class CancelledRun:
 NOT_OBSERVED = "the table has not been observed yet"
 """WHY before the first observation."""
 MOST_BLOCKED = 64
-"""Number of blocked buckets that are remembered; others are retried, after a back-off."""
+"""Number of blocked groups that are remembered; others are retried, after a back-off."""
 
 
 class BlockReason(StrEnum):
-    """Why a bucket cannot be compacted."""
+    """Why a group of files cannot be compacted."""
 
     CORRUPT_FILES = "CorruptFiles"
     UNSUPPORTED_FILES = "UnsupportedFiles"
@@ -238,7 +238,7 @@ class BlockReason(StrEnum):
 
 @part()
 class BucketBlock:
-    """A bucket that cannot be compacted while its files stay as they are."""
+    """A group of files, in Paimon a bucket, that cannot be compacted while its files stay as they are."""
 
     bucket: str = Field(description="Its path.", max_length=GROUP_LENGTH)
     reason: str = Field(description="CorruptFiles or UnsupportedFiles.", max_length=63)
@@ -248,7 +248,7 @@ class BucketBlock:
         max_length=MESSAGE_LENGTH,
     )
     fingerprint: str = Field(
-        description="Identifies its files; once they change, the bucket is tried again.", max_length=64
+        description="Identifies its files; once they change, the group is tried again.", max_length=64
     )
 
     @classmethod
@@ -274,8 +274,8 @@ class LakeTableStatus:
         default=(),
         description="Ready: it can be loaded and compacted, and its last compaction did not fail. "
         "CompactionNeeded: a trigger fired. WriterCompacts: its writers compact, too. "
-        "SnapshotsExpire: something expires its snapshots. BucketsBlocked: some buckets cannot be compacted. "
-        "Duplicate: an older LakeTable is for the same table.",
+        "SnapshotsExpire: something expires its snapshots. BucketsBlocked: some groups of files cannot be "
+        "compacted. Duplicate: an older LakeTable is for the same table.",
         max_length=16,
         json_schema_extra=CONDITIONS,
     )
@@ -298,11 +298,11 @@ class LakeTableStatus:
     )
     blocked_buckets: tuple[BucketBlock, ...] = Field(
         default=(),
-        description="Buckets that cannot be compacted; left out until their files change.",
+        description="Groups of files that cannot be compacted; left out until their files change.",
         max_length=MOST_BLOCKED,
     )
     blocked_bucket_count: int = Field(
-        default=0, description="Number of buckets known that cannot be compacted.", ge=0
+        default=0, description="Number of groups known that cannot be compacted.", ge=0
     )
     due: str | None = Field(
         default=None, description="Why it is compacted next, or why it is not.", max_length=1024

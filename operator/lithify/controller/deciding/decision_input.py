@@ -29,7 +29,7 @@ class DecisionInput:
         policy_generation: of the policy's spec, 0 if there is none.
         policy_problem: why the policy cannot be followed (an invalid schedule).
         observation: the last observation, None before the first.
-        held: the blocked buckets that the observation received, by path with their fingerprint.
+        held: the blocked groups that the observation received, by path with their fingerprint.
         problem: why the table cannot be observed now.
         active: the unfinished Compaction of the table.
         failing: how its last attempt failed, None if none has.

@@ -65,7 +65,7 @@ def address_of(
 
 
 def selection_of(run: Compaction, table: LakeTable) -> Selection:
-    """The part of its table that a run compacts. Runs requested by a person include blocked buckets."""
+    """The part of its table that a run compacts. Runs requested by a person include blocked groups."""
     spec = run.spec
     is_by_itself = run.is_automatic and ANNOTATION_REQUESTED not in run.metadata.annotations
     return Selection(

@@ -229,7 +229,7 @@ def recovered(inputs: ReconcileInput, found: RunFound, failure: str = "") -> Ste
 
 
 def _with_blocked(inputs: ReconcileInput, outcome: Outcome) -> ReconcileInput:
-    """The input with the outcome's blocked buckets in status, however the driver ended."""
+    """The input with the outcome's blocked groups in status, however the driver ended."""
     if not outcome.blocked_count:
         return inputs
     status = replace(

@@ -68,9 +68,9 @@ FILES = _gauge("lithify_files", "data files of all tables")
 BYTES = _gauge("lithify_bytes", "bytes of these files")
 SMALL_FILES = _gauge("lithify_small_files", "files below the size from which files are left alone")
 DEBT_BYTES = _gauge("lithify_debt_bytes", "compaction debt: bytes that due compactions would read")
-DUE_BUCKETS = _gauge("lithify_due_buckets", "buckets in which a trigger has fired")
+DUE_BUCKETS = _gauge("lithify_due_buckets", "groups of files in which a trigger has fired")
 BLOCKED_BUCKETS = _gauge(
-    "lithify_blocked_buckets", "buckets that cannot be compacted until their files change"
+    "lithify_blocked_buckets", "groups of files that cannot be compacted until their files change"
 )
 SNAPSHOTS = _gauge("lithify_snapshots", "retained snapshots of all tables")
 EXPIRED_BYTES = _gauge("lithify_expired_bytes", "minimum bytes of files that only older snapshots need")
@@ -151,10 +151,10 @@ OUTPUT_BYTES = _counter("lithify_compaction_output_bytes_total", "bytes written"
 INPUT_ROWS = _counter("lithify_compaction_input_rows_total", "rows read")
 OUTPUT_ROWS = _counter("lithify_compaction_output_rows_total", "rows written")
 UPGRADED_FILES = _counter("lithify_compaction_upgraded_files_total", "files that only changed their level")
-BUCKETS = _counter("lithify_compaction_buckets_total", "buckets that were compacted")
+BUCKETS = _counter("lithify_compaction_buckets_total", "groups of files that were compacted")
 SKIPPED_BUCKETS = _counter(
     "lithify_compaction_skipped_buckets_total",
-    "buckets left out because others changed them during the run, or because they are blocked",
+    "groups of files left out because others changed them during the run, or because they are blocked",
 )
 TASKS = _counter("lithify_compaction_tasks_total", "Spark tasks")
 TASK_RETRIES = _counter("lithify_compaction_task_retries_total", "retries of tasks")
@@ -232,11 +232,11 @@ TABLE_SERIES: dict[str, Series] = {
         ("small_files", "small_files", "files below the size from which files are left alone"),
         *_declared_series(),
         ("due_bytes", "debt_bytes", "bytes that the due compaction would read"),
-        ("due_groups", "due_buckets", "buckets in which a trigger has fired"),
+        ("due_groups", "due_buckets", "groups of files in which a trigger has fired"),
         (
             "blocked_buckets",
             "blocked_buckets",
-            "buckets that cannot be compacted until their files change",
+            "groups of files that cannot be compacted until their files change",
         ),
         ("failures", "consecutive_failures", "compactions that failed since the last success"),
         ("snapshots", "snapshots", "retained snapshots"),

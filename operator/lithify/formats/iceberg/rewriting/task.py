@@ -21,14 +21,15 @@ from lithify.engine.rewrite.sort_keys import RowKey
 from lithify.engine.rewrite.sorted_rows import SortedRows
 from lithify.engine.tasks.execution import carry_out
 from lithify.engine.tasks.task import StepTask
+from lithify.files.written_files import rolling_of
 from lithify.formats.iceberg.data_files.reader import FileReader
 from lithify.formats.iceberg.data_files.stored import NameMapping, names_of
 from lithify.formats.iceberg.deletes.positions import DeletedPositions, deleted_positions
 from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, Partition
 from lithify.formats.iceberg.rewriting.live_rows import LiveRows
-from lithify.formats.iceberg.rewriting.new_files import NewFiles, rolling_of
+from lithify.formats.iceberg.rewriting.new_files import NewFiles
 from lithify.formats.iceberg.rewriting.ordering import chained
-from lithify.formats.iceberg.rewriting.packing import Packing
+from lithify.formats.iceberg.rewriting.packing import packing_of
 from lithify.formats.iceberg.rewriting.partitioning import Partitioner
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec
@@ -114,10 +115,10 @@ class RewriteTask(StepTask):
         survey = reader.survey(self.files, self.target.columns)
         target = replace(self.target, schema=self.target.schema.narrowed(survey.required))
         live = LiveRows(reader, target, deleted, self.budget, survey.texts)
-        packing = Packing(self.files, reader, target, deleted, self.budget, live)
+        packing = packing_of(self.files, reader, target, deleted, self.budget, live)
         writer = RollingWriter(
             lambda: files.open_next(partition, packing.like, target),
-            rolling_of(self.files, target, self.budget),
+            rolling_of(self.files, target.options.files, self.budget),
             lambda: packing.to_come,
         )
         data = tuple(writer.write_all(stop.between(packing.rows())))
@@ -139,7 +140,7 @@ class RewriteTask(StepTask):
     def _write_sorted(
         self, files: NewFiles, rows: Iterator[pa.RecordBatch], partitioner: Partitioner | None
     ) -> Iterator[NewDataFile]:
-        rolling = rolling_of(self.files, self.target, self.budget)
+        rolling = rolling_of(self.files, self.target.options.files, self.budget)
         current: Partition | None = None
         writer: RollingWriter[NewDataFile] | None = None
         try:

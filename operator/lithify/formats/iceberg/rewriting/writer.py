@@ -5,20 +5,18 @@ Opened by `new_files`. Rows come with the columns of the target, in their order.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lithify.engine.rewrite.rolling import EncodedRows
 from lithify.errors import CorruptTable
-from lithify.files.model import FormatWriter, Unwritable
-from lithify.files.options import FileOptions
 from lithify.files.orc.footers import OrcFooters
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.files.parquet.joining_writer import JoiningWriter
 from lithify.files.parquet.writer import ParquetWriter
-from lithify.files.registry import open_writer
+from lithify.files.row_file import RowFile, as_fields
 from lithify.formats.iceberg.model import FileMetrics, NewDataFile, Partition
 from lithify.formats.iceberg.rewriting.encoded_rows import CopiedRows, JoinedRows
 from lithify.formats.iceberg.rewriting.metrics import MetricsBuilder, leaf_fields
@@ -27,7 +25,7 @@ from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.io.storage import Storage, reporting
 
 
-class OpenDataFile:
+class OpenDataFile(RowFile):
     """One data file being written.
 
     Args:
@@ -48,16 +46,9 @@ class OpenDataFile:
     ) -> None:
         self._partition = partition
         self._target = target
-        self._storage = storage
         self._schema = target.file_schema
-        self._rows_schema: pa.Schema | None = None
         self._metrics: MetricsBuilder | RowMetrics
-        self._open(path, target.options.files, like)
-
-    @property
-    def size(self) -> int:
-        """Bytes written so far."""
-        return self._writer.size
+        super().__init__(storage, path, target.options.files, target.types, like)
 
     def write(self, rows: pa.Table) -> None:
         """Writes rows as one row group.
@@ -67,15 +58,7 @@ class OpenDataFile:
             StorageError: the file cannot be written.
         """
         self._check_required(rows)
-        in_file = _in_file(rows, self._schema)
-        with reporting(self._path):
-            try:
-                self._writer.write(in_file)
-            except Unwritable:
-                self._start_over_in_parquet()
-                self._writer.write(in_file)
-        self._metrics.add(in_file)
-        self._rows_schema = rows.schema
+        self._write(rows)
 
     def copy(self, rows: EncodedRows) -> None:
         """Adds rows of other files without decoding all of them.
@@ -84,13 +67,12 @@ class OpenDataFile:
             CorruptTable: a file contradicts its footer.
             StorageError: the file cannot be written.
         """
-        if not isinstance(self._writer, JoiningWriter):
-            raise TypeError(f"{self._path} was not opened for copies")
+        writer = self._joining()
         with reporting(self._path):
             if isinstance(rows, CopiedRows):
-                self._copy(rows, self._writer)
+                self._copy(rows, writer)
             elif isinstance(rows, JoinedRows):
-                self._join(rows, self._writer)
+                self._join(rows, writer)
             else:
                 raise TypeError(f"{type(rows).__name__} cannot be added to {self._path}")
         self._rows_schema = self._rows_schema or self._target.schema.rows_schema(self._target.lineage)
@@ -115,47 +97,22 @@ class OpenDataFile:
             sort_order_id=self._target.sort_order_id,
         )
 
-    def read_back(self) -> Iterator[pa.Table]:
-        """Finishes the file and yields the rows written; only `abort` may follow."""
-        self._finish()
-        if self._rows_schema is None:
-            return
-        with reporting(self._path), self._storage.open(self._path) as source:
-            yield from self._writer.read_back(source, self._rows_schema)
+    def _in_file(self, rows: pa.Table, without: Collection[str] = ()) -> pa.Table:
+        """Rows with the columns that they share with the file, with field ids."""
+        fields = [
+            field for field in self._schema if field.name in rows.column_names and field.name not in without
+        ]
+        return as_fields(rows, [field.name for field in fields], fields)
 
-    def abort(self) -> None:
-        """Abandons and deletes the file."""
-        self._writer.abort()
-        self._new_file.give_up()
-
-    def _open(self, path: str, options: FileOptions, like: RowGroupSource | None = None) -> None:
-        self._path, self._options = path, options
-        self._new_file = self._storage.create(path)
-        columns, types = self._target.columns, self._target.types
-        modes = self._target.options.metrics
-        if options.format == "parquet":
+    def _opened(self) -> None:
+        columns, modes = self._target.columns, self._target.options.metrics
+        if self._options.format == "parquet":
             self._metrics = MetricsBuilder(leaf_fields(columns), modes)
         else:
             self._metrics = RowMetrics(columns, modes)
-        self._writer: FormatWriter
-        if like is not None:
-            self._writer = JoiningWriter(self._new_file.sink, options, types, like)
-        else:
-            self._writer = open_writer(self._new_file.sink, options, path, types)
 
-    def _start_over_in_parquet(self) -> None:
-        """Replaces the file by a Parquet file with the rows so far, since Parquet holds every value."""
-        written, path, file = self._writer, self._path, self._new_file
-        self._finish()
-        try:
-            self._open(in_parquet(path), self._options.in_parquet())
-            if self._rows_schema is not None:
-                with self._storage.open(path) as source:
-                    for rows in written.read_back(source, self._rows_schema):
-                        self._metrics.add(_in_file(rows, self._schema))
-                        self._writer.write(_in_file(rows, self._schema))
-        finally:
-            file.give_up()
+    def _added(self, in_file: pa.Table) -> None:
+        self._metrics.add(in_file)
 
     def _told(self) -> tuple[FileMetrics, tuple[int, ...]]:
         """Metrics of the finished file, and where its row groups or stripes begin."""
@@ -170,7 +127,7 @@ class OpenDataFile:
         if rows.lineage is None:
             writer.copy(source, number)
         else:
-            writer.copy_beside(source, number, _in_file(rows.lineage, self._schema))
+            writer.copy_beside(source, number, self._in_file(rows.lineage))
         self._add_copied(source.footer.metadata, number)
 
     def _join(self, rows: JoinedRows, writer: JoiningWriter) -> None:
@@ -179,7 +136,7 @@ class OpenDataFile:
         if rows.lineage is not None:
             for column, field in zip(rows.lineage.columns, rows.lineage.schema, strict=True):
                 others = others.append_column(field, column)
-        writer.join(rows.group, _in_file(others, self._schema, rows.group.joined))
+        writer.join(rows.group, self._in_file(others, rows.group.joined))
         for footer in rows.group.footers:
             self._add_copied(footer.metadata, 0)
 
@@ -191,29 +148,6 @@ class OpenDataFile:
         for field, column in zip(rows.schema, rows.columns, strict=True):
             if not field.nullable and column.null_count:
                 raise CorruptTable(self._target.folder, f"column {field.name} is required, and null in a row")
-
-    def _finish(self) -> int:
-        with reporting(self._path):
-            size = self._writer.finish()
-            self._new_file.sink.close()
-        return size
-
-
-def in_parquet(path: str) -> str:
-    """The path of the Parquet file that replaces a file of another format."""
-    return f"{path.rpartition('.')[0]}.parquet"
-
-
-def _in_file(rows: pa.Table, schema: pa.Schema, without: Collection[str] = ()) -> pa.Table:
-    """Rows with the columns that they share with the file, with field ids; dictionaries stay."""
-    rows = rows.unify_dictionaries()
-    fields = [field for field in schema if field.name in rows.column_names and field.name not in without]
-    columns = [rows.column(field.name) for field in fields]
-    return pa.table(columns, schema=pa.schema([*map(_as_it_comes, fields, columns)]))
-
-
-def _as_it_comes(field: pa.Field, column: pa.ChunkedArray) -> pa.Field:
-    return field.with_type(column.type) if pa.types.is_dictionary(column.type) else field
 
 
 def _starts(footer: pq.FileMetaData) -> Sequence[int]:

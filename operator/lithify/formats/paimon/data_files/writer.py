@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from lithify.engine.rewrite.rolling import EncodedRows
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.files.model import FormatWriter, Unwritable
 from lithify.files.options import FileOptions
 from lithify.files.parquet.copying.copied_groups import CopiedGroup
 from lithify.files.parquet.copying.source import RowGroupSource
-from lithify.files.parquet.joining_writer import JoiningWriter, encoded
+from lithify.files.parquet.joining_writer import encoded
 from lithify.files.parquet.small_files import JoinedGroup
-from lithify.files.registry import open_writer
+from lithify.files.row_file import RowFile, as_fields, in_parquet
 from lithify.files.statistics import ColumnStats
-from lithify.files.variants.columns import Malformed, is_shredded
+from lithify.files.variants.columns import Malformed
 from lithify.formats.paimon.data_files.statistics import key_stats, value_stats
 from lithify.formats.paimon.data_files.summaries import FileSummary, KeyValueSummary
 from lithify.formats.paimon.file_indexes.building import FileIndexes
@@ -77,7 +76,7 @@ class FileTarget:
         return f"{options.prefix}{writer}-{number}{codec}.{options.format}"
 
 
-class OpenDataFile:
+class OpenDataFile(RowFile):
     """One data file being written; an `OpenFile` of `engine.rewrite.rolling`.
 
     Args:
@@ -98,22 +97,13 @@ class OpenDataFile:
         summary: FileSummary | None = None,
         like: RowGroupSource | None = None,
     ) -> None:
-        self._name = name
         self._target = target
-        self._storage = storage
         self._wall_clock = wall_clock
-        self._like = like
         self._schema = target.schema.file_schema(thin=target.options.thin)
         self._summary = summary or KeyValueSummary(target.schema)
         self._indexes = FileIndexes(target.indexes, target.schema)
         self._index_file: NewFile | None = None
-        self._rows_schema: pa.Schema | None = None
-        self._open()
-
-    @property
-    def size(self) -> int:
-        """Bytes written so far."""
-        return self._writer.size
+        super().__init__(storage, target.path(name), target.options, target.schema.stored_types, like)
 
     def write(self, rows: pa.Table) -> None:
         """Writes rows as one unit of the format, such as a row group or stripe.
@@ -124,15 +114,10 @@ class OpenDataFile:
             StorageError: the file cannot be written.
         """
         self._add(rows)
-        with reporting(self._path):
-            try:
-                self._writer.write(self._in_file(rows))
-            except Unwritable:
-                self._start_over_in_parquet()
-                self._writer.write(self._in_file(rows))
-            except Malformed as error:
-                raise CorruptTable(self._target.folder, str(error)) from error
-        self._rows_schema = rows.schema
+        try:
+            self._write(rows)
+        except Malformed as error:
+            raise CorruptTable(self._target.folder, str(error)) from error
 
     def copy(self, rows: EncodedRows) -> None:
         """Adds a row group of another file as it is, or one whose columns are joined from several files.
@@ -142,17 +127,18 @@ class OpenDataFile:
             UnsupportedTable: a value cannot be indexed.
             StorageError: the file cannot be written.
         """
-        if not isinstance(rows, CopiedGroup | JoinedGroup) or not isinstance(self._writer, JoiningWriter):
-            raise TypeError(f"{self._path} was not opened for copies")
+        writer = self._joining()
+        if not isinstance(rows, CopiedGroup | JoinedGroup):
+            raise TypeError(f"{type(rows).__name__} cannot be added to {self._path}")
         if not self._target.indexes.columns <= rows.indexed:
             raise TypeError(f"{self._path} would have indexes without the values of a copied row group")
         for facts in rows.facts:
             self._add(facts)
         with reporting(self._path):
             if isinstance(rows, CopiedGroup):
-                self._writer.copy(rows.source, rows.number)
+                writer.copy(rows.source, rows.number)
             else:
-                self._writer.join(rows, self._in_file(rows.others, rows.joined))
+                writer.join(rows, self._in_file(rows.others, rows.joined))
         self._rows_schema = self._rows_schema or self._target.schema.rows_schema()
 
     def close(self) -> FileMeta:
@@ -190,18 +176,9 @@ class OpenDataFile:
             write_columns_sequences=None,
         )
 
-    def read_back(self) -> Iterator[pa.Table]:
-        """Finishes the file and yields the rows written, unit by unit; only `abort` may follow."""
-        self._finish()
-        if self._rows_schema is None:
-            return
-        with reporting(self._path), self._storage.open(self._path) as source:
-            yield from self._writer.read_back(source, self._rows_schema)
-
     def abort(self) -> None:
         """Abandons and deletes the file and its indexes."""
-        self._writer.abort()
-        self._new_file.give_up()
+        super().abort()
         if self._index_file is not None:
             self._index_file.give_up()
 
@@ -234,54 +211,31 @@ class OpenDataFile:
         except Unindexable as error:
             raise UnsupportedTable(self._target.folder, (str(error),)) from error
 
-    def _open(self) -> None:
-        self._path = self._target.path(self._name)
-        self._new_file = self._storage.create(self._path)
-        options, types = self._target.options, self._target.schema.stored_types
-        self._writer: FormatWriter
-        if self._like is not None and options.format == "parquet":
-            self._writer = JoiningWriter(self._new_file.sink, options, types, self._like)
-        else:
-            self._writer = open_writer(self._new_file.sink, options, self._path, types)
-
     @staticmethod
     def like(target: FileTarget) -> RowGroupSource:
         """An empty Parquet file with the columns and options of a target's files."""
         rows = target.schema.file_schema(thin=target.options.thin).empty_table()
         return encoded(rows, target.options, target.schema.stored_types)
 
+    @property
+    def _name(self) -> str:
+        """The name of the file."""
+        return self._path.rpartition("/")[2]
+
     def _in_file(self, rows: pa.Table, without: Collection[str] = ()) -> pa.Table:
         """Converts rows to the columns of the file."""
-        rows = rows.unify_dictionaries()
         fields = [field for field in self._schema if field.name not in without]
-        columns = [rows.column(field.name.removeprefix(KEY_PREFIX)) for field in fields]
-        pairs = zip(fields, columns, strict=True)
-        return pa.table(columns, schema=pa.schema([_as_it_comes(field, column) for field, column in pairs]))
+        return as_fields(rows, [field.name.removeprefix(KEY_PREFIX) for field in fields], fields)
 
-    def _start_over_in_parquet(self) -> None:
-        """Replaces the file by a Parquet file with the rows so far, since Parquet holds every value.
+    def _path_in_parquet(self) -> str:
+        """The place of a file of that name: external paths may depend on it."""
+        return self._target.path(in_parquet(self._name))
 
-        Java takes a file's format from its extension, so a table may have a few files in another format.
-        """
-        written, path, file = self._writer, self._path, self._new_file
-        self._finish()
-        self._target = replace(self._target, options=self._target.options.in_parquet())
-        self._name = f"{self._name.rpartition('.')[0]}.parquet"
-        try:
-            self._open()
-            if self._rows_schema is not None:
-                with self._storage.open(path) as source:
-                    for rows in written.read_back(source, self._rows_schema):
-                        self._writer.write(self._in_file(rows))
-        finally:
-            file.give_up()
+    def _opened(self) -> None:
+        """Nothing begins anew: the summary and the indexes know the rows, not the file."""
 
-    def _finish(self) -> int:
-        """Finishes the file; returns its size."""
-        with reporting(self._path):
-            size = self._writer.finish()
-            self._new_file.sink.close()
-        return size
+    def _added(self, in_file: pa.Table) -> None:
+        """Nothing is left to do: rows were added to the summary and the indexes before."""
 
     def _stats(self) -> tuple[Stats, Stats, tuple[str, ...] | None]:
         schema, modes = self._target.schema, self._target.options.stats
@@ -299,7 +253,7 @@ class OpenDataFile:
     def _stats_modes(self, keys: frozenset[str]) -> dict[str, str]:
         """The statistics mode of each column; Java makes no exceptions for key columns in Avro files."""
         modes, names = self._target.options.stats, self._schema.names
-        if self._target.options.format == "avro":
+        if self._options.format == "avro":
             return dict(zip(names, modes.of_columns(names), strict=True))
         always = keys | SYSTEM_COLUMNS.keys()
         return dict(zip(names, modes.of_columns(names, always), strict=True))
@@ -309,9 +263,3 @@ class OpenDataFile:
         if column.type.is_float:
             return self._summary.floats[column.name].stats
         return self._writer.column_stats(name, column.type)
-
-
-def _as_it_comes(field: pa.Field, column: pa.ChunkedArray) -> pa.Field:
-    """The field with the type of a dictionary or shredded column; other fields keep their nested ids."""
-    comes_otherwise = pa.types.is_dictionary(column.type) or is_shredded(column.type)
-    return field.with_type(column.type) if comes_otherwise and field.type != column.type else field

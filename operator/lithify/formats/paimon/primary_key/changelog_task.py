@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from lithify.engine.rewrite.rolling import RollingWriter
+from lithify.files.written_files import rolling_of
 from lithify.formats.paimon.compaction.task import RewriteTask
-from lithify.formats.paimon.data_files.new_files import NewFiles, rolling_of
+from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.paimon.data_files.reader import FileRun
 from lithify.formats.protocol.results import TaskOutputs
 
@@ -24,7 +25,7 @@ class ChangelogTask(RewriteTask):
 
     def write(self, files: NewFiles) -> TaskOutputs:
         """Writes the rows and returns the metadata of the files."""
-        rolling = rolling_of(self.files, self.target, self.budget)
+        rolling = rolling_of(self.files, self.target.options, self.budget)
         writer = RollingWriter(lambda: files.open_next(self.target), rolling)
         return TaskOutputs(changelog=tuple(writer.write_all(self._rows())))
 

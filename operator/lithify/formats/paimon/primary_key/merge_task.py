@@ -20,9 +20,10 @@ from lithify.engine.rewrite.rolling import RollingWriter
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.files.model import FirstKeys, InputFile
 from lithify.files.parquet.copying.copied_groups import CopiedGroup
+from lithify.files.written_files import rolling_of
 from lithify.formats.paimon.compaction.task import CompactionTask
 from lithify.formats.paimon.data_files.expired_rows import ExpiredRows
-from lithify.formats.paimon.data_files.new_files import NewFiles, rolling_of
+from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.paimon.data_files.reader import FileRun, Reading
 from lithify.formats.paimon.data_files.writer import FileTarget, OpenDataFile
 from lithify.formats.paimon.manifests.entries import FileMeta
@@ -167,7 +168,7 @@ class _Merge:
         task = self._task
         rolling = rolling_of(
             task.inputs,
-            target,
+            target.options,
             task.budget,
             absorbs_rest=not task.is_last and target is task.target,
             share=0.5 if task.changelog is not None and task.rewrites else 1.0,

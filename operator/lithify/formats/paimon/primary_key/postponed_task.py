@@ -22,8 +22,9 @@ from lithify.engine.rewrite.sorting import UnsortedRows
 from lithify.engine.rewrite.spec import MergeSpec
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.model import InputFile
+from lithify.files.written_files import rolling_of
 from lithify.formats.paimon.compaction.task import CompactionTask
-from lithify.formats.paimon.data_files.new_files import NewFiles, rolling_of
+from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.paimon.data_files.reader import FileRun, Reading
 from lithify.formats.paimon.data_files.writer import FileTarget
 from lithify.formats.paimon.manifests.entries import FileMeta
@@ -184,7 +185,7 @@ class _Move:
 
     def _write(self, bucket: int) -> list[FileMeta]:
         target = self._task.targets[bucket].target
-        rolling = rolling_of(self._task.files, target, self._task.budget, absorbs_rest=False)
+        rolling = rolling_of(self._task.files, target.options, self._task.budget, absorbs_rest=False)
         writer = RollingWriter(lambda: self._files.open_next(target), rolling)
         return writer.write_all(self._rows.pop(bucket).merged())
 

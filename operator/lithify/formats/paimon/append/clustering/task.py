@@ -15,10 +15,11 @@ from lithify.engine.rewrite.budget import MAX_PIECE
 from lithify.engine.rewrite.rolling import RollingWriter
 from lithify.engine.rewrite.sort_keys import SortKey
 from lithify.engine.rewrite.sorted_rows import SortedRows
+from lithify.files.written_files import rolling_of
 from lithify.formats.paimon.append.new_files import NumberedFiles
 from lithify.formats.paimon.append.row_numbers import RowNumbers
 from lithify.formats.paimon.compaction.task import RewriteTask
-from lithify.formats.paimon.data_files.new_files import NewFiles, rolling_of
+from lithify.formats.paimon.data_files.new_files import NewFiles
 from lithify.formats.paimon.data_files.reader import FileRun
 from lithify.formats.protocol.results import TaskOutputs
 from lithify.scratch import scratch_folder
@@ -38,7 +39,7 @@ class ClusterTask(RewriteTask):
 
     def write(self, files: NewFiles) -> TaskOutputs:
         """Writes the sorted rows and returns the metadata of the files."""
-        rolling = rolling_of(self.files, self.target, self.budget)
+        rolling = rolling_of(self.files, self.target.options, self.budget)
         numbered = NumberedFiles(files, self.target, self.numbers)
         with scratch_folder() as folder:
             rows = SortedRows(self.key, self.budget, folder)
