@@ -17,6 +17,7 @@ from argparse import ArgumentParser, Namespace
 # One core for us too: these are read when the libraries are loaded, also by the processes that are started.
 os.environ["POLARS_MAX_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["GOMAXPROCS"] = "1"
 
 import pyarrow as pa
 

@@ -3,7 +3,8 @@
 Ours is a whole run, from planning to the commit. Each side gets a table of its own in the catalog, with the
 metadata of the original: data files never change, so that is a copy. Spark has done the same work before. The
 processor time is that of the whole process, Spark's compiler and collector included. Nothing is told before
-Spark reads the same rows from both results.
+Spark reads the same rows from both results. iceberg-go's compaction runs beside them, on its table of a REST
+catalog; where it cannot, or changes rows, its column says so.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ import pyarrow.compute as pc
 from against_java.coding import coding_seconds
 from against_java.iceberg_tables import LEVEL, ROWS, Case, cases
 from against_java.page import ON_ONE_CORE, markdown
-from infrastructure.iceberg import catalogs
+from infrastructure.iceberg import catalogs, second_reader
+from infrastructure.iceberg.catalogs import CatalogAddress
+from infrastructure.iceberg.programs import GO
+from infrastructure.iceberg.rest_server import RestCatalogServer
+from infrastructure.iceberg.second_reader import GoError
 from infrastructure.iceberg.spark import SparkIceberg
 from infrastructure.iceberg.tables import LINEAGE, SparkTable
 from lithify.clock import SystemClock
@@ -38,6 +43,11 @@ SPARK = "Spark 4.1, Iceberg 1.11"
 _ALL = {"rewrite-all": "true"}
 _CLOCK = SystemClock(UTC)
 _MIB = 1 << 20
+
+
+class RowsChanged(Exception):
+    """A compaction has changed the rows of a case."""
+
 
 Side = Callable[[SparkTable], tuple[float, Report | None]]
 """Compacts a table; returns its processor seconds, and our report."""
@@ -71,26 +81,53 @@ class Taken:
 def compare(rows: int | None, repeats: int, names: Sequence[str] = ()) -> str:
     """The figures of all cases, or of the named ones, in Markdown."""
     chosen = [case for case in cases() if not names or case.name in names]
+    GO.built()
     with (
         tempfile.TemporaryDirectory(prefix="lithify-bench-") as folder,
         SparkIceberg.start(cores=1, heap="4g", jvm_args=ON_ONE_CORE, conf={}) as spark,
+        RestCatalogServer(Path(folder) / "rest") as server,
     ):
         catalog = spark.add_catalog(catalogs.sql(Path(folder)))
+        of_go = _GoSide(server.url, spark.add_catalog(catalogs.rest(server.url)))
         lines = [
-            _Race(SparkTable(spark, catalog, f"db.{case.name}"), case, rows or ROWS).line(repeats)
+            _Race(SparkTable(spark, catalog, f"db.{case.name}"), case, rows or ROWS, of_go).line(repeats)
             for case in chosen
         ]
-    head = ("", SPARK, "Lithify", "ratio", "limit", "by the clock", "copied", "output", "peak memory", "load")
+    head = (
+        *("", SPARK, "Lithify", "ratio", "limit", "by the clock"),
+        *("copied", "output", "peak memory", "iceberg-go", "load"),
+    )
     told = f"{rows or ROWS:,} rows, best of {repeats}, {datetime.now(UTC).date()}, {os.cpu_count()} cores."
     return f"{told}\n\n{markdown([head, *lines])}"
 
 
-class _Race:
-    """Both sides on one table."""
+class _GoSide:
+    """iceberg-go's compaction of tables in a REST catalog, as a process of its own."""
 
-    def __init__(self, original: SparkTable, case: Case, rows: int) -> None:
+    def __init__(self, url: str, catalog: CatalogAddress) -> None:
+        self.catalog = catalog
+        self._url = url
+
+    def __call__(self, table: SparkTable) -> tuple[float, Report | None]:
+        """Compacts a table; returns its processor seconds.
+
+        Raises:
+            GoError: it fails, or finds nothing to do.
+        """
+        begin = _own_seconds()
+        if not second_reader.compact(self._url, table.identifier)["removed_files"]:
+            raise GoError("nothing is rewritten")
+        return _own_seconds() - begin, None
+
+
+class _Race:
+    """All sides on one table."""
+
+    def __init__(self, original: SparkTable, case: Case, rows: int, of_go: _GoSide) -> None:
         print(f"writing {case.title}", file=sys.stderr)
         self._case = case
+        self._of_go = of_go
+        self._failure_of_go = ""
         self._original = case.make(original, rows)
         self._location = original.metadata_location
         self._folder = Path(original.load().location().removeprefix("file://"))
@@ -101,16 +138,17 @@ class _Race:
 
     def line(self, repeats: int) -> tuple[str, ...]:
         """The figures, after one round to warm up."""
-        spark, ours = Taken(), Taken()
+        spark, ours, of_go = Taken(), Taken(), Taken()
         loads = [_load()]
         for number in range(1 + repeats):
             self._round(self._by_spark, spark)
             report = self._round(self._by_us, ours)
+            self._round_of_go(of_go)
             loads.append(_load())
             figures = f"{spark.core_seconds[-1]:.2f} s and {ours.core_seconds[-1]:.2f} s"
             print(f"round {number + 1}: {figures} of processor time", file=sys.stderr)
-        for side in (spark, ours):
-            del side.core_seconds[0], side.seconds[0]
+        for side in (spark, ours, of_go):
+            del side.core_seconds[:1], side.seconds[:1]
         assert report is not None
         return (
             self._case.title,
@@ -122,27 +160,47 @@ class _Race:
             f"{report.copied_bytes / report.before.bytes:.0%}",
             f"{ours.bytes / spark.bytes:.3f}",
             f"{report.peak_task_bytes / _MIB:,.0f} MiB",
+            self._failure_of_go or f"{of_go.least:.2f} s",
             f"{min(loads):.1f} to {max(loads):.1f}",
         )
 
-    def _round(self, side: Side, taken: Taken) -> Report | None:
+    def _round_of_go(self, taken: Taken) -> None:
+        """The same for iceberg-go, unless it has failed before."""
+        if self._failure_of_go:
+            return
+        try:
+            self._round(self._of_go, taken, self._of_go.catalog)
+        except GoError as error:
+            self._failure_of_go = f"fails: {str(error).splitlines()[-1][-80:]}"
+        except RowsChanged:
+            self._failure_of_go = "changes rows"
+
+    def _round(self, side: Side, taken: Taken, where: CatalogAddress | None = None) -> Report | None:
         """One side compacts a copy; then everything is as it was."""
-        copy = SparkTable(self._original.spark, self._original.catalog, f"{self._original.identifier}_copy")
-        catalog = copy.catalog.open()
+        where = where or self._original.catalog
+        copy = SparkTable(self._original.spark, where, f"{self._original.identifier}_copy")
+        catalog = where.open()
+        catalog.create_namespace_if_not_exists("db")
         catalog.register_table(copy.identifier, self._location)
+        try:
+            return self._compacted(side, copy, taken)
+        finally:
+            catalog.drop_table(copy.identifier)
+            for path in {*self._all_files()} - self._files:
+                path.unlink()
+
+    def _compacted(self, side: Side, copy: SparkTable, taken: Taken) -> Report | None:
         begin = perf_counter()
         seconds, report = side(copy)
         taken.seconds.append(perf_counter() - begin)
         taken.core_seconds.append(seconds)
-        assert self._digest_of(copy) == self._digest, f"the rows of {self._case.title} have changed"
+        if self._digest_of(copy) != self._digest:
+            raise RowsChanged(self._case.title)
         files = copy.metadata_table("files").filter(pc.field("content") == 0)
         taken.bytes = files.column("file_size_in_bytes").to_numpy().sum()
         if report is not None and not report.copied_bytes:
             new = [_local(path) for path in files["file_path"].to_pylist()]
             taken.coding = min(taken.coding, coding_seconds(self._inputs, new, 1, LEVEL))
-        catalog.drop_table(copy.identifier)
-        for path in {*self._all_files()} - self._files:
-            path.unlink()
         return report
 
     def _by_spark(self, table: SparkTable) -> tuple[float, Report | None]:

@@ -91,7 +91,11 @@ def product(tmp_path: Path) -> Product:
     for module in (package / "formats" / "stone").glob("*.py"):
         module.write_text(module.read_text().replace("lithify.formats.memory", "lithify.formats.stone"))
     declarations = package / "formats" / "stone" / "declarations.py"
-    text = declarations.read_text().replace('"memory"', '"stone"').replace('"Filesystem"', '"Shelf"')
+    text = (
+        declarations.read_text().replace('"memory"', '"stone"').replace("    FILESYSTEM,", "    Metastore,")
+    )
+    text = text.replace("(FILESYSTEM,)", '(Metastore("Shelf", "shelf"),)')
+    assert "FILESYSTEM" not in text
     declarations.write_text(text.replace("FORMAT = Format(", f"FORMAT = Format({PIN}"))
     entry = '"stone": Adapter(f"{_FOLDER}.stone.adapter", f"{_FOLDER}.stone.observing"),\n'
     names = package / "formats" / Path(adapters.__file__).name
@@ -189,9 +193,9 @@ def test_what_the_format_declares_is_shown_everywhere(product: Product, tmp_path
             "Paimon",
             "Shelf",
             {},
-            "the metastore of a catalog of the format Paimon is Filesystem or Rest or Jdbc",
+            "the metastore of a catalog of the format Paimon is Filesystem, Rest or Jdbc",
         ),
-        ("Stone", "Shelf", {"uri": "http://x"}, "a catalog of reference tables has no uri"),
+        ("Stone", "Shelf", {"uri": "http://x"}, "has no meaning for Filesystem, Glue and Shelf"),
         ("Stone", "Shelf", {"options": {"shelf.pin": "1"}}, "credentials belong into a Secret"),
     ],
 )

@@ -32,6 +32,22 @@ def test_rewrite_beside_an_equality_delete_brings_rows_back(
     assert table.read("id").num_rows - before == (3 if comes_back else 0)
 
 
+@pytest.mark.parametrize(("highest", "is_deleted"), [("5.5", False), ("100.5", True)])
+def test_an_equality_delete_of_nan_applies_only_where_the_bounds_meet(
+    sql_table: SparkTable, highest: str, is_deleted: bool
+) -> None:
+    """NaN equals NaN where rows are compared, but bounds leave NaN out: whether a delete is applied depends
+    on the other values of both files. So Spark's own rewrite can delete such rows, and so can ours.
+    """
+    table = sql_table.create(2, columns="id BIGINT, reading FLOAT")
+    values = f"(1, CAST('NaN' AS FLOAT)), (2, CAST(1.5 AS FLOAT)), (3, CAST({highest} AS FLOAT))"
+    table.run(f"INSERT INTO {table.name} SELECT /*+ COALESCE(1) */ * FROM VALUES {values}")
+    gone = "SELECT CAST(c AS FLOAT) AS reading FROM VALUES ('NaN'), ('50.5') AS t(c)"
+    table.spark.row_delta(table.name, equality=[EqualityDeletes(["reading"], gone)])
+
+    assert (1 not in table.read("id")["id"].to_pylist()) is is_deleted
+
+
 def test_sequence_number_of_lineage_is_that_of_the_file(sql_table: SparkTable, second_reader: object) -> None:
     """#17039: `_last_updated_sequence_number` is the file's number, not the data's; iceberg-go is right."""
     table = sql_table.create(3).append_many(2, 10)

@@ -13,6 +13,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import FixedType, LongType, NestedField, StringType, UUIDType
 
 from infrastructure.iceberg import tables
+from infrastructure.iceberg.catalogs import CatalogAddress, fresh_name
+from infrastructure.iceberg.spark import SparkIceberg
 from infrastructure.iceberg.tables import LINEAGE, SparkTable
 from lithify.files.avro.container import read_header
 from lithify.files.orc.footers import OrcFooters
@@ -111,6 +113,19 @@ def test_rows_and_their_lineage_stay(sql_table: SparkTable, make: Maker, form: s
     assert table.read("id").column(0).to_pylist() == [
         each for each in before.column("id").to_pylist() if each % 2
     ]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_files_on_an_object_store(spark_iceberg: SparkIceberg, rest_on_s3: CatalogAddress, form: str) -> None:
+    name = f"{fresh_name('db')}.t"
+    table = SparkTable(spark_iceberg, rest_on_s3, name, {"write.format.default": form})
+    tables.with_deletes(table, 2, "bucket")
+    before = table.read().combine_chunks()
+
+    assert run(table).status == "Compacted"
+
+    assert table.read().combine_chunks() == before
+    assert formats(table) == {form}
 
 
 def test_pyiceberg_reads_orc_files_of_a_run(sql_table: SparkTable) -> None:

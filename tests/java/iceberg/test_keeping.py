@@ -94,6 +94,27 @@ def test_merged_manifests_keep_row_ids(sql_table: SparkTable) -> None:
 
 
 @pytest.mark.parametrize("version", [2, 3])
+def test_both_zeros_keep_their_signs_in_partitions_of_their_own(sql_table: SparkTable, version: int) -> None:
+    table = sql_table.create(version, columns="id BIGINT, kind DOUBLE")
+    texts = "VALUES (1, '0.0'), (2, '-0.0'), (3, 'NaN'), (4, NULL)"
+    for _ in range(3):
+        table.run(f"INSERT INTO {table.name} SELECT col1, CAST(col2 AS DOUBLE) FROM {texts}")
+    columns = ("id", "CAST(kind AS STRING) AS text")
+    before = table.read(*columns).combine_chunks()
+
+    table.alter("ADD PARTITION FIELD kind")
+    assert run(table).status == "Compacted"
+    assert table.read(*columns).combine_chunks() == before
+    table.run(f"INSERT INTO {table.name} SELECT col1 + 4, CAST(col2 AS DOUBLE) FROM {texts}")
+    assert len(run(table).groups) == 4
+    found = table.read(*columns).to_pydict()
+    assert found["id"] == [*[1] * 3, *[2] * 3, *[3] * 3, *[4] * 3, 5, 6, 7, 8]
+    assert [*dict.fromkeys(found["text"])] == ["0.0", "-0.0", "NaN", None]
+    assert table.metadata_table("files").num_rows == 4
+    assert run(table).status == "NothingToDo"
+
+
+@pytest.mark.parametrize("version", [2, 3])
 def test_other_references_keep_their_rows(sql_table: SparkTable, version: int) -> None:
     table = tables.with_branches(sql_table, version)
     side, first = (table.read(at=f"VERSION AS OF '{name}'").combine_chunks() for name in ("side", "first"))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from infrastructure.iceberg import proxy, tables
@@ -14,8 +15,10 @@ from infrastructure.iceberg.catalogs import CatalogAddress, fresh_name
 from infrastructure.iceberg.proxy import RestProxy
 from infrastructure.iceberg.spark import SparkIceberg
 from infrastructure.iceberg.tables import LINEAGE, SparkTable
+from infrastructure.jvm.process import OracleError
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner
+from lithify.errors import CorruptTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
@@ -136,6 +139,31 @@ def test_a_rest_catalog_serves_tables_on_s3(spark_iceberg: SparkIceberg, rest_on
     before = table.read("*", *LINEAGE).combine_chunks()
     assert run(table).status == "Compacted"
     assert table.read("*", *LINEAGE).combine_chunks() == before
+
+
+def test_a_file_that_is_listed_twice_is_refused_by_name_until_its_rows_are_written_again(
+    sql_table: SparkTable,
+) -> None:
+    table = sql_table.create(2, columns="id BIGINT, kind STRING")
+    table.run(f"INSERT INTO {table.name} VALUES (1, 'a')")
+    opened = table.load()
+    path = f"{opened.location().removeprefix('file:')}/data/others.parquet"
+    pq.write_table(pa.table({"id": pa.array([2], pa.int64()), "kind": ["b"]}), path)
+    for _ in range(2):
+        opened.add_files([path], check_duplicate_files=False)
+    table.run(f"REFRESH TABLE {table.name}")
+    before = table.read().combine_chunks()
+    assert before["id"].to_pylist() == [1, 2, 2], "Java reads its rows twice"
+
+    with pytest.raises(CorruptTable) as refused:
+        run(table)
+    assert refused.value.path == path
+    with pytest.raises(OracleError, match="Invalid REPLACE operation"):
+        table.procedure("rewrite_data_files", "options => map('rewrite-all', 'true')")
+    table.run(f"INSERT OVERWRITE {table.name} SELECT * FROM {table.name}")
+    table.run(f"INSERT INTO {table.name} VALUES (3, 'c')")
+    assert run(table).status == "Compacted"
+    assert table.read("id")["id"].to_pylist() == [1, 2, 2, 3]
 
 
 def test_a_branch_is_compacted_alone(sql_table: SparkTable) -> None:

@@ -165,7 +165,7 @@ def _clean_up(remains: Remains[Scope], path: str, clock: Clock, taken_back: Cont
     deleted = remains.sweep(condemned)
     if not deleted and condemned.condemned_for(now) > LINGERING:
         remains.check_places(condemned)
-        remains.journal.stop_file(condemned).delete()
+        remains.storage.delete(remains.journal.stop_path(condemned))
         remains.journal.close(condemned)
     return deleted
 

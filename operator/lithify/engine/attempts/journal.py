@@ -31,7 +31,6 @@ from lithify.engine.attempts.names import (
     sign_of,
     stop_file_of,
 )
-from lithify.engine.attempts.stop_file import StopFile
 from lithify.errors import AttemptFenced, CorruptTable
 from lithify.formats.protocol.model import check_run_id
 from lithify.io.file_names import shown
@@ -44,6 +43,10 @@ _MOST_OF_A_TIME = 64
 class Journal(Generic[Scope]):
     """The attempts recorded in one folder: a table's, or a branch's.
 
+    Attributes:
+        folder: the folder.
+        storage: access to it.
+
     Args:
         home: the folder of the table or branch.
         storage: access to it.
@@ -52,7 +55,7 @@ class Journal(Generic[Scope]):
 
     def __init__(self, home: str, storage: Storage, scopes: ScopeFormat[Scope]) -> None:
         self.folder = f"{home.rstrip('/')}/lithify/attempts"
-        self._storage = storage
+        self.storage = storage
         self._scopes = scopes
 
     def begin(self, run: str, scope: Scope, now: datetime, after: int = 0) -> Attempt[Scope]:
@@ -75,7 +78,7 @@ class Journal(Generic[Scope]):
                 started=now.isoformat(),
                 scope=scope,
             )
-            if self._storage.create_text(self.path(attempt), to_json(attempt, self._scopes)):
+            if self.storage.create_text(self.path(attempt), to_json(attempt, self._scopes)):
                 return attempt
             number += 1
 
@@ -99,7 +102,7 @@ class Journal(Generic[Scope]):
         return found
 
     def _names(self) -> list[str]:
-        return sorted(file.name for file in self._storage.list(self.folder))
+        return sorted(file.name for file in self.storage.list(self.folder))
 
     def condemn(
         self, attempt: Attempt[Scope], now: datetime, *, again: bool = False
@@ -111,13 +114,13 @@ class Journal(Generic[Scope]):
         recorded = self._recorded(attempt)
         if recorded is not None and (recorded.condemned is None or again):
             recorded = replace(recorded, condemned=now.isoformat())
-            self._storage.write_text(self.path(attempt), to_json(recorded, self._scopes))
+            self.storage.write_text(self.path(attempt), to_json(recorded, self._scopes))
         return recorded
 
     def close(self, attempt: Attempt[Scope]) -> None:
         """Closes an attempt, once nothing of it is left to clean up."""
         if self._recorded(attempt) is not None:
-            self._storage.delete(self.path(attempt))
+            self.storage.delete(self.path(attempt))
 
     def keep(self, attempt: Attempt[Scope], snapshot: int, now: datetime) -> None:
         """Records that an attempt has committed; does nothing if it is closed already."""
@@ -125,21 +128,21 @@ class Journal(Generic[Scope]):
         if recorded is not None:
             since = int(now.timestamp())
             name = f"{attempt.stem}.committed-{snapshot}-{since}-{attempt.prefix}"
-            self._storage.create_text(f"{self.folder}/{name}", to_json(recorded, self._scopes))
+            self.storage.create_text(f"{self.folder}/{name}", to_json(recorded, self._scopes))
             self.close(attempt)
 
     def reopen(self, committed: CommittedJournal, now: datetime) -> None:
         """Condemns an attempt whose snapshot turned out not to be part of the table's history."""
         attempt = self.read(committed.path)
         if attempt is not None:
-            self._storage.create_text(
+            self.storage.create_text(
                 self.path(attempt), to_json(replace(attempt, condemned=now.isoformat()), self._scopes)
             )
             self.forget(committed)
 
     def forget(self, committed: CommittedJournal) -> None:
         """Closes a committed attempt, once nothing of it is left to clean up."""
-        self._storage.delete(committed.path)
+        self.storage.delete(committed.path)
 
     def renew(self, attempt: Attempt[Scope], now: datetime) -> None:
         """Writes an attempt's heartbeat.
@@ -150,7 +153,7 @@ class Journal(Generic[Scope]):
             AttemptFenced: the attempt may not commit any more and can end.
         """
         self.check(attempt, now)
-        self._storage.write_text(self._sign_path(attempt), f"{attempt.prefix} {now.isoformat()}")
+        self.storage.write_text(self._sign_path(attempt), f"{attempt.prefix} {now.isoformat()}")
 
     def silence(self, attempt: Attempt[Scope], now: datetime) -> timedelta:
         """Time since an attempt began, or since its last heartbeat.
@@ -161,7 +164,7 @@ class Journal(Generic[Scope]):
         if attempt.age(now) <= RENEWED_EVERY:
             return attempt.age(now)
         path = self._sign_path(attempt)
-        prefix, _, moment = (self._storage.read_text(path) or "").partition(" ")
+        prefix, _, moment = (self.storage.read_text(path) or "").partition(" ")
         if prefix != attempt.prefix:
             return attempt.age(now)
         try:
@@ -188,10 +191,9 @@ class Journal(Generic[Scope]):
         """The file that records an attempt."""
         return f"{self.folder}/{attempt.stem}.json"
 
-    def stop_file(self, attempt: Attempt[Scope]) -> StopFile:
-        """The file that stops tasks of an attempt."""
-        path = f"{self.folder}/{stop_file_of(f'{attempt.stem}.json')}"
-        return StopFile(self._storage, path, attempt.prefix)
+    def stop_path(self, attempt: Attempt[Scope]) -> str:
+        """The file that stops tasks of an attempt; see `stop_file`."""
+        return f"{self.folder}/{stop_file_of(f'{attempt.stem}.json')}"
 
     def _sign_path(self, attempt: Attempt[Scope]) -> str:
         return f"{self.folder}/{sign_of(f'{attempt.stem}.json')}"
@@ -208,7 +210,7 @@ class Journal(Generic[Scope]):
             CorruptTable: the file cannot be read.
         """
         try:
-            text = self._storage.read_text(path)
+            text = self.storage.read_text(path)
             return None if text is None else parse_journal(text, path.rpartition("/")[2], self._scopes)
         except ValueError as error:
             problem = f"the journal cannot be read ({error}); delete it once its run is known to be over"

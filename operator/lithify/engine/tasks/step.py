@@ -48,7 +48,7 @@ class AttemptStep(ABC, Generic[Unit, AnyTask, Scope]):
     ) -> None:
         self._journal = journal
         self._attempt = attempt
-        self._stop_file: StopFile | None = journal.stop_file(attempt) if self.finds_lost else None
+        self._stop_file: StopFile | None = _stop_file_of(journal, attempt) if self.finds_lost else None
         self._work = numbered(work, attempt.prefix, self._stop_file)
         self._clock = clock
         self._heartbeat = Heartbeat(journal, attempt, clock)
@@ -172,3 +172,7 @@ class AttemptStep(ABC, Generic[Unit, AnyTask, Scope]):
     @abstractmethod
     def _sweep(self) -> None:
         """Deletes all unreferenced files of the condemned attempt."""
+
+
+def _stop_file_of(journal: Journal[Scope], attempt: Attempt[Scope]) -> StopFile:
+    return StopFile(journal.storage, journal.stop_path(attempt), attempt.prefix)

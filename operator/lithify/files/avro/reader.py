@@ -6,6 +6,7 @@ and no block can be skipped.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -32,11 +33,15 @@ from lithify.files.model import (
     check_rows,
 )
 from lithify.files.reading import gathered, has_any, reading
-from lithify.files.types import AS_STORED
+from lithify.files.types import AS_STORED, Field
 from lithify.io.storage import Fetching, Storage
 
 _FETCHED = 1 << 20
-_KEPT = 128
+_KEPT = 1024
+"""Files of which a schema that they share, and a number, are kept."""
+
+_SCHEMAS = 16
+"""Schemas that are kept: most files of a table have the same one."""
 _LOOKED_AT = 16
 """Blocks at the beginning of a file from which the size of the others is estimated."""
 
@@ -80,7 +85,7 @@ class AvroReader:
     def schema(self, path: str) -> pa.Schema:
         """The columns by the schema in the header, with the names that they have there."""
         with reading(path, "Avro"):
-            return schema_with_ids(stored_fields(self._told(path).header.schema))
+            return _schema_of(self._told(path).schema)
 
     def holds_any(self, path: str, column: FileColumn, values: Collection[int]) -> bool:
         """Whether any row has one of the values; reads all rows."""
@@ -120,22 +125,38 @@ class AvroReader:
                     values = max(values, len(data) // _LEAST_BYTES)
                 sizes.append(_COPIES * len(data) + values * _VALUE_BYTES)
             overhead = max(sizes, default=0) + (0 if self._storage.is_local else _FETCHED)
-            return _Beginning(header, overhead)
+            return _Beginning(_shared(header.properties["avro.schema"]), overhead)
 
 
 @dataclass(frozen=True, slots=True)
 class _Beginning:
-    """The header of a file, and the memory that reading it takes, estimated from its first blocks."""
+    """The schema of a file as JSON, and the memory that reading it takes, estimated from its first blocks."""
 
-    header: Header
+    schema: bytes
     overhead: int
+
+
+@lru_cache(_SCHEMAS)
+def _shared(schema: bytes) -> bytes:
+    """The same for all files with an equal schema."""
+    return schema
+
+
+@lru_cache(_SCHEMAS)
+def _fields_of(schema: bytes) -> tuple[Field, ...]:
+    return stored_fields(json.loads(schema))
+
+
+@lru_cache(_SCHEMAS)
+def _schema_of(schema: bytes) -> pa.Schema:
+    return schema_with_ids(_fields_of(schema))
 
 
 def _typed(columns: Sequence[FileColumn], header: Header) -> Sequence[FileColumn]:
     """The columns, with the types of the file where none are declared."""
     if all(column.type is not AS_STORED for column in columns):
         return columns
-    types = {field.name: field.type for field in stored_fields(header.schema)}
+    types = {field.name: field.type for field in _fields_of(header.properties["avro.schema"])}
     return [
         replace(column, type=types[column.name]) if column.type is AS_STORED else column for column in columns
     ]

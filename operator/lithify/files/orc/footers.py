@@ -7,9 +7,9 @@ Follows the ORC v1 specification (orc.apache.org/specification/ORCv1).
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import pyarrow as pa
 
@@ -42,6 +42,9 @@ from lithify.files.types import Field
 from lithify.io.storage import Fetching, Storage
 
 _KEPT = 128
+_KEPT_TYPES = 10_000
+"""Types in footers that are kept beyond these, about 1 KiB each: of 500 files with twenty columns."""
+
 _TAIL = 64 << 10
 """Bytes read first from the end of a file; enough for most footers."""
 
@@ -89,15 +92,27 @@ class OrcFooters:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self.of = lru_cache(_KEPT)(self._read)
+        self._kept: OrderedDict[str, OrcFooter] = OrderedDict()
+        self._kept_types = 0
 
-    def _read(self, path: str) -> OrcFooter:
-        """Reads the footer of a file.
+    def of(self, path: str) -> OrcFooter:
+        """The footer of a file; the oldest give way to it, more than a minimum only if they are large.
 
         Raises:
             MissingFile: the file does not exist.
             CorruptTable: it is not ORC, is truncated, or uses a compression that this release cannot read.
         """
+        found = self._kept.get(path)
+        if found is None:
+            found = self._kept[path] = self._read(path)
+            self._kept_types += len(found.stored_bytes)
+            while len(self._kept) > _KEPT and self._kept_types > _KEPT_TYPES:
+                _, oldest = self._kept.popitem(last=False)
+                self._kept_types -= len(oldest.stored_bytes)
+        self._kept.move_to_end(path)
+        return found
+
+    def _read(self, path: str) -> OrcFooter:
         with reading(path, "ORC"), self._storage.open(path, fetching=_FETCHING) as source:
             tail = _tail(source, _TAIL)
             postscript = parse(tail[-1 - tail[-1] : -1])

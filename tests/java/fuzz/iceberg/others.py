@@ -168,7 +168,7 @@ class Others:
         if self.version == 1:
             return
         columns, chosen = self.columns, EQUALITY[step.columns % len(EQUALITY)]
-        compared = [name for name in chosen if "<" not in columns.get(name, "<")] or ["id"]
+        compared = [name for name in chosen if _is_compared(columns.get(name))] or ["id"]
         query = self._rows(step.first, step.count, step.salt)
         rows = f"SELECT * FROM {self._table.name} WHERE id >= {step.first} AND id < {step.first + step.count}"
         spec = self._unpartitioned if step.is_global else None
@@ -254,6 +254,14 @@ class Others:
             step()
         except OracleError:
             return
+
+
+def _is_compared(kind: str | None) -> bool:
+    """Whether equality deletes may compare a column: not if it is nested or gone.
+
+    Nor floats, which have NaN here: Java applies deletes of NaN to some files only, see `test_known_faults`.
+    """
+    return kind is not None and "<" not in kind and kind not in ("FLOAT", "DOUBLE")
 
 
 def _current(state: TableState) -> Mapping[str, Any]:

@@ -1,7 +1,8 @@
 """Data files that the manifests of a snapshot list more than once, by a fault of a writer. Pure.
 
 Readers read the rows of such a file as often as it is listed, and a commit that removes its path removes all
-listings. So groups that have one are blocked; Java's `rewrite_data_files` writes the rows into several files.
+listings. So groups that have one are blocked. Java's `rewrite_data_files` fails on them, too; an INSERT
+OVERWRITE of their rows mends them.
 """
 
 from __future__ import annotations
