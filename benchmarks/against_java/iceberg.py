@@ -82,6 +82,17 @@ def compare(rows: int | None, repeats: int, names: Sequence[str] = ()) -> str:
     """The figures of all cases, or of the named ones, in Markdown."""
     chosen = [case for case in cases() if not names or case.name in names]
     GO.built()
+    lines = [_line(case, rows or ROWS, repeats) for case in chosen]
+    head = (
+        *("", SPARK, "Lithify", "ratio", "limit", "by the clock"),
+        *("copied", "output", "peak memory", "iceberg-go", "load"),
+    )
+    told = f"{rows or ROWS:,} rows, best of {repeats}, {datetime.now(UTC).date()}, {os.cpu_count()} cores."
+    return f"{told}\n\n{markdown([head, *lines])}"
+
+
+def _line(case: Case, rows: int, repeats: int) -> tuple[str, ...]:
+    """The figures of a case, in a JVM of its own: Spark leaks direct memory where it reads row ids (#17296)."""
     with (
         tempfile.TemporaryDirectory(prefix="lithify-bench-") as folder,
         SparkIceberg.start(cores=1, heap="4g", jvm_args=ON_ONE_CORE, conf={}) as spark,
@@ -89,16 +100,7 @@ def compare(rows: int | None, repeats: int, names: Sequence[str] = ()) -> str:
     ):
         catalog = spark.add_catalog(catalogs.sql(Path(folder)))
         of_go = _GoSide(server.url, spark.add_catalog(catalogs.rest(server.url)))
-        lines = [
-            _Race(SparkTable(spark, catalog, f"db.{case.name}"), case, rows or ROWS, of_go).line(repeats)
-            for case in chosen
-        ]
-    head = (
-        *("", SPARK, "Lithify", "ratio", "limit", "by the clock"),
-        *("copied", "output", "peak memory", "iceberg-go", "load"),
-    )
-    told = f"{rows or ROWS:,} rows, best of {repeats}, {datetime.now(UTC).date()}, {os.cpu_count()} cores."
-    return f"{told}\n\n{markdown([head, *lines])}"
+        return _Race(SparkTable(spark, catalog, f"db.{case.name}"), case, rows, of_go).line(repeats)
 
 
 class _GoSide:
