@@ -92,7 +92,7 @@ def compare(rows: int | None, repeats: int, names: Sequence[str] = ()) -> str:
 
 
 def _line(case: Case, rows: int, repeats: int) -> tuple[str, ...]:
-    """The figures of a case, in a JVM of its own: Spark leaks direct memory where it reads row ids (#17296)."""
+    """The figures of a case, in a JVM of its own: Spark leaks memory where it reads row ids (#17296)."""
     with (
         tempfile.TemporaryDirectory(prefix="lithify-bench-") as folder,
         SparkIceberg.start(cores=1, heap="4g", jvm_args=ON_ONE_CORE, conf={}) as spark,
