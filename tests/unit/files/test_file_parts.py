@@ -12,6 +12,7 @@ import pytest
 from lithify.engine.rewrite.budget import Budget
 from lithify.files.model import InputFile
 from lithify.files.options import FileOptions
+from lithify.files.parquet import small_files
 from lithify.files.parquet.copying.file_parts import RowGroups, may_copy_any
 from lithify.files.parquet.copying.joined_files import FileJoiner
 from lithify.files.parquet.copying.target import CopyTarget
@@ -115,3 +116,18 @@ def test_small_files_become_one_row_group(tmp_path: Path, reads: Reads) -> None:
     assert isinstance(group, JoinedGroup)
     assert group.rows == 2700
     assert group.joined
+
+
+def test_two_files_tell_that_too_little_of_all_can_be_joined(
+    tmp_path: Path, reads: Reads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening a file means parsing all of its page headers, which takes as long as decoding some columns."""
+    files = [written(tmp_path / f"{n}.parquet", rows(n * 900, 900)) for n in range(5)]
+    opened: list[InputFile] = []
+    with joining_from():
+        joiner = FileJoiner(reads, target(), Budget())
+        open_file = joiner._open
+        monkeypatch.setattr(joiner, "_open", lambda file: opened.append(file) or open_file(file))
+        monkeypatch.setattr(small_files, "SMALLEST_PAGE", 1 << 30)
+        assert [*joiner.joined(files)] == files
+    assert opened == files[:2]

@@ -36,6 +36,9 @@ LEAST_JOINED = 256 << 10
 _GROUPS_PER_FILE = 8
 """A row group has at most this part of the target size, so that files end near it."""
 
+_TELLING = 2
+"""Files that tell whether a group of files like them is worth joining: opening all of them takes long."""
+
 _PROBED = 64
 """Files that are looked at to find out whether any can be joined."""
 
@@ -112,20 +115,27 @@ class FileJoiner:
         files = self._opened(batch) if len(batch) > 1 and size >= SMALLEST_COPIED else []
         if len(files) < len(batch):
             return None
-        joined = joined_columns(files, self._columns)
-        saved = sum(each.uncompressed for each in joined.values())
-        others = self._others(files, joined) if saved >= len(files) * LEAST_JOINED else None
+        joined = self._worthwhile(files)
+        others = self._others(files, joined) if joined else None
         return None if others is None else joined_group(files, joined, others)
 
     def _opened(self, batch: Sequence[InputFile]) -> list[SmallFile]:
-        """Files in memory, up to the first that has to be decoded."""
-        files = []
+        """Files in memory, up to the first that is decoded, or two with too little that can be joined."""
+        files: list[SmallFile] = []
         for each in batch:
             file = self._open(each)
             if file is None:
                 break
             files.append(file)
+            if len(files) == _TELLING and not self._worthwhile(files):
+                break
         return files
+
+    def _worthwhile(self, files: Sequence[SmallFile]) -> Mapping[str, JoinedChunk]:
+        """The columns that are joined; none if that would save too little."""
+        joined = joined_columns(files, self._columns)
+        saved = sum(each.uncompressed for each in joined.values())
+        return joined if saved >= len(files) * LEAST_JOINED else {}
 
     def _open(self, file: InputFile) -> SmallFile | None:
         """A file in memory, None if it has to be decoded.
