@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from against_java.coding import coding_seconds
@@ -37,6 +38,7 @@ from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.strategy import Strategy
+from lithify.io.locations import local_path
 from support.iceberg_runs import address_of
 
 SPARK = "Spark 4.1, Iceberg 1.11"
@@ -136,7 +138,7 @@ class _Race:
         self._files = {*self._all_files()}
         self._digest = self._digest_of(original)
         files = original.metadata_table("files").filter(pc.field("content") == 0)
-        self._inputs = [_local(path) for path in files["file_path"].to_pylist()]
+        self._inputs = _local_paths(files)
 
     def line(self, repeats: int) -> tuple[str, ...]:
         """The figures, after one round to warm up."""
@@ -201,7 +203,7 @@ class _Race:
         files = copy.metadata_table("files").filter(pc.field("content") == 0)
         taken.bytes = files.column("file_size_in_bytes").to_numpy().sum()
         if report is not None and not report.copied_bytes:
-            new = [_local(path) for path in files["file_path"].to_pylist()]
+            new = _local_paths(files)
             taken.coding = min(taken.coding, coding_seconds(self._inputs, new, 1, LEVEL))
         return report
 
@@ -229,8 +231,9 @@ class _Race:
         return (path for path in self._folder.rglob("*") if path.is_file())
 
 
-def _local(path: str) -> str:
-    return path.removeprefix("file:").removeprefix("//")
+def _local_paths(files: pa.Table) -> list[str]:
+    """The places of files of the metadata table `files`."""
+    return [path for each in files["file_path"].to_pylist() if (path := local_path(each)) is not None]
 
 
 def _own_seconds() -> float:

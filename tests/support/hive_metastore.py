@@ -87,7 +87,7 @@ class Metastore:
     def alter_table_with_environment_context(
         self, dbname: str, tbl_name: str, new_tbl: Table, environment_context: EnvironmentContext
     ) -> None:
-        """Replaces the pointer, whoever holds the lock."""
+        """Replaces the pointer without checking who holds the lock."""
         self.get_table(dbname, tbl_name)
         expected = environment_context.properties.get("expected_parameter_value")
         if self.compares and expected != self.location:

@@ -6,8 +6,8 @@ Implemented by the packages beside this module, called by adapters. Knows no for
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from lithify.columns.order import KeyValue, Part, key_at
 from lithify.errors import CorruptTable
 from lithify.files.statistics import ColumnStats
 from lithify.files.types import (
+    AS_STORED,
     ColumnType,
     Field,
     Raw,
@@ -85,6 +86,14 @@ class FileColumn:
     type: ColumnType
     as_dictionary: bool = False
     variants: pa.DataType | None = None
+
+
+def typed_as_stored(columns: Sequence[FileColumn], stored: Iterable[Field]) -> Sequence[FileColumn]:
+    """The columns, with the types that the file has for those that declare none."""
+    types = {field.name: field.type for field in stored}
+    return [
+        replace(column, type=types[column.name]) if column.type is AS_STORED else column for column in columns
+    ]
 
 
 @dataclass(frozen=True, slots=True)

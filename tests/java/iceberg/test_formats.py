@@ -233,16 +233,23 @@ def test_files_of_all_formats_are_compacted_together(sql_table: SparkTable, form
     assert formats(table) == {form}
 
 
+def _write_foreign(table: SparkTable, folder: str, columns: str, number: int) -> None:
+    """Spark's own writer of ORC makes a file of ten rows, without field ids."""
+    first = number * 10
+    table.run(
+        f"INSERT OVERWRITE DIRECTORY '{folder}' USING orc "
+        f"SELECT {columns} FROM range({first}, {first + 10}, 1, 1)"
+    )
+
+
 def test_files_without_ids_are_found_by_the_name_mapping(sql_table: SparkTable) -> None:
     properties = {"write.format.default": "orc"}
     table = sql_table.create(2, "none", properties, "id BIGINT, kind STRING, place STRUCT<x: INT, y: STRING>")
     location = table.spark.state(table.name).metadata["location"]
     for number in range(2):
         folder = f"{location}/data/foreign-{number}"
-        table.run(
-            f"INSERT OVERWRITE DIRECTORY '{folder}' USING orc "
-            "SELECT named_struct('y', 'a', 'x', 5) AS place, concat('k', id) AS kind, id "
-            f"FROM range({number * 10}, {number * 10 + 10}, 1, 1)"
+        _write_foreign(
+            table, folder, "named_struct('y', 'a', 'x', 5) AS place, concat('k', id) AS kind, id", number
         )
         table.procedure("add_files", f"source_table => '`orc`.`{folder}`'")
     table.alter("RENAME COLUMN kind TO sort")
@@ -261,10 +268,7 @@ def test_identity_partitions_that_files_lack_are_kept(sql_table: SparkTable) -> 
     location = table.spark.state(table.name).metadata["location"]
     for number in range(4):
         folder = f"{location}/data/foreign-{number // 2}/kind=k{number % 2}"
-        table.run(
-            f"INSERT OVERWRITE DIRECTORY '{folder}' USING orc "
-            f"SELECT CAST(7 AS INT) AS n, id FROM range({number * 10}, {number * 10 + 10}, 1, 1)"
-        )
+        _write_foreign(table, folder, "CAST(7 AS INT) AS n, id", number)
     for number in range(2):
         table.procedure("add_files", f"source_table => '`orc`.`{location}/data/foreign-{number}`'")
     before = table.read().combine_chunks()

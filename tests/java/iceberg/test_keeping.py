@@ -18,6 +18,7 @@ from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.results import TaskResult
 from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.protocol.tasks import Task
+from lithify.io.locations import local_path
 from support.cases import case
 from support.iceberg_runs import CLOCK, address_of, run
 
@@ -71,7 +72,7 @@ def test_row_ids_are_stored_as_differences_if_none_is_null(
     assert run(table).status == "Compacted"
 
     (path,) = table.metadata_table("files").filter(pc.field("content") == 0)["file_path"].to_pylist()
-    file = pq.ParquetFile(path.removeprefix("file://").removeprefix("file:")).metadata
+    file = pq.read_metadata(local_path(path))
     places = {file.schema.column(number).path: number for number in range(len(file.schema))}
     encodings = file.row_group(0).column(places["_row_id"]).encodings
     assert ("DELTA_BINARY_PACKED" in encodings) is is_packed

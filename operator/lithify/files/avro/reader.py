@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
@@ -31,6 +31,7 @@ from lithify.files.model import (
     InputFile,
     Wanted,
     check_rows,
+    typed_as_stored,
 )
 from lithify.files.reading import gathered, has_any, reading
 from lithify.files.types import AS_STORED, Field
@@ -156,10 +157,7 @@ def _typed(columns: Sequence[FileColumn], header: Header) -> Sequence[FileColumn
     """The columns, with the types of the file where none are declared."""
     if all(column.type is not AS_STORED for column in columns):
         return columns
-    types = {field.name: field.type for field in _fields_of(header.properties["avro.schema"])}
-    return [
-        replace(column, type=types[column.name]) if column.type is AS_STORED else column for column in columns
-    ]
+    return typed_as_stored(columns, _fields_of(header.properties["avro.schema"]))
 
 
 def _decoded(source: pa.NativeFile, header: Header, decoder: Decoder) -> Iterator[pa.RecordBatch]:

@@ -21,6 +21,7 @@ from lithify.files.model import (
     InputFile,
     Wanted,
     check_rows,
+    typed_as_stored,
 )
 from lithify.files.orc.columns import ColumnFooter
 from lithify.files.orc.footers import OrcFooter, OrcFooters
@@ -113,7 +114,7 @@ class OrcReader:
         footer = self.footers.of(file.path)
         is_declared = all(column.type is not AS_STORED for column in wanted.columns)
         if not is_declared:
-            wanted = _typed(wanted, footer)
+            wanted = replace(wanted, columns=typed_as_stored(wanted.columns, footer.fields))
         check_rows(file, footer.rows)
         self._check_time_zone(file, wanted, footer)
         if not footer.rows:
@@ -176,16 +177,6 @@ class OrcReader:
                 "another time to every reader (orc.timestamp-ltz.legacy.type = true)"
             )
             raise UnsupportedTable(file.path, (problem,))
-
-
-def _typed(wanted: Wanted, footer: OrcFooter) -> Wanted:
-    """What to read, with the types of the file where none are declared."""
-    types = {field.name: field.type for field in footer.fields}
-    columns = [
-        replace(column, type=types[column.name]) if column.type is AS_STORED else column
-        for column in wanted.columns
-    ]
-    return replace(wanted, columns=columns)
 
 
 def _check_range(file: InputFile, wanted: Wanted, footer: OrcFooter) -> None:

@@ -232,10 +232,10 @@ class OpenDataFile(RowFile):
         return self._target.path(in_parquet(self._name))
 
     def _opened(self) -> None:
-        """Nothing begins anew: the summary and the indexes know the rows, not the file."""
+        """Does nothing: the summary and the indexes are of the rows, whatever file they are in."""
 
     def _added(self, in_file: pa.Table) -> None:
-        """Nothing is left to do: rows were added to the summary and the indexes before."""
+        """Does nothing: rows were added to the summary and the indexes before."""
 
     def _stats(self) -> tuple[Stats, Stats, tuple[str, ...] | None]:
         schema, modes = self._target.schema, self._target.options.stats

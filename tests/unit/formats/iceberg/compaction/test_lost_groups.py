@@ -99,7 +99,7 @@ def test_only_manifests_are_read_that_came_after_the_plan(
     others.append(rows("b", 8))
     assert lost.find() == {}
     second = [name for name in read if name.endswith("-m0.avro")]
-    assert len(first) == 1, "one manifest of the append, none of those that were planned on"
+    assert len(first) == 1, "only the new manifest is read, not those that the plan has read"
     assert len(second) == 2
     assert not before & {*second}
 

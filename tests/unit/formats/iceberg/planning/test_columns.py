@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,22 +19,12 @@ from lithify.formats.iceberg.planning.columns import (
 from lithify.formats.iceberg.table.row_orders import OrderField, RowOrder
 from lithify.formats.iceberg.table.schema_columns import schema_columns
 from support.cases import case
+from support.iceberg_schemas import SCHEMA as EVENTS
 
-POINT = {
-    "type": "struct",
+SCHEMA = {
+    **EVENTS,
     "fields": [
-        {"id": 4, "name": "x", "required": True, "type": "double"},
-        {"id": 5, "name": "tags", "required": True, "type": {"type": "list", "element": "string"}},
-    ],
-}
-SCHEMA: dict[str, Any] = {
-    "type": "struct",
-    "fields": [
-        {"id": 1, "name": "is_new", "required": True, "type": "boolean"},
-        {"id": 2, "name": "price", "required": False, "type": "decimal(9, 2)"},
-        {"id": 3, "name": "point", "required": False, "type": POINT},
-        {"id": 6, "name": "at", "required": True, "type": "timestamptz"},
-        {"id": 7, "name": "shape", "required": False, "type": "geometry"},
+        *EVENTS["fields"],
         *({"id": n, "name": f"c{n}", "required": False, "type": "int"} for n in range(10, 20)),
     ],
 }
