@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ from lithify.formats.iceberg.data_files.schema import Schema
 from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
 from lithify.formats.iceberg.deletes.equality.keys import key_table
 from lithify.formats.iceberg.deletes.equality.scopes import KeyColumn, Scope, key_columns, scopes_of
-from lithify.formats.iceberg.model import DataFile
+from lithify.formats.iceberg.model import DataFile, DeleteFile
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -44,6 +44,30 @@ _BOUNDED = ("INT", "BIGINT", "DATE", "VARCHAR")
 """Types of key columns whose bounds in files can be compared whatever the column was before."""
 
 Found = Callable[[DataFile, IntPart], None]
+
+
+class Sequences(Protocol):
+    """Tells when rows and deletes were written: a delete removes rows of its key with smaller numbers."""
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """The columns that are read for it, besides the key."""
+        ...
+
+    def of(self, file: DataFile | DeleteFile, rows: pa.RecordBatch) -> IntPart:
+        """The sequence number of each row of a file; `rows` has the key, then `columns`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileSequences:
+    """All rows of a file have its sequence number, as Iceberg says; implements `Sequences`."""
+
+    columns: tuple[Field, ...] = ()
+
+    def of(self, file: DataFile | DeleteFile, rows: pa.RecordBatch) -> IntPart:
+        """The file's sequence number for each row."""
+        return np.full(rows.num_rows, file.sequence, dtype=np.int64)
 
 
 def deleted_by_equality(
@@ -65,14 +89,38 @@ def deleted_by_equality(
         StorageError: the local disk is full or refuses.
     """
     found: dict[str, BitMap64] = {}
+    for number, scope in enumerate(scopes_of(files)):
+        path = folder / f"equality-{number}"
+        for file, positions in deleted_in_scope(scope, reader, schema, budget, path).items():
+            found[file] = found[file] | positions if file in found else positions
+    return found
+
+
+def deleted_in_scope(
+    scope: Scope,
+    reader: FileReader,
+    schema: Schema,
+    budget: Budget,
+    path: Path,
+    sequences: Sequences = FileSequences(),
+) -> dict[str, BitMap64]:
+    """The positions that the deletes of one scope remove from each of its data files; see above.
+
+    Args:
+        scope: delete files and data files.
+        reader: reads files of the table.
+        schema: the table's schema.
+        budget: memory to use.
+        path: a local path for what does not fit into memory; its folder exists.
+        sequences: when rows and deletes were written.
+    """
+    found: dict[str, BitMap64] = {}
 
     def add(file: DataFile, positions: IntPart) -> None:
         if len(positions):
             found[file.path] = found.get(file.path, bitmap_of()) | bitmap_of(positions)
 
-    for number, scope in enumerate(scopes_of(files)):
-        keys = key_columns(scope.ids, schema)
-        _Join(scope, keys, reader, budget, folder / f"equality-{number}").run(add)
+    _Join(scope, key_columns(scope.ids, schema), reader, budget, path, sequences).run(add)
     return found
 
 
@@ -116,7 +164,13 @@ class _Join:
     """The anti-join of one scope."""
 
     def __init__(
-        self, scope: Scope, keys: Sequence[KeyColumn], reader: FileReader, budget: Budget, path: Path
+        self,
+        scope: Scope,
+        keys: Sequence[KeyColumn],
+        reader: FileReader,
+        budget: Budget,
+        path: Path,
+        sequences: Sequences,
     ) -> None:
         self._scope = scope
         self._keys = keys
@@ -124,6 +178,7 @@ class _Join:
         self._share = budget.total // _SHARE
         self._piece = max(MIN_PIECE, min(MAX_PIECE, budget.total // 32))
         self._path = path
+        self._sequences = sequences
         first = keys[0]
         is_bounded = first.depth == 0 and first.type.root in _BOUNDED
         self._bounds = _Bounds(first.column if is_bounded else None)
@@ -147,8 +202,8 @@ class _Join:
 
     def _run_in_memory(self, index: KeyIndex, add: Found) -> None:
         for file in self._scope.files:
-            for keys, positions in self._rows(file):
-                add(file, positions[index.deleted(keys, file.sequence)])
+            for keys, positions, sequences in self._rows(file):
+                add(file, positions[index.deleted(keys, sequences)])
 
     def _run_on_disk(self, first: Sequence[pa.Table], rest: Iterator[pa.Table], add: Found) -> None:
         size = sum(file.size for file in self._scope.deletes) * _MEMORY_PER_BYTE
@@ -161,8 +216,9 @@ class _Join:
             deletes.add(keys, hashes_of(keys))
         deletes.flush()
         for number, file in enumerate(self._scope.files):
-            for keys, positions in self._rows(file):
-                rows.add(keys.append_column(PLACE, places(number, positions)), hashes_of(keys))
+            for keys, positions, sequences in self._rows(file):
+                placed = keys.append_column(PLACE, places(number, positions))
+                rows.add(placed.append_column(SEQUENCE, pa.array(sequences)), hashes_of(keys))
         rows.flush()
         for part in range(parts):
             self._join_part(deletes.slices(part), rows, part, add)
@@ -179,10 +235,9 @@ class _Join:
             self._look_up(KeyIndex(pa.concat_tables(pending)), rows, part, add)
 
     def _look_up(self, index: KeyIndex, rows: PartedRows, part: int, add: Found) -> None:
-        sequences = np.array([file.sequence for file in self._scope.files], dtype=np.int64)
         for piece in rows.slices(part):
             numbers, positions = split_places(piece.column(PLACE).to_numpy())
-            deleted = index.deleted(piece, sequences[numbers])
+            deleted = index.deleted(piece, piece.column(SEQUENCE).to_numpy())
             numbers, positions = numbers[deleted], positions[deleted]
             for number in np.unique(numbers):
                 add(self._scope.files[number], positions[numbers == number])
@@ -193,15 +248,16 @@ class _Join:
             for batch in self._reader.batches(file, self._request()):
                 keys = key_table(batch, self._keys)
                 self._bounds.add(keys)
-                yield keys.append_column(SEQUENCE, pa.array(np.full(keys.num_rows, file.sequence)))
+                yield keys.append_column(SEQUENCE, pa.array(self._sequences.of(file, batch)))
 
-    def _rows(self, file: DataFile) -> Iterator[tuple[pa.Table, IntPart]]:
-        """The keys of the rows of a file that deletes may concern, and their positions."""
+    def _rows(self, file: DataFile) -> Iterator[tuple[pa.Table, IntPart, IntPart]]:
+        """The keys of the rows of a file that deletes may concern, their positions and sequence numbers."""
         request = self._request(self._bounds.column, self._bounds.keys)
         positions = self._reader.positions(file, request)
         for batch in self._reader.batches(file, request):
-            yield key_table(batch, self._keys), positions.take(batch.num_rows)
+            sequences = self._sequences.of(file, batch)
+            yield key_table(batch, self._keys), positions.take(batch.num_rows), sequences
 
     def _request(self, key: Field | None = None, keys: KeyRange = EVERYTHING) -> Request:
-        columns = [each.column for each in self._keys]
+        columns = [*(each.column for each in self._keys), *self._sequences.columns]
         return Request(columns, self._piece, key=key, keys=keys)
