@@ -13,7 +13,7 @@ class Start:
     """The state of the table on which a run was planned; kept in the plan, because snapshots expire.
 
     Attributes:
-        snapshot: id of the planned snapshot.
+        snapshot: id of the planned snapshot; `NO_SNAPSHOT` for an empty branch, if its format plans such.
         sequence: its sequence number, which new files get: deletes that are newer apply to them, too.
         schema_id: the schema of new files.
         spec_id: the partition spec of new files.

@@ -1,4 +1,4 @@
-"""Commits the changes of a step as one REPLACE snapshot: Iceberg's hooks of `engine.commit.loop`.
+"""Commits the changes of a step as one snapshot: Iceberg's hooks of `engine.commit.loop`.
 
 Called by steps. Every try is validated from the planned snapshot and built on the newest one. Files are
 deleted only when it is certain that no snapshot references them.
@@ -23,15 +23,16 @@ from lithify.faults import failpoint
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.commit.dropping import dropped_deletes
+from lithify.formats.iceberg.commit.extension import PLAIN_TABLE, CommitExtension
 from lithify.formats.iceberg.commit.publisher import Draft, SnapshotPublisher
 from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
 from lithify.formats.iceberg.commit.snapshot_files import Replacement, SnapshotFiles, WrittenFiles
 from lithify.formats.iceberg.commit.summary import FileCounts, summary_of
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
 from lithify.formats.iceberg.model import Content
-from lithify.formats.iceberg.table.evolving import with_snapshot
+from lithify.formats.iceberg.table.evolving import TableChanges, with_snapshot
 from lithify.formats.iceberg.table.metadata import TableMetadata
-from lithify.formats.iceberg.table.snapshots import Snapshot
+from lithify.formats.iceberg.table.snapshots import EMPTY, NO_SNAPSHOT, Snapshot
 from lithify.formats.iceberg.table.table import IcebergTable
 
 _ID_BITS = 63
@@ -45,6 +46,11 @@ class Base:
     pointer: Pointer
     head: Snapshot
 
+    @property
+    def parent(self) -> int | None:
+        """Its id; None if the branch has no snapshot."""
+        return None if self.head is EMPTY else self.head.id
+
 
 class Committer:
     """The hooks for one attempt.
@@ -56,6 +62,7 @@ class Committer:
         notes: the fields of the summary by which the run finds its snapshot, of the committed groups.
         check_fence: raises `AttemptFenced` if the attempt may not commit any more.
         clock: source of commit times.
+        extension: what the table's format adds.
     """
 
     def __init__(
@@ -66,6 +73,7 @@ class Committer:
         notes: Callable[[Collection[Any]], Mapping[str, str]],
         check_fence: Callable[[], None],
         clock: Clock,
+        extension: CommitExtension = PLAIN_TABLE,
     ) -> None:
         self._table = table
         self._prefix = prefix
@@ -73,6 +81,7 @@ class Committer:
         self._notes = notes
         self._check_fence = check_fence
         self._clock = clock
+        self._extension = extension
         self._reader = ManifestReader(table.storage)
         self._view: View | None = None
 
@@ -87,21 +96,24 @@ class Committer:
         return SnapshotPublisher(self._table, self._check_fence)
 
     def newest(self) -> Base | None:
-        """The newest snapshot of the branch; None if it has none."""
+        """The newest snapshot of the branch; None if it has none, and had one when the run was planned."""
         metadata = self._table.refresh()
-        head = self._table.head()
+        head = self._table.head() or (EMPTY if self._start.snapshot == NO_SNAPSHOT else None)
         return None if head is None else Base(metadata, self._table.pointer, head)
 
     def exists(self, base: Base) -> bool:
         """Whether a snapshot has not expired."""
-        return base.head.id in self._table.refresh().snapshots
+        return base.head is EMPTY or base.head.id in self._table.refresh().snapshots
 
     def validate(self, changes: Mapping[Any, GroupChange], base: Base | None) -> Validation[GroupChange]:
-        """The changes that the newest snapshot admits, by the rules of `rules`."""
+        """The changes that the newest snapshot admits, by the rules of `rules` and those of the format."""
         if base is None:
             return Validation({}, dict.fromkeys(changes, NO_BRANCH))
         view = self._view_of(base)
-        conflicts = conflicts_of(changes, self._start, base.metadata, self._table.branch, view)
+        conflicts = {
+            **self._extension.conflicts(changes, base.metadata),
+            **conflicts_of(changes, self._start, base.metadata, self._table.branch, view),
+        }
         ready = {group: change for group, change in changes.items() if group not in conflicts}
         return Validation(ready, conflicts)
 
@@ -114,11 +126,12 @@ class Committer:
         replacement = self._replacement(ready, view, base.metadata)
         sequence = base.metadata.last_sequence + 1 if base.metadata.format_version > 1 else 0
         try:
-            written = files.write(replacement, self._start, base.head.id, sequence)
+            written = files.write(replacement, self._start, base.parent, sequence)
             failpoint("manifests-written")
-            summary = self._summary(changes, replacement, view, base.head)
+            further = self._extension.changes(changes.keys(), base.metadata, files)
+            summary = {**self._summary(changes, replacement, view, base.head), **further.summary}
             snapshot = self._snapshot(base, snapshot_id, sequence, written, summary)
-            draft = self._draft(base, snapshot, files, writer)
+            draft = self._draft(base, snapshot, files, writer, further)
             self._table.storage.persist(draft.paths)
             self._check_outputs(ready)
             self._check_fence()  # last: a run that condemns this attempt from here on finds its snapshot
@@ -134,7 +147,7 @@ class Committer:
 
     def _view_of(self, base: Base) -> View:
         """The live files of a snapshot; manifests of the last try are not read again."""
-        manifests = self._reader.manifests(base.head.manifest_list or "")
+        manifests = self._reader.manifests(base.head.manifest_list)
         self._view = self._reader.view(manifests, previous=self._view)
         return self._view
 
@@ -158,7 +171,8 @@ class Committer:
         removed = removed_files(view, replacement.data, replacement.deletes)
         partitions = {file.partition for change in changes.values() for file in change.inputs}
         partitions |= {file.partition for file in outputs}
-        return summary_of(added, removed, before.summary, len(partitions), self._notes(changes.keys()))
+        notes, operation = self._notes(changes.keys()), self._extension.operation
+        return summary_of(added, removed, before.summary, len(partitions), notes, operation)
 
     def _snapshot(
         self, base: Base, snapshot_id: int, sequence: int, written: WrittenFiles, summary: Mapping[str, str]
@@ -167,7 +181,7 @@ class Committer:
         metadata = base.metadata
         snapshot: dict[str, Any] = {
             "snapshot-id": snapshot_id,
-            "parent-snapshot-id": base.head.id,
+            **({} if base.parent is None else {"parent-snapshot-id": base.parent}),
             "timestamp-ms": max(epoch_millis(self._clock.now()), metadata.last_updated),
             "summary": dict(summary),
             "manifest-list": written.manifest_list,
@@ -180,16 +194,23 @@ class Committer:
             snapshot["added-rows"] = written.next_row_id - metadata.next_row_id
         return snapshot
 
-    def _draft(self, base: Base, snapshot: Mapping[str, Any], files: SnapshotFiles, writer: str) -> Draft:
+    def _draft(
+        self,
+        base: Base,
+        snapshot: Mapping[str, Any],
+        files: SnapshotFiles,
+        writer: str,
+        further: TableChanges,
+    ) -> Draft:
         """The draft; writes the metadata file where creating it is not the commit itself."""
         if self._table.server is not None:
-            return Draft(base.metadata, base.pointer, snapshot, tuple(files.paths))
+            return Draft(base.metadata, base.pointer, snapshot, tuple(files.paths), changes=further)
         pointers, folder = self._table.pointers, base.metadata.metadata_folder
-        version = with_snapshot(base.metadata, snapshot, self._table.branch)
+        version = with_snapshot(base.metadata, snapshot, self._table.branch, further)
         location = pointers.next_location(base.pointer, folder, writer)
         if not pointers.owns_files:
             files.store(location, version.text.encode())
-        return Draft(base.metadata, base.pointer, snapshot, tuple(files.paths), location, version)
+        return Draft(base.metadata, base.pointer, snapshot, tuple(files.paths), location, version, further)
 
     def _check_outputs(self, changes: Sequence[GroupChange]) -> None:
         """Checks that the new files, which no snapshot references yet, still exist.

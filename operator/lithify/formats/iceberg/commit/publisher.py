@@ -20,8 +20,15 @@ from lithify.errors import (
     StorageUnavailable,
 )
 from lithify.formats.iceberg.catalog.model import Pointer
-from lithify.formats.iceberg.table.evolving import NextVersion, requirements, updates
+from lithify.formats.iceberg.table.evolving import (
+    NO_CHANGES,
+    NextVersion,
+    TableChanges,
+    requirements,
+    updates,
+)
 from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.snapshots import is_whole
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.model import SnapshotId
 
@@ -39,6 +46,7 @@ class Draft:
         paths: its files, written in this try; the metadata file included if it was written.
         location: the next metadata file; empty if a server writes it.
         version: its content; None if a server makes it.
+        changes: what else changes with it.
     """
 
     base: TableMetadata
@@ -47,6 +55,7 @@ class Draft:
     paths: tuple[str, ...]
     location: str = ""
     version: NextVersion | None = None
+    changes: TableChanges = NO_CHANGES
 
     @property
     def id(self) -> int:
@@ -89,7 +98,7 @@ class SnapshotPublisher:
             return server.update(
                 self.table.address,
                 requirements(draft.base, branch),
-                updates(draft.snapshot, branch, draft.base),
+                updates(draft.snapshot, branch, draft.base, draft.changes),
             )
         assert draft.version is not None  # noqa: S101  # `committer` writes it for these catalogs
         text = draft.version.text
@@ -125,8 +134,8 @@ class SnapshotPublisher:
             found = self.table.refresh()
         except LithifyError:
             return False
-        parent = draft.snapshot["parent-snapshot-id"]
-        leads_back = any(each.id == parent for each in found.ancestry(self.table.branch))
+        parent, known = draft.snapshot.get("parent-snapshot-id"), [*found.ancestry(self.table.branch)]
+        leads_back = any(each.id == parent for each in known) if parent else is_whole(known)
         return leads_back and draft.id not in found.snapshots
 
     def may_send_again(self, draft: Draft) -> bool:

@@ -19,12 +19,14 @@ from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.model import Content
 from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.snapshots import NO_SNAPSHOT, is_whole
 
 Reasons = dict[Any, str]
 
 _NONE = -1
 """Stands for a missing number."""
 
+ROLLED_BACK = "snapshots have expired since the run was planned, when there were none"
 NO_BRANCH = "the branch is gone, or has no snapshot any more"
 REPLACED_INPUT = "others have removed a file of it"
 NEW_DELETE = "others have deleted rows of a file of it, which the new files would bring back"
@@ -57,6 +59,8 @@ def conflicts_of(
 
 def validate_start(start: Start, metadata: TableMetadata, branch: str) -> str | None:
     """The snapshot that was planned on must be a part of the branch's history, without gaps."""
+    if start.snapshot == NO_SNAPSHOT:
+        return None if is_whole([*metadata.ancestry(branch)]) else ROLLED_BACK
     if metadata.head(branch) is None:
         return NO_BRANCH
     if any(snapshot.id == start.snapshot for snapshot in metadata.ancestry(branch)):

@@ -69,6 +69,7 @@ class SnapshotFiles:
 
     Attributes:
         paths: the files that were written so far; for clean-up if a later one fails.
+        snapshot_id: the snapshot's id.
 
     Args:
         storage: access to the table's files.
@@ -89,15 +90,17 @@ class SnapshotFiles:
         writer: str,
     ) -> None:
         self.paths: list[str] = []
+        self.snapshot_id = snapshot_id
         self._storage = storage
         self._reader = reader
         self._metadata = metadata
         self._view = view
-        self._id = snapshot_id
         self._writer = writer
 
-    def write(self, replacement: Replacement, start: Start, parent: int, sequence: int) -> WrittenFiles:
-        """Writes all files; `sequence` is that of the new snapshot.
+    def write(
+        self, replacement: Replacement, start: Start, parent: int | None, sequence: int
+    ) -> WrittenFiles:
+        """Writes all files; `sequence` is that of the new snapshot, `parent` the snapshot before it.
 
         Raises:
             MissingFile: a manifest is gone; the snapshot before may have expired concurrently.
@@ -114,8 +117,8 @@ class SnapshotFiles:
             *self._manifests(ManifestContent.DELETES, removed, {}),
         ]
         first_row_id = self._metadata.next_row_id if version > 2 else None
-        written = write_list(manifests, ListOwner(version, self._id, parent, sequence, first_row_id))
-        path = f"{self._metadata.metadata_folder}/snap-{self._id}-1-{self._writer}.avro"
+        written = write_list(manifests, ListOwner(version, self.snapshot_id, parent, sequence, first_row_id))
+        path = f"{self._metadata.metadata_folder}/snap-{self.snapshot_id}-1-{self._writer}.avro"
         self.store(path, written.content)
         return WrittenFiles(path, written.next_row_id)
 
@@ -133,7 +136,7 @@ class SnapshotFiles:
             spec: added_data_files(
                 [file for file in outputs if file.partition.spec_id == spec],
                 self._partition_type(spec),
-                self._id,
+                self.snapshot_id,
                 sequence,
             )
             for spec in specs
@@ -179,14 +182,14 @@ class SnapshotFiles:
     def _carried(self, manifest: ManifestFile, removed: Numbers | None) -> Entries:
         content = self._reader.content(manifest)
         none = np.empty(0, dtype=np.int64) if removed is None else removed
-        return carried_entries(manifest, content, self._metadata.format_version, self._id, none)
+        return carried_entries(manifest, content, self._metadata.format_version, self.snapshot_id, none)
 
     def _owner(self, manifest: ManifestFile) -> ManifestOwner:
         spec = self._metadata.specs.get(manifest.spec_id, {})
         schema = self._metadata.schemas[self._metadata.schema_id]
         return ManifestOwner(
             version=self._metadata.format_version,
-            snapshot_id=self._id,
+            snapshot_id=self.snapshot_id,
             content=manifest.content,
             spec_id=manifest.spec_id,
             partition=self._partition_type(manifest.spec_id),
@@ -206,7 +209,7 @@ class SnapshotFiles:
         counts = dict.fromkeys(
             ("added_files", "existing_files", "deleted_files", "added_rows", "existing_rows", "deleted_rows")
         )
-        return ManifestFile(f"new-{spec_id}", 0, spec_id, content, None, None, self._id, **counts)
+        return ManifestFile(f"new-{spec_id}", 0, spec_id, content, None, None, self.snapshot_id, **counts)
 
 
 def _positions(rows: pa.Table, removed: Flags) -> dict[int, Numbers]:

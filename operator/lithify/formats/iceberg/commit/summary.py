@@ -1,4 +1,4 @@
-"""The summary of a REPLACE snapshot: Iceberg's figures, and who committed it. Pure.
+"""The summary of a snapshot: Iceberg's figures, and who committed it. Pure.
 
 Names and meaning are those of Iceberg's own writers: a figure of zero is left out, and totals follow from the
 summary of the snapshot before. A total whose predecessor is unknown stays unknown.
@@ -73,6 +73,7 @@ def summary_of(
     before: Mapping[str, str],
     changed_partitions: int,
     notes: Mapping[str, str],
+    operation: str,
 ) -> dict[str, str]:
     """The summary of a snapshot.
 
@@ -82,6 +83,7 @@ def summary_of(
         before: the summary of the snapshot that it replaces.
         changed_partitions: number of partitions with added or removed files.
         notes: fields of our own.
+        operation: what the snapshot says of the table's rows.
     """
     figures = {
         name: str(value)
@@ -97,7 +99,7 @@ def summary_of(
     }
     engine = {"engine-name": "lithify", "engine-version": __version__}
     partitions = {"changed-partition-count": str(changed_partitions)}
-    return {"operation": "replace", **figures, **partitions, **totals, **engine, **notes}
+    return {"operation": operation, **figures, **partitions, **totals, **engine, **notes}
 
 
 def _total(before: Mapping[str, str], name: str, change: int) -> int | None:

@@ -13,6 +13,7 @@ from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
 from lithify.formats.iceberg.manifests.view import ManifestReader
+from lithify.formats.iceberg.table.snapshots import NO_SNAPSHOT
 from lithify.formats.iceberg.table.table import IcebergTable
 
 
@@ -44,10 +45,10 @@ class LostGroups:
         table, left = self._table, {g: c for g, c in self._changes.items() if g not in self._lost}
         head = table.head()
         if head is None:
-            return dict.fromkeys(left, NO_BRANCH)
+            return {} if self._start.snapshot == NO_SNAPSHOT else dict.fromkeys(left, NO_BRANCH)
         if head.id != self._start.snapshot:
             reader = ManifestReader(table.storage)
-            manifests = reader.manifests(head.manifest_list or "")
+            manifests = reader.manifests(head.manifest_list)
             self._view = reader.view(manifests, self._statistics, self._view)
         return conflicts_of(left, self._start, table.metadata, table.branch, self._view)
 
@@ -62,7 +63,7 @@ def check_again(table: IcebergTable, units: Sequence[IcebergUnit]) -> Mapping[Ic
     if head.id == units[0].start.snapshot:
         return {}
     reader = ManifestReader(table.storage)
-    view = reader.view(reader.manifests(head.manifest_list or ""))
+    view = reader.view(reader.manifests(head.manifest_list))
     return conflicts_of(changes, units[0].start, metadata, table.branch, view)
 
 

@@ -14,6 +14,7 @@ from lithify.formats.iceberg.data_files.schema import LINEAGE, Schema, parse_sch
 from lithify.formats.iceberg.data_files.stored import parse_name_mapping
 from lithify.formats.iceberg.model import DataFile
 from lithify.formats.iceberg.planning.options import planning_options
+from lithify.formats.iceberg.rewriting.destinations import Destination
 from lithify.formats.iceberg.rewriting.options import WriteOptions, parse_write_options
 from lithify.formats.iceberg.rewriting.ordering import key_of
 from lithify.formats.iceberg.rewriting.target import WriteTarget
@@ -127,7 +128,7 @@ def _target(
         schema=schema,
         spec=spec_of(metadata, metadata.spec_id),
         options=options,
-        partition=unit.partition,
+        destination=None if unit.partition is None else Destination(unit.partition),
         has_lineage=metadata.format_version >= _LINEAGE_SINCE,
         sort_order_id=order.id,
     )

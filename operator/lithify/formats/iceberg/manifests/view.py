@@ -116,13 +116,15 @@ class ManifestReader:
     def __init__(self, files: Files) -> None:
         self._files = files
 
-    def manifests(self, path: str) -> tuple[ManifestFile, ...]:
-        """Reads a manifest list.
+    def manifests(self, path: str | None) -> tuple[ManifestFile, ...]:
+        """Reads a manifest list; None for the one of a branch without snapshots.
 
         Raises:
             MissingFile: it is gone; the snapshot may have expired concurrently.
             CorruptTable: it cannot be read.
         """
+        if path is None:
+            return ()
         with reading(path, "manifest list"):
             return read_list(self._files.read_bytes(path, MOST_MANIFEST))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.files.row_file import in_parquet
 from lithify.files.written_files import WrittenFiles
-from lithify.formats.iceberg.model import Partition
+from lithify.formats.iceberg.rewriting.destinations import Destination
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.rewriting.writer import OpenDataFile
 from lithify.io.storage import Storage
@@ -15,7 +15,7 @@ class NewFiles(WrittenFiles):
     """The files of one writer.
 
     Args:
-        writer: id of the writer, the beginning of the names.
+        writer: id of the writer, the unique part of the names.
         target: columns and options.
         storage: access to the file system.
     """
@@ -25,10 +25,10 @@ class NewFiles(WrittenFiles):
         self._target = target
 
     def open_next(
-        self, partition: Partition, like: RowGroupSource | None = None, target: WriteTarget | None = None
+        self, place: Destination, like: RowGroupSource | None = None, target: WriteTarget | None = None
     ) -> OpenDataFile:
         """Opens the next file; see `OpenDataFile`. Its columns may be narrower than those of all files."""
-        name = f"{self._writer}-{next(self._numbers):05}.{self._target.options.files.format}"
-        path = self._target.path(partition, name)
+        number = f"{next(self._numbers):05}.{self._target.options.files.format}"
+        path = self._target.path(place.partition, f"{place.name_start}{self._writer}-{number}")
         self._will_write(path, in_parquet(path))
-        return OpenDataFile(path, partition, target or self._target, self._storage, like)
+        return OpenDataFile(path, place.partition, target or self._target, self._storage, like)

@@ -18,13 +18,14 @@ from lithify.errors import UnsupportedTable
 from lithify.formats.iceberg.data_files.schema import Schema
 from lithify.formats.iceberg.manifests.partition_types import with_one_nan
 from lithify.formats.iceberg.model import Partition, PartitionValue
+from lithify.formats.iceberg.rewriting.destinations import Destination
 from lithify.formats.iceberg.rewriting.transforms import transformed
 from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Partitioner:
-    """Finds the partitions of rows; a `SortKey` that puts rows of a partition together.
+    """Divides rows by partition; a `RowDivider`.
 
     Attributes:
         spec: the spec.
@@ -45,14 +46,14 @@ class Partitioner:
         """Comparable parts of the rows' partitions."""
         return [part for column in self.columns(rows) for part in _parts(column)]
 
-    def split(self, rows: pa.RecordBatch) -> Iterator[tuple[Partition, pa.RecordBatch]]:
+    def split(self, rows: pa.RecordBatch) -> Iterator[tuple[Destination, pa.RecordBatch]]:
         """Rows in the order of their partitions, divided where the partition changes."""
         columns = self.columns(rows)
         pairs = [*zip(columns, map(self._is_uuid, self.spec.fields), strict=True)]
         starts = _changes([part for each in columns for part in _parts(each)])
         for start, stop in zip(starts, [*starts[1:], rows.num_rows], strict=True):
             values = tuple(_value(column[start], is_uuid=is_uuid) for column, is_uuid in pairs)
-            yield Partition(self.spec.id, values), rows.slice(start, stop - start)
+            yield Destination(Partition(self.spec.id, values)), rows.slice(start, stop - start)
 
     def _is_uuid(self, field: PartitionField) -> bool:
         source = self.schema.find(field.source)

@@ -11,6 +11,7 @@ from lithify.files.parquet.joining_writer import encoded
 from lithify.files.types import ColumnType, Field
 from lithify.formats.iceberg.data_files.schema import LINEAGE, Schema
 from lithify.formats.iceberg.model import Partition
+from lithify.formats.iceberg.rewriting.destinations import Destination
 from lithify.formats.iceberg.rewriting.options import WriteOptions
 from lithify.formats.iceberg.table.data_locations import DataLocations
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec
@@ -25,7 +26,7 @@ class WriteTarget:
         schema: the current schema.
         spec: the current partition spec.
         options: how files are written.
-        partition: the partition of all rows; None if they are divided by the spec.
+        destination: where all rows go; None if they are divided.
         has_lineage: whether files have the lineage columns of version 3.
         sort_order_id: id of the sort order in which the rows come; None for none.
     """
@@ -34,7 +35,7 @@ class WriteTarget:
     schema: Schema
     spec: PartitionSpec
     options: WriteOptions
-    partition: Partition | None = None
+    destination: Destination | None = None
     has_lineage: bool = False
     sort_order_id: int | None = None
 

@@ -24,8 +24,10 @@ from lithify.engine.tasks.task import StepTask
 from lithify.files.written_files import rolling_of
 from lithify.formats.iceberg.data_files.reader import FileReader
 from lithify.formats.iceberg.data_files.stored import NameMapping, names_of
-from lithify.formats.iceberg.deletes.positions import DeletedPositions, deleted_positions
+from lithify.formats.iceberg.deletes.applied import AppliedDeletes, DeletesOfFiles
+from lithify.formats.iceberg.deletes.positions import DeletedPositions
 from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, Partition
+from lithify.formats.iceberg.rewriting.destinations import Destination, RowDivider
 from lithify.formats.iceberg.rewriting.live_rows import LiveRows
 from lithify.formats.iceberg.rewriting.new_files import NewFiles
 from lithify.formats.iceberg.rewriting.ordering import chained
@@ -50,6 +52,8 @@ class RewriteTask(StepTask):
         specs: the partition specs of the files.
         mapping: the table's name mapping, for files without field ids.
         order: how rows are sorted; None keeps their order.
+        divider: what divides rows between destinations; None for the partition spec.
+        deletes: finds the deleted rows.
     """
 
     files: tuple[DataFile, ...]
@@ -58,7 +62,9 @@ class RewriteTask(StepTask):
     budget: Budget
     specs: tuple[PartitionSpec, ...] = ()
     mapping: NameMapping | None = None
-    order: RowKey | None = field(default=None)
+    order: RowKey | None = None
+    divider: RowDivider | None = None
+    deletes: AppliedDeletes = field(default_factory=DeletesOfFiles)
 
     @property
     def input_sizes(self) -> Mapping[str, int]:
@@ -84,21 +90,23 @@ class RewriteTask(StepTask):
             names_of(self.target.schema.columns),
         )
         with scratch_folder() as folder:
-            deleted = deleted_positions(self.files, reader, self.target.schema, self.budget, folder)
-            if self.order is None and self._partition is not None:
-                return self._pack(stop, files, reader, deleted, self._partition)
+            deleted = self.deletes.positions(self.files, reader, self.target.schema, self.budget, folder)
+            if self.order is None and self._destination is not None:
+                return self._pack(stop, files, reader, deleted, self._destination)
             return TaskOutputs(data=tuple(self._sort(stop, files, reader, deleted, folder)))
 
     @property
     def _read_files(self) -> list[DataFile | DeleteFile]:
         deletes = [each for file in self.files for each in file.deletes]
-        return [*deletes, *self.files]
+        return [*self.deletes.files, *deletes, *self.files]
 
     @property
-    def _partition(self) -> Partition | None:
-        """The partition of all rows, if it is known."""
+    def _destination(self) -> Destination | None:
+        """Where all rows go, if they are not divided."""
         spec = self.target.spec
-        return self.target.partition if spec.fields else Partition(spec.id)
+        if spec.fields or self.target.destination is not None or self.divider is not None:
+            return self.target.destination
+        return Destination(Partition(spec.id))
 
     def _pack(
         self,
@@ -106,7 +114,7 @@ class RewriteTask(StepTask):
         files: NewFiles,
         reader: FileReader,
         deleted: DeletedPositions,
-        partition: Partition,
+        place: Destination,
     ) -> TaskOutputs:
         """Writes rows in the order of their files; columns that all files require are required again.
 
@@ -117,7 +125,7 @@ class RewriteTask(StepTask):
         live = LiveRows(reader, target, deleted, self.budget, survey.texts)
         packing = packing_of(self.files, reader, target, deleted, self.budget, live)
         writer = RollingWriter(
-            lambda: files.open_next(partition, packing.like, target),
+            lambda: files.open_next(place, packing.like, target),
             rolling_of(self.files, target.options.files, self.budget),
             lambda: packing.to_come,
         )
@@ -127,29 +135,36 @@ class RewriteTask(StepTask):
     def _sort(
         self, stop: StopCheck, files: NewFiles, reader: FileReader, deleted: DeletedPositions, folder: Path
     ) -> Iterator[NewDataFile]:
-        """Writes rows by partition, and in the task's order within each."""
-        partitioner = Partitioner(self.target.spec, self.target.schema) if self._partition is None else None
-        orders = [order for order in (partitioner, self.order) if order is not None]
+        """Writes rows by destination, and in the task's order within each."""
+        divider = self._divider
+        orders = [order for order in (divider, self.order) if order is not None]
         rows = SortedRows(chained(orders), self.budget, folder)
         live = LiveRows(reader, self.target, deleted, self.budget)
         for file in self.files:
             for batch in stop.between(live.of(file, most=min(MAX_PIECE, self.budget.reading // 4))):
                 rows.add(batch)
-        yield from self._write_sorted(files, stop.between(rows.sorted()), partitioner)
+        yield from self._write_sorted(files, stop.between(rows.sorted()), divider)
+
+    @property
+    def _divider(self) -> RowDivider | None:
+        """What divides the rows; None if all have one destination."""
+        if self._destination is not None:
+            return None
+        return self.divider or Partitioner(self.target.spec, self.target.schema)
 
     def _write_sorted(
-        self, files: NewFiles, rows: Iterator[pa.RecordBatch], partitioner: Partitioner | None
+        self, files: NewFiles, rows: Iterator[pa.RecordBatch], divider: RowDivider | None
     ) -> Iterator[NewDataFile]:
         rolling = rolling_of(self.files, self.target.options.files, self.budget)
-        current: Partition | None = None
+        current: Destination | None = None
         writer: RollingWriter[NewDataFile] | None = None
         try:
             for batch in rows:
-                for partition, part in self._split(batch, partitioner):
-                    if writer is None or partition != current:
+                for place, part in self._split(batch, divider):
+                    if writer is None or place != current:
                         yield from writer.finish() if writer is not None else ()
-                        current = partition
-                        writer = RollingWriter(partial(files.open_next, partition), rolling)
+                        current = place
+                        writer = RollingWriter(partial(files.open_next, place), rolling)
                     writer.write(part)
             yield from writer.finish() if writer is not None else ()
         except BaseException:
@@ -158,9 +173,9 @@ class RewriteTask(StepTask):
             raise
 
     def _split(
-        self, rows: pa.RecordBatch, partitioner: Partitioner | None
-    ) -> Iterator[tuple[Partition, pa.RecordBatch]]:
-        if partitioner is not None:
-            yield from partitioner.split(rows)
-        elif self._partition is not None:
-            yield self._partition, rows
+        self, rows: pa.RecordBatch, divider: RowDivider | None
+    ) -> Iterator[tuple[Destination, pa.RecordBatch]]:
+        if divider is not None:
+            yield from divider.split(rows)
+        elif self._destination is not None:
+            yield self._destination, rows

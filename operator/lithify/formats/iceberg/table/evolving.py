@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lithify.formats.iceberg.properties import digits_in, is_true
@@ -34,13 +34,34 @@ class NextVersion:
     forgotten: tuple[str, ...]
 
 
-def with_snapshot(base: TableMetadata, snapshot: Mapping[str, Any], branch: str) -> NextVersion:
+@dataclass(frozen=True, slots=True)
+class TableChanges:
+    """What else changes with a snapshot.
+
+    Attributes:
+        properties: properties that are set.
+        summary: further fields of the snapshot's summary.
+        statistics: the entry of its statistics file; None for none.
+    """
+
+    properties: Mapping[str, str] = field(default_factory=dict)
+    summary: Mapping[str, str] = field(default_factory=dict)
+    statistics: Mapping[str, Any] | None = None
+
+
+NO_CHANGES = TableChanges()
+
+
+def with_snapshot(
+    base: TableMetadata, snapshot: Mapping[str, Any], branch: str, changes: TableChanges = NO_CHANGES
+) -> NextVersion:
     """The metadata with a new snapshot as the head of a branch.
 
     Args:
         base: the metadata that the snapshot was built on.
         snapshot: the snapshot as JSON.
         branch: the branch, which exists or is main.
+        changes: what else changes.
     """
     log, forgotten = _metadata_log(base)
     millis, refs = snapshot["timestamp-ms"], dict(base.json.get("refs") or {})
@@ -60,17 +81,29 @@ def with_snapshot(base: TableMetadata, snapshot: Mapping[str, Any], branch: str)
         entry = {"timestamp-ms": millis, "snapshot-id": snapshot["snapshot-id"]}
         following["current-snapshot-id"] = snapshot["snapshot-id"]
         following["snapshot-log"] = [*(base.json.get("snapshot-log") or ()), entry]
+    if changes.properties:
+        following["properties"] = {**(base.json.get("properties") or {}), **changes.properties}
+    if changes.statistics is not None:
+        following["statistics"] = [*(base.json.get("statistics") or ()), changes.statistics]
     return NextVersion(json.dumps(following, separators=(",", ":")), forgotten)
 
 
-def updates(snapshot: Mapping[str, Any], branch: str, base: TableMetadata) -> list[Mapping[str, Any]]:
+def updates(
+    snapshot: Mapping[str, Any], branch: str, base: TableMetadata, changes: TableChanges = NO_CHANGES
+) -> list[Mapping[str, Any]]:
     """The same as updates for a REST catalog's server."""
     kept = dict((base.json.get("refs") or {}).get(branch, {}).items())
     reference = {**kept, "type": "branch", "snapshot-id": snapshot["snapshot-id"]}
-    return [
+    found: list[Mapping[str, Any]] = [
         {"action": "add-snapshot", "snapshot": snapshot},
         {"action": "set-snapshot-ref", "ref-name": branch, **reference},
     ]
+    if changes.properties:
+        found.append({"action": "set-properties", "updates": dict(changes.properties)})
+    if changes.statistics is not None:
+        number = snapshot["snapshot-id"]
+        found.append({"action": "set-statistics", "snapshot-id": number, "statistics": changes.statistics})
+    return found
 
 
 def requirements(base: TableMetadata, branch: str) -> list[Mapping[str, Any]]:

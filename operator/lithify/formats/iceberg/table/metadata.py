@@ -13,6 +13,7 @@ from typing import Any
 from lithify.errors import CorruptTable
 from lithify.formats.iceberg.properties import is_true
 from lithify.formats.iceberg.table.snapshots import (
+    NO_SNAPSHOT,
     Reference,
     Snapshot,
     optional_int,
@@ -21,7 +22,6 @@ from lithify.formats.iceberg.table.snapshots import (
 )
 
 MAIN = "main"
-NO_SNAPSHOT = -1
 
 
 @dataclass(frozen=True, slots=True)

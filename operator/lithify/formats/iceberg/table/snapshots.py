@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,18 @@ class Reference:
     name: str
     snapshot: int
     is_branch: bool
+
+
+NO_SNAPSHOT = -1
+"""Stands for the id of the snapshot of a branch that has none."""
+
+EMPTY = Snapshot(NO_SNAPSHOT, None, 0, 0, None, (), {}, None, None, None, None)
+"""Stands for the snapshot of a branch that has none: it has no files."""
+
+
+def is_whole(ancestry: Sequence[Snapshot]) -> bool:
+    """Whether a history, newest first, is known back to its very first snapshot."""
+    return not ancestry or ancestry[-1].parent in (None, NO_SNAPSHOT)
 
 
 def parse_snapshot(found: Mapping[str, Any]) -> Snapshot:

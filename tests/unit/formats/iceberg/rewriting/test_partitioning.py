@@ -53,11 +53,11 @@ def test_partition_has_the_transformed_value(
     spec = PartitionSpec(4, (PartitionField(1, "f x", transform),))
     rows = pa.RecordBatch.from_arrays([pa.array([value], schema.rows_schema().field(0).type)], ["c"])
 
-    ((partition, part),) = Partitioner(spec, schema).split(rows)
+    ((place, part),) = Partitioner(spec, schema).split(rows)
 
-    assert (partition, part.num_rows) == (Partition(4, (expected,)), 1)
-    assert type(partition.values[0]) is type(expected)
-    assert spec.folder(partition) == f"f+x={text}"
+    assert (place.partition, part.num_rows) == (Partition(4, (expected,)), 1)
+    assert type(place.partition.values[0]) is type(expected)
+    assert spec.folder(place.partition) == f"f+x={text}"
 
 
 def test_rows_are_divided_where_a_value_changes() -> None:
@@ -66,7 +66,7 @@ def test_rows_are_divided_where_a_value_changes() -> None:
     columns = [pa.array([None, None, 1, 1, 1]), pa.array(["x", "x", "x", None, "y"])]
     rows = pa.RecordBatch.from_arrays(columns, ["a", "b"])
 
-    found = [(partition.values, part.num_rows) for partition, part in Partitioner(spec, schema).split(rows)]
+    found = [(place.partition.values, part.num_rows) for place, part in Partitioner(spec, schema).split(rows)]
 
     assert found == [((None, "x"), 2), ((1, "x"), 1), ((1, None), 1), ((1, "y"), 1)]
 
@@ -79,7 +79,7 @@ def test_both_zeros_are_partitions_and_nan_is_one_as_in_java(kind: str) -> None:
 
     found = [*partitioner.split(pa.RecordBatch.from_arrays([values], ["c"]))]
 
-    assert [str(partition.values[0]) for partition, _ in found] == ["-0.0", "0.0", "nan", "None"]
+    assert [str(place.partition.values[0]) for place, _ in found] == ["-0.0", "0.0", "nan", "None"]
     assert [part.num_rows for _, part in found] == [2, 1, 2, 1]
     assert len({partition for partition, _ in found}) == 4
 
@@ -106,7 +106,7 @@ def test_field_of_a_struct_can_be_a_source() -> None:
     spec = PartitionSpec(1, (PartitionField(7, "x", "identity"),))
     rows = pa.RecordBatch.from_arrays([pa.array([{"x": 3}, None], schema.rows_schema().field(0).type)], ["s"])
 
-    found = [partition.values for partition, _ in Partitioner(spec, schema).split(rows)]
+    found = [place.partition.values for place, _ in Partitioner(spec, schema).split(rows)]
 
     assert found == [(3,), (None,)]
 

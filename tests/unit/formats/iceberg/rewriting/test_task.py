@@ -20,6 +20,7 @@ from lithify.errors import CorruptTable, MissingFile
 from lithify.formats.iceberg.data_files.schema import LAST_UPDATED, LINEAGE, ROW_ID, Schema, parse_schema
 from lithify.formats.iceberg.data_files.stored import parse_name_mapping
 from lithify.formats.iceberg.model import DataFile, Partition
+from lithify.formats.iceberg.rewriting.destinations import Destination
 from lithify.formats.iceberg.rewriting.ordering import CurveOrder, SortOrder
 from lithify.formats.iceberg.table.partition_paths import PartitionField, PartitionSpec
 from lithify.formats.iceberg.table.row_orders import OrderField
@@ -162,7 +163,7 @@ def test_rows_of_older_specs_are_divided_by_the_current_spec(files: Files) -> No
     inputs = [_some(files, *range(50)), _some(files, *range(50, 100))]
     fields = (PartitionField(1, "id_trunc", "truncate[40]"), PartitionField(2, "one", "truncate[2]"))
 
-    written = run(task_of(files, inputs, spec=PartitionSpec(3, fields), partition=None, budget=TINY)).data
+    written = run(task_of(files, inputs, spec=PartitionSpec(3, fields), budget=TINY)).data
 
     found: dict[tuple[Any, ...], list[int]] = {}
     for file in written:
@@ -183,7 +184,7 @@ def test_rows_of_both_zeros_go_to_files_of_their_own(tmp_path: Path) -> None:
     inputs = [files.data({"id": [*range(100)], "v": values}) for _ in range(3)]
     spec = PartitionSpec(3, (PartitionField(2, "v", "identity"),))
 
-    written = run(task_of(files, inputs, spec=spec, partition=None, budget=TINY)).data
+    written = run(task_of(files, inputs, spec=spec, budget=TINY)).data
 
     found = {str(file.partition.values[0]): {str(row["v"]) for row in rows_of([file])} for file in written}
     assert found == {text: {text} for text in ("-0.0", "0.0", "nan", "None")}
@@ -194,7 +195,7 @@ def test_known_partition_names_the_folder(files: Files) -> None:
     spec = PartitionSpec(1, (PartitionField(2, "text", "identity"), PartitionField(1, "day", "day")))
     partition = Partition(1, ("a/b c", date(2024, 5, 1)))
 
-    (new,) = run(task_of(files, [_some(files, 1)], spec=spec, partition=partition)).data
+    (new,) = run(task_of(files, [_some(files, 1)], spec=spec, destination=Destination(partition))).data
 
     assert new.partition == partition
     assert Path(new.path).parent == files.folder / "data" / "text=a%2Fb+c" / "day=2024-05-01"
@@ -288,7 +289,7 @@ def test_identity_partitions_that_files_lack_come_from_the_partition(tmp_path: P
     partition = Partition(2, (date(2024, 1, 2),))
     file = files.data({"id": [1], "text": ["a"]}, schema=SCHEMA, partition=partition)
 
-    found = rewritten(files, [file], spec=spec, specs=(spec,), partition=partition)
+    found = rewritten(files, [file], spec=spec, specs=(spec,), destination=Destination(partition))
 
     assert found == [{"id": 1, "text": "a", "day": date(2024, 1, 2)}]
 

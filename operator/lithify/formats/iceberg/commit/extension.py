@@ -1,0 +1,57 @@
+"""What a format that stands on Iceberg's tables adds to their commits; plain tables add nothing.
+
+Called by `committer`: conflicts of its own, the operation, and changes of metadata that belong to the
+snapshot and appear with it or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lithify.formats.iceberg.commit.changes import GroupChange
+from lithify.formats.iceberg.commit.rules import Reasons
+from lithify.formats.iceberg.commit.snapshot_files import SnapshotFiles
+from lithify.formats.iceberg.table.evolving import NO_CHANGES, TableChanges
+from lithify.formats.iceberg.table.metadata import TableMetadata
+
+REPLACE = "replace"
+OVERWRITE = "overwrite"
+
+
+class CommitExtension(Protocol):
+    """Takes part in every try of a commit."""
+
+    @property
+    def operation(self) -> str:
+        """The operation of the snapshot: what it says of the table's rows."""
+        ...
+
+    def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata) -> Reasons:
+        """The groups that the newest metadata refuses, with the reason."""
+        ...
+
+    def changes(self, groups: Collection[Any], base: TableMetadata, files: SnapshotFiles) -> TableChanges:
+        """What changes with the snapshot of some groups; writes its files by `files.store`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTable:
+    """Adds nothing; implements `CommitExtension`."""
+
+    operation: str = REPLACE
+
+    def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata) -> Reasons:
+        """None."""
+        del changes, metadata
+        return {}
+
+    def changes(self, groups: Collection[Any], base: TableMetadata, files: SnapshotFiles) -> TableChanges:
+        """None."""
+        del groups, base, files
+        return NO_CHANGES
+
+
+PLAIN_TABLE = PlainTable()
