@@ -59,7 +59,12 @@ def _named_by(metadata: TableMetadata) -> set[str]:
     """The files that table metadata names itself."""
     log = {str(entry.get("metadata-file")) for entry in metadata.json.get("metadata-log") or ()}
     lists = {each.manifest_list for each in metadata.snapshots.values() if each.manifest_list}
-    return {metadata.file, *log, *lists}
+    statistics = {
+        str(entry.get("statistics-path"))
+        for name in ("statistics", "partition-statistics")
+        for entry in metadata.json.get(name) or ()
+    }
+    return {metadata.file, *log, *lists, *statistics}
 
 
 def _manifests(table: IcebergTable, reader: ManifestReader, snapshot: Snapshot) -> Sequence[ManifestFile]:

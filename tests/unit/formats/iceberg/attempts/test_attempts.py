@@ -107,6 +107,31 @@ class TestSweep:
         assert IcebergRemains(opened).sweep(attempt) == 0
         assert len(view_of(opened).data) == 1
 
+    def test_deletes_files_that_have_the_prefix_within_their_names(self, lakehouse: Lakehouse) -> None:
+        """Names of keyed tables begin with a node."""
+        planned = plan(lakehouse.address())
+        attempt, other = begun(planned), "00000000-0000-4000-8000-"
+        folder = Path(planned.table.metadata.location.removeprefix("file://")) / "data"
+        mine, foreign = (folder / f"4-B-7-00000-0-{each}-00001.parquet" for each in (attempt.prefix, other))
+        for path in (mine, foreign):
+            path.write_bytes(b"x")
+
+        assert IcebergRemains(planned.table).sweep(attempt) == 1
+
+        assert (mine.exists(), foreign.exists()) == (False, True)
+
+    @pytest.mark.parametrize("field", ["statistics", "partition-statistics"])
+    def test_keeps_files_of_statistics(self, lakehouse: Lakehouse, field: str) -> None:
+        planned = plan(lakehouse.address())
+        attempt = begun(planned)
+        data, _ = strays_of(planned.table, attempt)
+        entry = {"snapshot-id": planned.start.snapshot, "statistics-path": f"file://{data}"}
+        with_fields(lakehouse.catalog().load_table(NAME), {field: [entry]})
+
+        assert IcebergRemains(open_iceberg_table(lakehouse.address())).sweep(attempt) == 1
+
+        assert data.exists()
+
     def test_a_journal_that_names_a_late_sequence_number_endangers_no_live_file(
         self, lakehouse: Lakehouse
     ) -> None:
