@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """The modules of an adapter. Its folder has the name of its format, and its module `declarations`.
+    """The modules of an adapter, whose folder has a module `declarations`.
 
     Attributes:
         runs: module with `open_table`.
@@ -21,6 +21,7 @@ class Adapter:
         is_offered: whether users may have tables of it; only the reference for adapters is not offered.
         has_nested_namespaces: whether its tables may be named `a.b.table`.
         group_noun: what it calls a group of files that is compacted, in sentences for people.
+        folder: its folder, beside this module; empty if that has the name of the format.
     """
 
     runs: str
@@ -29,6 +30,7 @@ class Adapter:
     is_offered: bool = True
     has_nested_namespaces: bool = False
     group_noun: str = "partition"
+    folder: str = ""
 
 
 _FOLDER = "lithify.formats"
@@ -47,6 +49,12 @@ ADAPTERS = MappingProxyType(
             f"{_FOLDER}.iceberg.sample",
             has_nested_namespaces=True,
         ),
+        "mixed-iceberg": Adapter(
+            f"{_FOLDER}.mixed.adapter",
+            f"{_FOLDER}.mixed.observing.observer",
+            has_nested_namespaces=True,
+            folder="mixed",
+        ),
         "memory": Adapter(
             f"{_FOLDER}.memory.adapter",
             f"{_FOLDER}.memory.observing",
@@ -55,7 +63,17 @@ ADAPTERS = MappingProxyType(
         ),
     }
 )
-"""The adapters by the name of their format and folder. Catalogs spell it with a capital first letter."""
+"""The adapters by the name of their format."""
 
 FORMATS = tuple(name for name, adapter in ADAPTERS.items() if adapter.is_offered)
 """The formats that this release offers; the first is the default."""
+
+
+def title_of(name: str) -> str:
+    """How Catalogs spell the name of a format: `MixedIceberg` for `mixed-iceberg`."""
+    return "".join(part.capitalize() for part in name.split("-"))
+
+
+def format_titled(title: str) -> str:
+    """The name of the format that Catalogs spell so; an unknown one stays as it is, in small letters."""
+    return next((name for name in ADAPTERS if title_of(name) == title), title.lower())

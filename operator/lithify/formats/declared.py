@@ -24,7 +24,7 @@ FigureValues = Mapping[str, int | str | None]
 @cache
 def declared(name: str) -> Format:
     """What the adapter of a format declares; `name` is one of `ADAPTERS`."""
-    path = Path(__file__).with_name(name) / "declarations.py"
+    path = Path(__file__).with_name(ADAPTERS[name].folder or name) / "declarations.py"
     spec = spec_from_file_location(f"{__name__}_{name}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} cannot be loaded", path=str(path))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from lithify.formats.adapters import FORMATS
+from lithify.formats.adapters import FORMATS, format_titled, title_of
 from lithify.formats.declarations import Metastore
 from lithify.formats.declared import declared, format_named, metastores
 from lithify.resources.modelling import NAME_LENGTH, OWN_NAME_LENGTH, Rule, matching, name_rule, part, rules
@@ -56,7 +56,7 @@ CREDENTIALS = Rule(
 
 def _metastores_of(name: str) -> Iterator[Rule]:
     """Which of the metastores on offer are a format's own."""
-    its, spelled = declared(name), name.capitalize()
+    its, spelled = declared(name), title_of(name)
     own = [each.name for each in its.metastores]
     if len(own) < len(metastores()):
         yield Rule(
@@ -101,7 +101,7 @@ def _declared_rules(name: str) -> Iterator[Rule]:
     """What a format asks besides."""
     for rule in declared(name).catalog_rules:
         yield Rule(
-            f"self.format != '{name.capitalize()}' || ({rule.expression})", rule.message, rule.field_path
+            f"self.format != '{title_of(name)}' || ({rule.expression})", rule.message, rule.field_path
         )
 
 
@@ -111,7 +111,7 @@ def _known_metastore(name: str) -> str:
     return name
 
 
-_OFFERED = tuple(name.capitalize() for name in FORMATS)
+_OFFERED = tuple(title_of(name) for name in FORMATS)
 _METASTORES = tuple(each.name for each in metastores())
 _OF_FORMATS = (
     *(rule for name in FORMATS for rule in _metastores_of(name)),
@@ -250,7 +250,7 @@ def is_credential(option: str) -> bool:
 
 def catalog_options(spec: CatalogSpec, secret: Mapping[str, str]) -> dict[str, str]:
     """A catalog's options as its format names them, including those from a Secret."""
-    its = format_named(spec.format.lower())
+    its = format_named(format_titled(spec.format))
     known = {} if its is None else {each.name: each.option for each in its.metastores}
     metastore = known.get(spec.metastore, spec.metastore.lower())
     uri = {} if spec.uri is None else {"uri": spec.uri}

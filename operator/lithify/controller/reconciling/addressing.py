@@ -12,6 +12,7 @@ from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.deciding.overrides import table_overrides
 from lithify.controller.reconciling.observation_scheduler import PollIntervals
+from lithify.formats.adapters import format_titled
 from lithify.formats.declared import format_named
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.observation import Observation
@@ -42,7 +43,7 @@ def catalog_address(catalog: Catalog, options: Mapping[str, str], reach: AccessP
         name="",
         catalog_options=options,
         reach=reach,
-        format=spec.format.lower(),
+        format=format_titled(spec.format),
         catalog=str(catalog.metadata.key),
     )
 

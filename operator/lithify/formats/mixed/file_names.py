@@ -111,7 +111,12 @@ def new_file_name(node: int, kind: FileKind, transaction: int, task: int, writer
         writer: id of the writer.
         number: counts the files of the writer.
     """
-    return f"{node}-{kind.value}-{transaction}-{0:05}-{task}-{writer}-{number:05}"
+    return f"{name_start(node, kind, transaction, task)}{writer}-{number:05}"
+
+
+def name_start(node: int, kind: FileKind, transaction: int, task: int = 0) -> str:
+    """What names of new files begin with, before the id of their writer; arguments as above."""
+    return f"{node}-{kind.value}-{transaction}-{0:05}-{task}-"
 
 
 def _parsed(paths: Any, usual: FileKind) -> tuple[FileNames, Flags]:

@@ -14,7 +14,7 @@ from lithify.faults import failpoint
 from lithify.formats.iceberg.attempts.references import name_of, unreferenced
 from lithify.formats.iceberg.attempts.scope import IcebergAttempt, IcebergJournal, journal_of
 from lithify.formats.iceberg.manifests.view import ManifestReader
-from lithify.formats.iceberg.table.snapshots import ATTEMPT
+from lithify.formats.iceberg.table.snapshots import ATTEMPT, NO_SNAPSHOT, is_whole
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.io.storage import Storage
 
@@ -44,7 +44,10 @@ class IcebergRemains(SettledHistory):
         metadata = self._table.refresh()
         if any(each.summary.get(ATTEMPT) == attempt.prefix for each in metadata.snapshots.values()):
             return Fate.COMMITTED
-        is_readable = any(each.id == attempt.scope.base for each in metadata.ancestry(attempt.scope.branch))
+        history, base = [*metadata.ancestry(attempt.scope.branch)], attempt.scope.base
+        is_readable = any(each.id == base for each in history) or (
+            base == NO_SNAPSHOT and is_whole(history)
+        )
         return Fate.HARMLESS if is_readable else Fate.UNKNOWN
 
     def has_lost_every_unit(self, attempt: IcebergAttempt) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from lithify.engine.attempts.attempt import Attempt
 from lithify.engine.attempts.journal import Journal
 from lithify.engine.attempts.journal_text import number_in, text_in, value_of
+from lithify.formats.iceberg.table.snapshots import NO_SNAPSHOT
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.io.file_names import is_file_name
 
@@ -25,7 +26,7 @@ class Scope:
     """The scope of an attempt.
 
     Attributes:
-        base: id of the branch's newest snapshot when it began.
+        base: id of the branch's newest snapshot when it began; `NO_SNAPSHOT` if it had none.
         sequence: its sequence number; only trusted of attempts of this process.
         branch: the branch.
         inputs: locations of the data files that it replaces, by path of the group.
@@ -64,7 +65,7 @@ class Scopes:
         ):
             raise ValueError("inputs has what is no location of a file")
         return Scope(
-            base=number_in(fields, "base", 0, _MOST_NUMBER),
+            base=number_in(fields, "base", NO_SNAPSHOT, _MOST_NUMBER),
             sequence=number_in(fields, "sequence", 0, _MOST_NUMBER),
             branch=text_in(fields, "branch", is_file_name),
             inputs=inputs,

@@ -70,6 +70,7 @@ class SnapshotFiles:
     Attributes:
         paths: the files that were written so far; for clean-up if a later one fails.
         snapshot_id: the snapshot's id.
+        writer: the unique part of the names of its files.
 
     Args:
         storage: access to the table's files.
@@ -95,7 +96,7 @@ class SnapshotFiles:
         self._reader = reader
         self._metadata = metadata
         self._view = view
-        self._writer = writer
+        self.writer = writer
 
     def write(
         self, replacement: Replacement, start: Start, parent: int | None, sequence: int
@@ -118,7 +119,7 @@ class SnapshotFiles:
         ]
         first_row_id = self._metadata.next_row_id if version > 2 else None
         written = write_list(manifests, ListOwner(version, self.snapshot_id, parent, sequence, first_row_id))
-        path = f"{self._metadata.metadata_folder}/snap-{self.snapshot_id}-1-{self._writer}.avro"
+        path = f"{self._metadata.metadata_folder}/snap-{self.snapshot_id}-1-{self.writer}.avro"
         self.store(path, written.content)
         return WrittenFiles(path, written.next_row_id)
 
@@ -174,7 +175,7 @@ class SnapshotFiles:
             for each in group
         ]
         number = len(self.paths)
-        path = f"{self._metadata.metadata_folder}/{self._writer}-m{number}.avro"
+        path = f"{self._metadata.metadata_folder}/{self.writer}-m{number}.avro"
         encoded: EncodedManifest = encode_manifest(parts, self._owner(group[0]), path)
         self.store(path, encoded.content)
         return encoded.file

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.compaction.details import DELETES
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
+from lithify.formats.iceberg.compaction.row_accounts import check_rows
 from lithify.formats.iceberg.manifests.view import Statistics, View
-from lithify.formats.iceberg.model import DataFile, DeleteFile, Partition
+from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, Partition
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.row_orders import RowOrder
 from lithify.formats.protocol.details import Detail, Details, totals_of
@@ -81,6 +82,11 @@ class IcebergUnit:
         return (tuple(file.path for file in self.files),)
 
     @property
+    def inputs(self) -> tuple[DataFile, ...]:
+        """The files of which rows are written, unless they are deleted."""
+        return self.files
+
+    @property
     def deletes(self) -> frozenset[DeleteFile]:
         """The deletes that apply to its data files."""
         return frozenset(delete for file in self.files for delete in file.deletes)
@@ -89,6 +95,14 @@ class IcebergUnit:
     def details(self) -> Details:
         """The number of delete files that apply to the files of the unit."""
         return (Detail(DELETES, len(self.deletes)),)
+
+    def check_rows(self, outputs: Sequence[NewDataFile]) -> None:
+        """Checks the number of rows of new files.
+
+        Raises:
+            CorruptTable: there are too many, or too few.
+        """
+        check_rows(self.files, outputs)
 
 
 @dataclass(frozen=True, slots=True)

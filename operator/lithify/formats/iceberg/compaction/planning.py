@@ -34,6 +34,7 @@ from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, Partition
 from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
 from lithify.formats.iceberg.table.row_orders import RowOrder, row_order
 from lithify.formats.iceberg.table.schema_columns import schema_columns
+from lithify.formats.iceberg.table.snapshots import Snapshot
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.partition import PartitionFilter
@@ -104,11 +105,14 @@ def options_of(table: IcebergTable, selection: Selection) -> PlanningOptions:
 
 
 def _newest(table: IcebergTable) -> PinnedView | None:
-    metadata = table.refresh()
+    table.refresh()
     head = table.head()
-    if head is None or head.manifest_list is None:
-        return None
-    reader = ManifestReader(table.storage)
+    return None if head is None or head.manifest_list is None else pin_snapshot(table, head)
+
+
+def pin_snapshot(table: IcebergTable, head: Snapshot) -> PinnedView:
+    """Pins the newest snapshot of metadata that was just loaded; `head` may be `EMPTY`."""
+    metadata, reader = table.metadata, ManifestReader(table.storage)
     order = row_order(metadata, table.properties)
     view, statistics = _view(reader, reader.manifests(head.manifest_list), metadata, order)
     start = Start(head.id, head.sequence, metadata.schema_id, metadata.spec_id, metadata.format_version)

@@ -16,12 +16,12 @@ from lithify.formats.iceberg.attempts.remains import IcebergRemains
 from lithify.formats.iceberg.attempts.scope import IcebergAttempt, Scope, journal_of
 from lithify.formats.iceberg.commit.changes import GroupChange
 from lithify.formats.iceberg.commit.committer import Committer
+from lithify.formats.iceberg.commit.extension import PLAIN_TABLE, CommitExtension
 from lithify.formats.iceberg.commit.options import commit_patience
 from lithify.formats.iceberg.compaction.details import REMOVED_ROWS
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.lost_groups import LostGroups, check_again
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
-from lithify.formats.iceberg.compaction.row_accounts import check_rows
 from lithify.formats.iceberg.model import DataFile, NewDataFile
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.iceberg.table.snapshots import ATTEMPT, BASE, GROUPS, RUN, TO_COME
@@ -47,14 +47,25 @@ def begin(
     run: str,
     after: int,
     clock: Clock,
+    extension: CommitExtension = PLAIN_TABLE,
 ) -> IcebergStep:
-    """Begins a step with all units of a plan by writing its journal entry."""
+    """Begins a step with all units of a plan by writing its journal entry.
+
+    Args:
+        table: the table.
+        plan: the plan.
+        tasks: the tasks of its units.
+        run: id of the run.
+        after: number of the step before it.
+        clock: the current time.
+        extension: what the table's format adds to commits.
+    """
     start = plan.pinned.start
     inputs = {unit.group.path: tuple(file.path for file in unit.files) for unit in plan.units}
     scope = Scope(start.snapshot, start.sequence, table.branch, inputs)
     attempt = journal_of(table).begin(run, scope, clock.now(), after)
     work = [(unit, task) for unit in plan.units for task in tasks[unit.group]]
-    return IcebergStep(table, plan, work, attempt, clock)
+    return IcebergStep(table, plan, work, attempt, clock, extension)
 
 
 class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
@@ -69,10 +80,12 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         work: Sequence[tuple[IcebergUnit, RewriteTask]],
         attempt: IcebergAttempt,
         clock: Clock,
+        extension: CommitExtension = PLAIN_TABLE,
     ) -> None:
         super().__init__(journal_of(table), attempt, work, clock)
         self._table = table
         self._plan = plan
+        self._extension = extension
         self._outputs: dict[IcebergGroup, TaskOutputs] = {}
         self._others = LostGroups(table, plan)
         self._outcome: CommitOutcome | None = None
@@ -89,7 +102,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         for unit in self._plan.units:
             if unit.group in joined and unit.group not in failed.errors:
                 with failed.isolate(unit.group):
-                    check_rows(unit.files, joined[unit.group].data)
+                    unit.check_rows(joined[unit.group].data)
         blocks, lost = failed.sorted_out()
         self._lost.update(lost)
         self._outputs = {group: found for group, found in joined.items() if group not in failed.errors}
@@ -119,6 +132,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
             self._notes(to_come),
             self._heartbeat.check,
             self._clock,
+            self._extension,
         )
         patience = commit_patience(self._table.properties)
         self._outcome = outcome = loop.commit(committer, changes, backoff_of(prefix, patience, self._clock))
@@ -137,7 +151,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
 
     def _report(self, unit: IcebergUnit) -> GroupReport:
         outputs = self._outputs[unit.group]
-        before, after = _totals(unit.files), _totals(outputs.data)
+        before, after = _totals(unit.inputs), _totals(outputs.data)
         return GroupReport(
             group=unit.group.path,
             trigger=unit.trigger,

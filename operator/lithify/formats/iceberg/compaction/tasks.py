@@ -43,7 +43,7 @@ def tasks_of(
         InvalidOption, UnsupportedTable: new files cannot be written as the table's properties say.
     """
     metadata = plan.pinned.metadata
-    options = _write_options(table)
+    options = write_options(table)
     specs = tuple(spec_of(metadata, number) for number in metadata.specs)
     mapping = parse_name_mapping(table.properties.get(_NAME_MAPPING))
     schema, order = schema_of(metadata), plan.pinned.order
@@ -66,14 +66,14 @@ def tasks_of(
 
 def count_tasks(table: IcebergTable, plan: IcebergPlan, sizing: Sizing) -> int:
     """The number of tasks, without making any."""
-    options, order = _write_options(table), plan.pinned.order
+    options, order = write_options(table), plan.pinned.order
     return sum(sum(1 for _ in divided(unit, options, order, sizing)) for unit in plan.units)
 
 
-def _write_options(table: IcebergTable) -> WriteOptions:
+def write_options(table: IcebergTable) -> WriteOptions:
     """How new files are written: of the size that plans reckon with, so none is large or small to them."""
     target_size = planning_options(table.overrides, table.properties).target_size
-    return parse_write_options(table.properties, target_size=target_size)
+    return parsewrite_options(table.properties, target_size=target_size)
 
 
 def schema_of(metadata: TableMetadata) -> Schema:

@@ -101,7 +101,7 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
         delete_percent=(100 * deleted // rows if rows else 0) if counted else None,
         findings=tuple(_findings(due, judge, column, places)),
         full_bytes=total(idle, "bytes"),
-        snapshots=_kept(table),
+        snapshots=kept_snapshots(table),
         partitions_due=_largest(due, places) if is_filtered else (),
         full_partitions=_largest(idle, places) if is_filtered or wanted.idle_seconds is not None else (),
         next_trigger=until,
@@ -217,7 +217,7 @@ def _deletes(every: pa.Table, figures: pa.Table, places: Places) -> dict[str, in
     }
 
 
-def _kept(table: IcebergTable) -> KeptSnapshots:
+def kept_snapshots(table: IcebergTable) -> KeptSnapshots:
     """The snapshots that have not expired; all but the oldest say what they removed from earlier ones."""
     kept = table.metadata.snapshots.values()
     later = [*table.metadata.ancestry(table.branch)][:-1]

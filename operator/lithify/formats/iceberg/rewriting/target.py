@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -38,6 +38,10 @@ class WriteTarget:
     destination: Destination | None = None
     has_lineage: bool = False
     sort_order_id: int | None = None
+
+    def at(self, destination: Destination) -> WriteTarget:
+        """The same, with one destination for all rows."""
+        return replace(self, destination=destination)
 
     @property
     def folder(self) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from lithify.errors import OutOfReach
 from lithify.formats.iceberg.catalog.connecting import storage_for, vended_options
 from lithify.formats.iceberg.catalog.credentials import VendedKeys, has_keys, taken_from_server
 from lithify.formats.iceberg.catalog.model import Pointer
@@ -40,6 +41,25 @@ def table_storage(
     source = VendedKeys(given, address.catalog, name, metadata.location, vended_options)
     source.begin_with(config)
     return storage_for(roots, {**_without_keys(config), **options}, address.reach, source)
+
+
+def joint_storage(
+    address: TableAddress, tables: Sequence[TableMetadata], pointers: Sequence[Pointer]
+) -> Storage:
+    """Access to the folders of several tables of one catalog.
+
+    Raises:
+        OutOfReach: one of them may not be accessed, they are on different stores, or a server vends keys for
+            each table alone.
+    """
+    options = address.catalog_options
+    roots = tuple(dict.fromkeys(root for each in tables for root in roots_of(each)))
+    configs = [taken_from_server(each.config) for each in pointers]
+    if not has_keys(options) and any(map(has_keys, configs)):
+        problem = "its catalog vends keys for each of its stores alone; give the Catalog keys for both"
+        raise OutOfReach(roots[0], problem)
+    known = {name: value for config in configs for name, value in _without_keys(config).items()}
+    return storage_for(roots, {**known, **options}, address.reach)
 
 
 def roots_of(metadata: TableMetadata) -> tuple[str, ...]:

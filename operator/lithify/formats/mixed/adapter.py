@@ -1,0 +1,111 @@
+"""The implementation of `formats.protocol.table` for keyed tables. Loaded by `formats.registry`; thin."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from lithify.clock import Clock
+from lithify.engine.attempts.clean_up import recover
+from lithify.formats.iceberg.attempts.past_runs import figures_of, groups_of, snapshots_of
+from lithify.formats.iceberg.attempts.remains import IcebergRemains
+from lithify.formats.iceberg.compaction import step
+from lithify.formats.iceberg.compaction.details import REPORTED
+from lithify.formats.iceberg.compaction.groups import IcebergGroup, parse_group
+from lithify.formats.iceberg.compaction.lost_groups import check_again
+from lithify.formats.iceberg.rewriting.task import RewriteTask
+from lithify.formats.mixed import pinning, planning, tasks
+from lithify.formats.mixed.inspecting import inspect
+from lithify.formats.mixed.line_commit import LineCommit
+from lithify.formats.mixed.stores import MixedTable, open_mixed_table
+from lithify.formats.mixed.units import MixedUnit
+from lithify.formats.mixed.view import MixedView
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.inspection import TableInspection
+from lithify.formats.protocol.results import PastRun, Recovered
+from lithify.formats.protocol.table import OpenTable
+from lithify.formats.protocol.tasks import Sizing
+
+
+class OpenedTable:
+    """An open table, as runs use it. Attempts, journals and clean-up are those of its base store."""
+
+    reported = REPORTED
+
+    def __init__(self, opened: MixedTable) -> None:
+        self._table = opened
+        self.name = opened.name
+        self.uuid = opened.uuid
+
+    def check_supported(self) -> None:
+        """Checks that this release can compact the table."""
+        self._table.check_supported()
+
+    def check_writable(self) -> None:
+        """Checks that commits to the base store are safe."""
+        self._table.base.check_writable()
+
+    def recover(self, clock: Clock) -> Recovered:
+        """Removes the files of dead attempts."""
+        return recover(IcebergRemains(self._table.base), clock)
+
+    def find_run(self, run: str) -> PastRun | None:
+        """What a run has committed."""
+        found = snapshots_of(self._table.base.refresh(), run)
+        return PastRun(figures_of(found), frozenset(map(parse_group, groups_of(found)))) if found else None
+
+    def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
+        """Describes the selected partitions in the newest state."""
+        view = None if self._table.refusals else pinning.pin_view(self._table, selection)
+        return inspect(self._table, view, selection, clock)
+
+    def pin_view(self, selection: Selection) -> MixedView | None:
+        """Pins the newest state."""
+        return pinning.pin_view(self._table, selection)
+
+    def repin_view(self, groups: Collection[IcebergGroup]) -> MixedView | None:
+        """Pins the newest state with the partitions of these groups."""
+        return pinning.repin_view(self._table, groups)
+
+    def plan(
+        self, view: MixedView, selection: Selection, clock: Clock, *, reads_data: bool = True
+    ) -> planning.MixedPlan:
+        """Plans the partitions of a view; never reads data."""
+        del reads_data
+        return planning.plan(self._table, view, selection, clock)
+
+    def tasks_of(
+        self, plan: planning.MixedPlan, sizing: Sizing
+    ) -> Mapping[IcebergGroup, Sequence[RewriteTask]]:
+        """The tasks of each group."""
+        return tasks.tasks_of(self._table, plan, sizing)
+
+    def count_tasks(self, plan: planning.MixedPlan, sizing: Sizing) -> int:
+        """The number of tasks."""
+        del sizing
+        return sum(len(unit.subtrees) for unit in plan.units)
+
+    def part_of(self, plan: planning.MixedPlan, units: Sequence[MixedUnit]) -> planning.MixedPlan:
+        """The plan restricted to some of its units."""
+        return replace(plan, units=tuple(units))
+
+    def check_again(self, units: Sequence[MixedUnit]) -> Mapping[IcebergGroup, str]:
+        """Groups whose work could no longer be committed."""
+        return check_again(self._table.base, units)
+
+    def begin(
+        self,
+        plan: planning.MixedPlan,
+        tasks: Mapping[IcebergGroup, Sequence[RewriteTask]],
+        run: str,
+        after: int,
+        clock: Clock,
+    ) -> step.IcebergStep:
+        """Begins a step."""
+        extension = LineCommit(self._table, {unit.group: unit for unit in plan.units}, clock)
+        return step.begin(self._table.base, plan, tasks, run, after, clock, extension)
+
+
+def open_table(address: TableAddress) -> OpenTable:
+    """Opens a table for a run; see `stores`."""
+    return OpenedTable(open_mixed_table(address))

@@ -1,0 +1,80 @@
+"""What the adapter of keyed tables declares: figures, the triggers of policies, its catalogs.
+
+Loaded by `formats.declared` without this package, whose import loads PyArrow. Imports nothing but the words.
+"""
+
+from __future__ import annotations
+
+from lithify.formats.declarations import (
+    FILESYSTEM,
+    JDBC,
+    REST,
+    Block,
+    Combine,
+    Figure,
+    Format,
+    GroupFigure,
+    Kind,
+    Metastore,
+    Metric,
+    Total,
+    UriForm,
+    required_option,
+)
+
+_FILES = Metric(
+    "change_files",
+    "change files that base stores have not yet",
+    (Total("change_files", "change files that base stores have not yet"),),
+)
+_BYTES = Metric(
+    "change_delete_bytes",
+    "bytes of deleted rows that base stores have not yet",
+    (Total("change_delete_bytes", "bytes of deleted rows that base stores have not yet"),),
+)
+_LAG = Metric(
+    "most_change_files",
+    "unmerged change files of the partition with the most",
+    (
+        Total(
+            "most_change_files",
+            "unmerged change files of the partition with the most, over all tables",
+            Combine.LARGEST,
+        ),
+    ),
+)
+CHANGES = Block(
+    name="changeStore",
+    tables="keyed tables with a change store",
+    description="Changes that readers apply to the base store at each read; unset for other tables.",
+    figures=(
+        Figure("changeFiles", Kind.COUNT, "Change files that are not merged.", metric=_FILES, column="Changes"),
+        Figure("insertBytes", Kind.BYTES, "Bytes of inserted rows that are not merged."),
+        Figure("deleteBytes", Kind.BYTES, "Bytes of deleted rows that are not merged.", metric=_BYTES),
+        Figure("positionDeleteFiles", Kind.COUNT, "Position delete files of the base store."),
+        Figure("maxChangeFiles", Kind.COUNT, "Most unmerged change files in a partition.", metric=_LAG),
+        Figure("maxChangeFilesPartition", Kind.GROUP, "The partition with most unmerged change files."),
+        Figure("maxLag", Kind.COUNT, "Most commits of changes by which a partition's line is behind."),
+        Figure("maxLagPartition", Kind.GROUP, "That partition."),
+    ),
+    group_figures=(
+        GroupFigure("changes_to_merge", "change to merge", "changes to merge"),
+        GroupFigure("line_lag", "commit behind", "commits behind"),
+    ),
+)
+_METASTORES = (
+    REST,
+    JDBC,
+    Metastore("Hive", "hive", UriForm("^thrift://", "begins with thrift://")),
+    Metastore("Glue", "glue"),
+    FILESYSTEM,
+)
+_NAMED = "a Jdbc catalog needs the option catalog-name: the name by which writers open it"
+
+FORMAT = Format(
+    metastores=_METASTORES,
+    blocks=(CHANGES,),
+    triggers=(),
+    catalog_rules=(required_option(JDBC, "catalog-name", _NAMED),),
+    credential_options=("credential",),
+)

@@ -1,0 +1,67 @@
+"""The line in commits of keyed tables: moved with the files, in the same snapshot; a `CommitExtension`.
+
+Called by the commit in every try. The line says of a partition which changes its base has. If it has moved
+since the plan, somebody else has merged some of the same changes, and that partition alone is in conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lithify.clock import Clock, epoch_millis
+from lithify.formats.iceberg.commit.changes import GroupChange
+from lithify.formats.iceberg.commit.extension import OVERWRITE
+from lithify.formats.iceberg.commit.rules import Reasons
+from lithify.formats.iceberg.commit.snapshot_files import SnapshotFiles
+from lithify.formats.iceberg.table.evolving import TableChanges
+from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.mixed.line_files import FOLDER, statistics_entry, summary_flags, write_line
+from lithify.formats.mixed.line_properties import PROPERTY, moved_property
+from lithify.formats.mixed.optimized_line import NOTHING_MERGED
+from lithify.formats.mixed.stored_line import is_in_files
+from lithify.formats.mixed.stores import MixedTable
+from lithify.formats.mixed.units import MixedUnit
+
+LINE_MOVED = "others have merged changes of its partition since it was planned"
+_PRODUCER = {"snapshot.producer": "OPTIMIZE"}
+"""By this readers of increments know that a snapshot has no new rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineCommit:
+    """What commits of a step change besides files.
+
+    Attributes:
+        table: the table.
+        units: the units of the step by group.
+        clock: source of the time at which partitions were merged.
+    """
+
+    table: MixedTable
+    units: Mapping[Any, MixedUnit]
+    clock: Clock
+    operation: str = OVERWRITE
+
+    def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata) -> Reasons:
+        """The groups whose line is another one than when they were planned."""
+        line = self.table.read_line(metadata)
+        units = {group: self.units[group] for group in changes}
+        return {g: LINE_MOVED for g, unit in units.items() if line.sequence_of(unit.folder) != unit.line}
+
+    def changes(self, groups: Collection[Any], base: TableMetadata, files: SnapshotFiles) -> TableChanges:
+        """The line with the partitions of some groups moved, in the form in which the table has it."""
+        units, millis = [self.units[group] for group in groups], epoch_millis(self.clock.now())
+        sequences = {unit.folder: max(unit.line, unit.to_sequence) for unit in units}
+        moved = {folder: line for folder, line in sequences.items() if line != NOTHING_MERGED}
+        if not is_in_files(base, self.table.base.branch):
+            text = moved_property(base.properties, self.table.keys, moved, millis)
+            return TableChanges({PROPERTY: text} if moved else {}, _PRODUCER)
+        written = write_line(
+            self.table.read_line(base).moved(moved, millis), files.snapshot_id, base.last_sequence + 1
+        )
+        path = f"{base.data_folder}/{FOLDER}/{files.snapshot_id}-{files.writer}.puffin"
+        files.store(path, written.data)
+        statistics = statistics_entry(written, path, files.snapshot_id)
+        return TableChanges(summary={**_PRODUCER, **summary_flags()}, statistics=statistics)

@@ -1,0 +1,128 @@
+"""Which rows of a keyed table are deleted by its change store, as readers of such tables say.
+
+Called by tasks. Changes are ordered by transaction and then by the number of the change in it, which change
+files have as a column. A row is deleted by a delete of its key that is strictly later (`ArcticDeleteFilter`,
+`MixedDeleteFilter`); rows of base files are the last of their transaction. Two rows of a key stay two if no
+delete is later. Position deletes of base files apply first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.columns.column_groups import integers
+from lithify.columns.order import IntPart
+from lithify.engine.rewrite.budget import Budget
+from lithify.errors import CorruptTable
+from lithify.files.types import ColumnType, Field
+from lithify.formats.iceberg.data_files.reader import FileReader
+from lithify.formats.iceberg.data_files.schema import Schema
+from lithify.formats.iceberg.deletes.equality.anti_join import deleted_in_scope
+from lithify.formats.iceberg.deletes.equality.scopes import Scope
+from lithify.formats.iceberg.deletes.positions import DeletedPositions, deleted_positions
+from lithify.formats.iceberg.model import Content, DataFile, DeleteFile
+from lithify.formats.mixed.units import KeyedFile, Subtree
+
+FILE_OFFSET = Field("_file_offset", ColumnType("BIGINT"), 2147482645)
+"""The number of a change in its transaction; a column of change files that no schema has."""
+
+_OFFSET_BITS = 40
+_MOST_OFFSET = (1 << _OFFSET_BITS) - 1
+"""Offsets count the rows of one writer in one transaction; that of base files is above all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSequences:
+    """When rows and deletes were written, as one number each; implements `Sequences`.
+
+    Attributes:
+        ranks: the ranks of the files' transactions among those of the task, by path.
+        change_files: paths of the files whose rows have an offset.
+    """
+
+    ranks: Mapping[str, int]
+    change_files: frozenset[str]
+    columns: tuple[Field, ...] = (FILE_OFFSET,)
+
+    def of(self, file: DataFile | DeleteFile, rows: pa.RecordBatch) -> IntPart:
+        """The number of each row: its transaction's rank, then its offset."""
+        first = self.ranks[file.path] << _OFFSET_BITS
+        if file.path not in self.change_files:
+            return np.full(rows.num_rows, first + _MOST_OFFSET, dtype=np.int64)
+        offsets = rows.column(rows.num_columns - 1)
+        if offsets.null_count:
+            raise CorruptTable(file.path, f"a row of a change file has no {FILE_OFFSET.name}")
+        numbers = integers(offsets)
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < _MOST_OFFSET:
+            raise CorruptTable(file.path, f"{FILE_OFFSET.name} is negative, or has more than 40 bits")
+        return first + numbers
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDeletes:
+    """The deletes of a task; implements `AppliedDeletes`.
+
+    Attributes:
+        files: its delete files of the change store, as equality deletes by the key.
+        later: paths of the data files of which a row may be older than one of these deletes.
+        sequences: when rows and deletes were written.
+    """
+
+    files: tuple[DeleteFile, ...]
+    later: frozenset[str] = field(default_factory=frozenset)
+    sequences: ChangeSequences = field(default_factory=lambda: ChangeSequences({}, frozenset()))
+
+    def positions(
+        self, files: Sequence[DataFile], reader: FileReader, schema: Schema, budget: Budget, folder: Path
+    ) -> DeletedPositions:
+        """The positions of deleted rows; see `deletes.positions`."""
+        found = dict(deleted_positions(files, reader, schema, budget, folder))
+        concerned = tuple(file for file in files if file.path in self.later)
+        if not self.files or not concerned:
+            return found
+        scope = Scope(self.files[0].equality_ids, self.files, concerned)
+        changed = deleted_in_scope(scope, reader, schema, budget, folder / "changes", self.sequences)
+        for path, positions in changed.items():
+            found[path] = found[path] | positions if path in found else positions
+        return found
+
+
+def change_deletes(subtree: Subtree, key_ids: Sequence[int]) -> ChangeDeletes:
+    """The deletes of a task.
+
+    Args:
+        subtree: its files.
+        key_ids: field ids of the columns of the key.
+    """
+    files = (*subtree.rows, *subtree.deletes)
+    transactions = sorted({each.transaction for each in files})
+    ranks = {transaction: rank for rank, transaction in enumerate(transactions)}
+    change_files = frozenset(each.file.path for each in (*subtree.inserts, *subtree.deletes))
+    newest = max((each.transaction for each in subtree.deletes), default=-1)
+    older = [each for each in subtree.base if each.transaction < newest]
+    older += [each for each in subtree.inserts if each.transaction <= newest]
+    return ChangeDeletes(
+        files=tuple(_equality_delete(each, key_ids) for each in subtree.deletes),
+        later=frozenset(each.file.path for each in older),
+        sequences=ChangeSequences({each.file.path: ranks[each.transaction] for each in files}, change_files),
+    )
+
+
+def _equality_delete(each: KeyedFile, key_ids: Sequence[int]) -> DeleteFile:
+    """A delete file of a change store as tasks read such files."""
+    file = each.file
+    return DeleteFile(
+        path=file.path,
+        size=file.size,
+        rows=file.rows,
+        content=Content.EQUALITY_DELETES,
+        format=file.format,
+        sequence=file.sequence,
+        partition=file.partition,
+        equality_ids=tuple(sorted(key_ids)),
+    )

@@ -1,0 +1,1 @@
+"""Observes keyed tables; imports nothing that writes data files."""

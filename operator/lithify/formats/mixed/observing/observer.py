@@ -1,0 +1,31 @@
+"""What the adapter gives `engine.observe`. Loaded by `formats.registry`, in the operator's workers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lithify.engine.observe.format_observer import ObservedFormat
+from lithify.formats.iceberg.attempts import past_runs
+from lithify.formats.iceberg.catalog import connecting
+from lithify.formats.iceberg.catalog.connecting import open_catalog
+from lithify.formats.mixed.observing.observed_table import LAYOUT, open_observed
+from lithify.formats.mixed.stores import open_mixed_table, tables_among
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observation import RunFound
+
+
+def _find_run(address: TableAddress, run: str, since: datetime | None) -> RunFound | None:
+    return past_runs.find_run(open_mixed_table(address).base, run, since)
+
+
+def _check_catalog(address: TableAddress) -> None:
+    open_catalog(address.warehouse, address.catalog_options, address.reach).namespaces(())
+
+
+def _list_tables(address: TableAddress) -> tuple[str, ...]:
+    catalog = open_catalog(address.warehouse, address.catalog_options, address.reach)
+    return tuple(sorted(tables_among(connecting.list_tables(catalog))))
+
+
+OBSERVED = ObservedFormat(open_observed, LAYOUT, _find_run, _check_catalog, _list_tables)
+open_observer = OBSERVED.open_observer

@@ -1,0 +1,173 @@
+"""The summary of a keyed table: figures of its partitions, why some are due, and its snapshots.
+
+Called by `observed_table`. Sends the table no requests and writes nothing. Loops over partitions, never over
+files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.amounts import count_of
+from lithify.clock import epoch_millis, moment_of
+from lithify.columns.column_groups import flagged, integers, is_one_of, listed, taken, whole
+from lithify.engine.observe.cache import ObservationCache
+from lithify.engine.observe.summing import MOST_PARTITIONS, idle_wait, most, total
+from lithify.formats.iceberg.compaction.groups import parse_group
+from lithify.formats.iceberg.observing.summary import kept_snapshots
+from lithify.formats.iceberg.table.partition_paths import WHOLE
+from lithify.formats.mixed.declarations import CHANGES
+from lithify.formats.mixed.file_columns import fingerprint_in, folder_of
+from lithify.formats.mixed.observing.judging import PartitionJudge
+from lithify.formats.mixed.stores import MixedTable
+from lithify.formats.protocol.model import BlockedGroup, TriggerVerdict
+from lithify.formats.protocol.observation import Finding, Observation
+from lithify.formats.protocol.observing import Filter
+from lithify.formats.protocol.partition import PartitionFilter
+
+
+def summarise(
+    table: MixedTable, cache: ObservationCache[Any], judge: PartitionJudge, wanted: Filter
+) -> Observation:
+    """Sums up a table's cache.
+
+    Raises:
+        InvalidOption: the filter does not fit the table.
+        Damaged: the cache cannot be read.
+    """
+    newest, figures = cache.state.newest, cache.figures.sort_by("group")
+    held = _held(cache, figures, wanted.selection.held)
+    selected = _selected(table, figures, wanted)
+    is_due = integers(selected["due_files"]) > 0
+    due = flagged(selected, is_due & ~is_one_of(selected["group"], [*held]))
+    idle, busy = _by_idleness(selected, wanted, judge.now)
+    until = _first_idle(busy, wanted)
+    deleted, rows = total(figures, "delete_rows"), total(figures, "base_rows") + total(figures, "insert_rows")
+    is_filtered = bool(wanted.selection.partitions)
+    return Observation(
+        table_uuid=cache.state.table.uuid,
+        snapshot=None if newest is None else newest.id,
+        snapshot_time=None if newest is None else moment_of(newest.millis),
+        schema_id=table.base.metadata.schema_id,
+        refusals=table.refusals,
+        write_only=True,
+        partitions=len(figures),
+        files=total(figures, "base_files") + total(figures, "change_files"),
+        bytes=total(figures, "bytes"),
+        small_files=total(figures, "small_base_files"),
+        delete_percent=min(100, 100 * deleted // rows) if rows else 0,
+        findings=tuple(_findings(due, judge)),
+        full_bytes=total(flagged(idle, integers(idle["full_files"]) > 0), "bytes"),
+        snapshots=kept_snapshots(table.base),
+        partitions_due=_largest(table, due) if is_filtered else (),
+        full_partitions=_largest(table, idle) if is_filtered or wanted.idle_seconds is not None else (),
+        next_trigger=_earliest(until, figures, judge.now),
+        full_wait=idle_wait(wanted, len(busy), until),
+        blocked=tuple(held.values()),
+        groups=len(figures),
+        deleted_rows=deleted + total(figures, "position_rows"),
+        nearest=_nearest(figures),
+        blocks={CHANGES.name: _changes(figures)},
+    )
+
+
+def _held(
+    cache: ObservationCache[Any], figures: pa.Table, held: Mapping[str, str]
+) -> dict[str, BlockedGroup]:
+    """The held groups that still have the files on which a run failed, by the folder of their partition."""
+    folders = {folder_of(parse_group(path)): path for path in held}
+    files = cache.files_in(flagged(figures, is_one_of(figures["group"], folders)))
+    return {
+        folder: BlockedGroup.confirmed(path, held[path])
+        for folder, path in folders.items()
+        if fingerprint_in(files, folder) == held[path]
+    }
+
+
+def _selected(table: MixedTable, figures: pa.Table, wanted: Filter) -> pa.Table:
+    selection = wanted.selection
+    selection.check_without_buckets(table.name, "partition")
+    if not selection.partitions:
+        return figures
+    partitions = PartitionFilter(selection.partitions)
+    partitions.check(table.name, (table.keys.seam,))
+    found = (table.keys.values_of(folder) for folder in listed(figures["group"]))
+    return flagged(figures, np.array([partitions.selects(each) for each in found], dtype=bool))
+
+
+def _by_idleness(figures: pa.Table, wanted: Filter, now: datetime) -> tuple[pa.Table, pa.Table]:
+    """The partitions that a full compaction takes, and those that were written to lately."""
+    if wanted.idle_seconds is None:
+        return figures, figures.slice(0, 0)
+    is_idle = integers(figures["millis"]) <= epoch_millis(now - timedelta(seconds=wanted.idle_seconds))
+    return flagged(figures, is_idle), flagged(figures, ~is_idle)
+
+
+def _first_idle(busy: pa.Table, wanted: Filter) -> datetime | None:
+    if not len(busy) or wanted.idle_seconds is None:
+        return None
+    return moment_of(int(integers(busy["millis"]).min())) + timedelta(seconds=wanted.idle_seconds)
+
+
+def _earliest(until: datetime | None, figures: pa.Table, now: datetime) -> datetime | None:
+    """When something changes without a commit: a partition becomes idle, or an interval ends."""
+    ends = whole(figures["valid_until"]).drop_null()
+    later = [millis for millis in integers(ends).tolist() if millis > epoch_millis(now)]
+    moments = [moment_of(min(later))] if later else []
+    return min([*moments, *([] if until is None else [until])], default=None)
+
+
+def _findings(due: pa.Table, judge: PartitionJudge) -> Iterator[Finding]:
+    """One finding per trigger, of the partitions for which it is the most telling one; the largest first."""
+    found: dict[str, list[tuple[Mapping[str, Any], TriggerVerdict]]] = {}
+    for row in due.to_pylist():
+        fired = [each for each in judge.verdicts(row) if each.fired]
+        if fired:
+            found.setdefault(str(fired[0].trigger), []).append((row, fired[0]))
+    every = [_finding(trigger, rows) for trigger, rows in found.items()]
+    yield from sorted(every, key=lambda each: (-each.bytes, each.trigger))
+
+
+def _finding(trigger: str, rows: Sequence[tuple[Mapping[str, Any], TriggerVerdict]]) -> Finding:
+    first, verdict = max(rows, key=lambda each: each[0]["bytes"])
+    return Finding(
+        trigger=trigger,
+        bucket=first["group"] or WHOLE,
+        detail=verdict.detail,
+        buckets=len(rows),
+        bytes=sum(row["bytes"] for row, _ in rows),
+        files=sum(row["due_files"] for row, _ in rows),
+    )
+
+
+def _largest(table: MixedTable, figures: pa.Table) -> tuple[Mapping[str, str], ...]:
+    """The partitions of some figures, largest first."""
+    order = np.argsort(-integers(figures["bytes"]), kind="stable")
+    folders = listed(taken(figures.select(["group"]), order[:MOST_PARTITIONS])["group"])
+    found = (table.keys.values_of(folder).by_name for folder in folders)
+    return tuple(each for each in found if each)
+
+
+def _nearest(figures: pa.Table) -> str:
+    changes, _ = most(figures, "change_files", "group")
+    return f"at most {count_of(changes, 'unmerged change file')} in a partition"
+
+
+def _changes(figures: pa.Table) -> dict[str, int | str | None]:
+    most_files, busiest = most(figures, "change_files", "group")
+    lag, furthest = most(figures, "lag", "group")
+    return {
+        "changeFiles": total(figures, "change_files"),
+        "insertBytes": total(figures, "insert_bytes"),
+        "deleteBytes": total(figures, "delete_bytes"),
+        "positionDeleteFiles": total(figures, "position_files"),
+        "maxChangeFiles": most_files,
+        "maxChangeFilesPartition": (busiest or WHOLE) if most_files else None,
+        "maxLag": lag,
+        "maxLagPartition": (furthest or WHOLE) if lag else None,
+    }

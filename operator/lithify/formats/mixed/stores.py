@@ -1,0 +1,198 @@
+"""A keyed table: its base and its change store, each a table of Iceberg. Opens both.
+
+Called by the adapter, a run's driver and observers. Knows the two layouts: since Amoro 0.5.1 both stores are
+tables of one catalog, and properties say which is which (`MixedTables`); before, they are the folders `base`
+and `change` of a table, and its primary key is stored nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from lithify.errors import NotFound, UnsupportedTable
+from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
+from lithify.formats.iceberg.table.files import joint_storage
+from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.opening import open_iceberg_table
+from lithify.formats.iceberg.table.partition_paths import spec_of
+from lithify.formats.iceberg.table.partition_specs import partition_fields
+from lithify.formats.iceberg.table.table import IcebergTable
+from lithify.formats.mixed.line_files import LineFile
+from lithify.formats.mixed.optimized_line import OptimizedLine
+from lithify.formats.mixed.partition_keys import PartitionKeys
+from lithify.formats.mixed.stored_line import read_line
+from lithify.formats.protocol.address import TableAddress
+from lithify.io.catalog_options import FOLDER
+from lithify.io.storage import Storage
+
+PRIMARY_KEY = "mixed-format.primary-key-fields"
+"""The property that names the columns of the key; an option of the LakeTable where tables lack it."""
+_STORE = "mixed-format.table-store"
+_CHANGE = "mixed-format.change.identifier"
+_BASE_NODES = "base.file-index.hash-bucket"
+_DEFAULT_NODES = 4
+_VERSION = 2
+_MOST_LINE = 256 << 20
+"""Bytes of a file with the line: some hundred for each partition."""
+_HIVE = ("base.hive.location-root", "hive-location", "transient-time")
+
+
+@dataclass(frozen=True, slots=True)
+class MixedTable:
+    """A keyed table.
+
+    Attributes:
+        name: its name for people.
+        base: the store of merged rows, which is compacted.
+        change: the store of changes, which is only read.
+        storage: access to the files of both.
+        key: names of the columns of the primary key, in its order; empty if nobody names them.
+        in_folders: whether its stores are folders of its own, as up to Amoro 0.5.0.
+    """
+
+    name: str
+    base: IcebergTable
+    change: IcebergTable
+    storage: Storage
+    key: tuple[str, ...]
+    in_folders: bool
+
+    @property
+    def uuid(self) -> str:
+        """Distinguishes the table from others of its name."""
+        return self.base.uuid
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The properties of the base store as this run sees them."""
+        return self.base.properties
+
+    @property
+    def schema(self) -> Schema:
+        """The current schema, with the columns of earlier ones."""
+        metadata = self.base.metadata
+        current = metadata.schemas[metadata.schema_id]
+        return parse_schema(current, [each for each in metadata.schemas.values() if each is not current])
+
+    @property
+    def key_ids(self) -> tuple[int, ...]:
+        """Field ids of the columns of the key, in its order.
+
+        Raises:
+            UnsupportedTable: the schema has no such column.
+        """
+        ids = {column.name: column.id for column in self.schema.columns}
+        return tuple(ids[name] for name in self.key)
+
+    @property
+    def write_nodes(self) -> int:
+        """The number of nodes into which new base files are divided."""
+        text = self.properties.get(_BASE_NODES, "")
+        return int(text) if text.isdecimal() else _DEFAULT_NODES
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why this release cannot compact it; empty if it can."""
+        return tuple(dict.fromkeys((*self.base.refusals, *self.change.refusals, *self._refusals())))
+
+    @property
+    def keys(self) -> PartitionKeys:
+        """The names of its partitions in the line."""
+        metadata = self.base.metadata
+        types = tuple(kind for _, _, kind in partition_fields(metadata, metadata.spec_id))
+        return PartitionKeys(spec_of(metadata, metadata.spec_id), types, metadata.location)
+
+    def read_line(self, metadata: TableMetadata) -> OptimizedLine:
+        """The line in some metadata of its base store.
+
+        Raises:
+            CorruptTable, UnsupportedTable, StorageError: it cannot be read.
+        """
+
+        def read(file: LineFile) -> bytes:
+            return self.storage.read_bytes(file.path, _MOST_LINE)
+
+        return read_line(metadata, self.base.branch, self.keys, read)
+
+    def refresh(self) -> MixedTable:
+        """Loads the newest metadata of both; the change store first, so that base is never older than it."""
+        self.change.refresh()
+        self.base.refresh()
+        return self
+
+    def check_supported(self) -> None:
+        """Checks that this release can compact it.
+
+        Raises:
+            UnsupportedTable: it cannot.
+        """
+        if self.refusals:
+            raise UnsupportedTable(self.name, self.refusals)
+
+    def _refusals(self) -> Iterator[str]:
+        for store, what in ((self.base, "base"), (self.change, "change")):
+            if store.metadata.format_version != _VERSION:
+                yield f"format-version = {store.metadata.format_version} of its {what} store: it has to be 2"
+        if len(self.base.metadata.specs) > 1:
+            yield "it had another partition spec before: the rows of a key would be in several partitions"
+        yield from self._hive()
+        yield from self._key()
+        nodes = self.write_nodes
+        if nodes < 1 or nodes & (nodes - 1):
+            yield f"{_BASE_NODES} = {nodes}: it has to be a power of two"
+
+    def _hive(self) -> Iterator[str]:
+        properties = self.base.metadata.properties
+        found = [name for name in _HIVE if name in properties]
+        if found or any(name in properties.get("table.partition-properties", "") for name in _HIVE):
+            yield "its base store has files in locations of Hive, which readers of Hive would still read"
+
+    def _key(self) -> Iterator[str]:
+        if not self.key:
+            yield f"its primary key is stored nowhere: name its columns by the table option {PRIMARY_KEY}"
+        known = {column.name for column in self.schema.columns}
+        missing = [name for name in self.key if name not in known]
+        if missing:
+            yield f"{PRIMARY_KEY} = {','.join(self.key)}: there is no column {missing[0]}"
+
+
+def open_mixed_table(address: TableAddress) -> MixedTable:
+    """Opens a table; `MixedTable.check_supported` then tells whether it can be compacted.
+
+    Raises:
+        UnsupportedTable: it is no keyed table.
+        LithifyError: a store cannot be opened; see `open_iceberg_table`.
+    """
+    in_folders = _is_in_folders(address)
+    base = open_iceberg_table(_of(address, f"{address.name}.base") if in_folders else address)
+    change = open_iceberg_table(_of(address, f"{address.name}.change" if in_folders else _change_of(base)))
+    storage = joint_storage(address, (base.metadata, change.metadata), (base.pointer, change.pointer))
+    named = address.overrides.get(PRIMARY_KEY) or base.metadata.properties.get(PRIMARY_KEY) or ""
+    key = tuple(name.strip() for name in named.split(",") if name.strip())
+    return MixedTable(address.name, base, change, storage, key, in_folders)
+
+
+def _is_in_folders(address: TableAddress) -> bool:
+    """Whether a catalog of folders has the stores of a table below its folder."""
+    if address.catalog_options.get("metastore", FOLDER) != FOLDER:
+        return False
+    try:
+        open_iceberg_table(address)
+    except NotFound:
+        return True
+    return False
+
+
+def _change_of(base: IcebergTable) -> str:
+    """The name of the change store of a table, which its base names."""
+    properties = base.metadata.properties
+    store, change = properties.get(_STORE), properties.get(_CHANGE)
+    if store != "base" or not change:
+        problem = f"it is no base store of a keyed table ({_STORE} = {store}, {_CHANGE} = {change})"
+        raise UnsupportedTable(base.name, (problem,))
+    return change
+
+
+def _of(address: TableAddress, name: str) -> TableAddress:
+    return replace(address, name=name, uuid=None)
