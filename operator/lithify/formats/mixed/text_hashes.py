@@ -43,7 +43,7 @@ def text_hashes(column: pa.Array) -> Words:
         bounds = window.bounds if places is None else np.searchsorted(places, window.bounds)
         counts = np.diff(bounds)
         exponents = np.repeat(bounds[1:], counts) - 1 - np.arange(len(units))
-        hashes[window.rows] = hashes[window.rows] * _powers()[counts] + _sums(units, exponents, bounds)
+        hashes[window.rows] = hashes[window.rows] * _powers(_WINDOW)[counts] + _sums(units, exponents, bounds)
     return hashes
 
 
@@ -139,14 +139,14 @@ def _with_surrogates(points: Words, places: Numbers) -> tuple[Words, Numbers]:
 def _sums(units: Words, exponents: Numbers, bounds: Numbers) -> Words:
     """For each row the sum of its units, each times a power of 31; modulo 2 to the 32."""
     sums = np.zeros(len(units) + 1, np.uint32)
-    np.cumsum(units * _powers()[exponents], out=sums[1:], dtype=np.uint32)
+    np.cumsum(units * _powers(_WINDOW)[exponents], out=sums[1:], dtype=np.uint32)
     return sums[bounds[1:]] - sums[bounds[:-1]]
 
 
 @cache
-def _powers() -> Words:
-    """The powers of 31, modulo 2 to the 32, of the exponents that a window can have."""
-    factors = np.full(_WINDOW + 1, FACTOR, np.uint32)
+def _powers(most: int) -> Words:
+    """The powers of 31, modulo 2 to the 32, of exponents up to one."""
+    factors = np.full(most + 1, FACTOR, np.uint32)
     factors[0] = 1
     return np.multiply.accumulate(factors, dtype=np.uint32)
 
