@@ -2,7 +2,12 @@
 
 Rooms, each importing only those below it (import-linter has the order):
 
+- `stored_line`: reads the optimized line, in whichever form a table has it.
+- `line_files`, `line_properties`: its two forms, in Puffin files and in a table property.
+- `optimized_line`: up to which sequence number the base store has the changes of each partition.
+- `partition_keys`: the names of partitions in it.
 - `file_names`: what names of files say of node, kind and transaction, and names of new files.
+- `key_hashes`: the nodes of rows, by their keys; `text_hashes` for texts and binaries.
 - `nodes`: the tree of nodes into which the rows of a partition are divided.
 
 The seed that docstrings name is the design document of major compaction; names of classes are Amoro's.

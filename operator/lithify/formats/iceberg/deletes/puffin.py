@@ -1,19 +1,18 @@
-"""Puffin files: the deletion vectors in them, read by the places that manifests have, and written.
+"""Deletion vectors in Puffin files, read by the places that manifests have, and written.
 
 Called by `positions` and by tasks that write vectors. Of a file only the blobs are read; the footer is
-written for other readers. Follows Iceberg's Puffin specification.
+written for other readers.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lithify import __version__
 from lithify.errors import CorruptTable
+from lithify.files.puffin import MAGIC, Blob, footer
 from lithify.files.reading import reading
 from lithify.formats.iceberg.deletes.bitmaps import decode, encode
 from lithify.formats.iceberg.model import DeleteFile
@@ -22,7 +21,6 @@ from lithify.io.storage import Storage, reporting
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-_MAGIC = b"PFA1"
 _TYPE = "deletion-vector-v1"
 _POSITION_ID = 2147483645
 """Field id of the reserved column of row positions, the only one that a vector's blob is about."""
@@ -68,29 +66,15 @@ def write_vectors(storage: Storage, path: str, vectors: Mapping[str, BitMap64]) 
     new = storage.create(path)
     written: dict[str, WrittenVector] = {}
     with reporting(path), closing(new.sink) as sink:
-        sink.write(_MAGIC)
+        sink.write(MAGIC)
         for data_file, positions in vectors.items():
             blob, offset = encode(positions), int(sink.tell())
             sink.write(blob)
             written[data_file] = WrittenVector(offset, len(blob), len(positions))
-        sink.write(_footer(written))
+        sink.write(footer([_blob(*each) for each in written.items()]))
     return written
 
 
-def _footer(written: Mapping[str, WrittenVector]) -> bytes:
-    """The footer: magic bytes, JSON, its length, flags of which none is set, magic bytes."""
-    blobs = [
-        {
-            "type": _TYPE,
-            "fields": [_POSITION_ID],
-            "snapshot-id": -1,
-            "sequence-number": -1,
-            "offset": place.offset,
-            "length": place.length,
-            "properties": {"referenced-data-file": path, "cardinality": str(place.positions)},
-        }
-        for path, place in written.items()
-    ]
-    described = {"blobs": blobs, "properties": {"created-by": f"lithify version {__version__}"}}
-    payload = json.dumps(described).encode()
-    return b"".join((_MAGIC, payload, len(payload).to_bytes(4, "little"), bytes(4), _MAGIC))
+def _blob(path: str, place: WrittenVector) -> Blob:
+    properties = {"referenced-data-file": path, "cardinality": str(place.positions)}
+    return Blob(_TYPE, (_POSITION_ID,), offset=place.offset, length=place.length, properties=properties)
