@@ -100,9 +100,7 @@ def _listed(names: Collection[str], word: str) -> str:
 def _declared_rules(name: str) -> Iterator[Rule]:
     """What a format asks besides."""
     for rule in declared(name).catalog_rules:
-        yield Rule(
-            f"self.format != '{title_of(name)}' || ({rule.expression})", rule.message, rule.field_path
-        )
+        yield Rule(f"self.format != '{title_of(name)}' || ({rule.expression})", rule.message, rule.field_path)
 
 
 def _known_metastore(name: str) -> str:

@@ -17,6 +17,7 @@ from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.mixed import pinning, planning, tasks
 from lithify.formats.mixed.inspecting import inspect
 from lithify.formats.mixed.line_commit import LineCommit
+from lithify.formats.mixed.plan import MixedPlan
 from lithify.formats.mixed.stores import MixedTable, open_mixed_table
 from lithify.formats.mixed.units import MixedUnit
 from lithify.formats.mixed.view import MixedView
@@ -57,7 +58,7 @@ class OpenedTable:
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
         """Describes the selected partitions in the newest state."""
         view = None if self._table.refusals else pinning.pin_view(self._table, selection)
-        return inspect(self._table, view, selection, clock)
+        return inspect(self._table, view, clock)
 
     def pin_view(self, selection: Selection) -> MixedView | None:
         """Pins the newest state."""
@@ -69,23 +70,21 @@ class OpenedTable:
 
     def plan(
         self, view: MixedView, selection: Selection, clock: Clock, *, reads_data: bool = True
-    ) -> planning.MixedPlan:
+    ) -> MixedPlan:
         """Plans the partitions of a view; never reads data."""
         del reads_data
         return planning.plan(self._table, view, selection, clock)
 
-    def tasks_of(
-        self, plan: planning.MixedPlan, sizing: Sizing
-    ) -> Mapping[IcebergGroup, Sequence[RewriteTask]]:
+    def tasks_of(self, plan: MixedPlan, sizing: Sizing) -> Mapping[IcebergGroup, Sequence[RewriteTask]]:
         """The tasks of each group."""
         return tasks.tasks_of(self._table, plan, sizing)
 
-    def count_tasks(self, plan: planning.MixedPlan, sizing: Sizing) -> int:
+    def count_tasks(self, plan: MixedPlan, sizing: Sizing) -> int:
         """The number of tasks."""
         del sizing
         return sum(len(unit.subtrees) for unit in plan.units)
 
-    def part_of(self, plan: planning.MixedPlan, units: Sequence[MixedUnit]) -> planning.MixedPlan:
+    def part_of(self, plan: MixedPlan, units: Sequence[MixedUnit]) -> MixedPlan:
         """The plan restricted to some of its units."""
         return replace(plan, units=tuple(units))
 
@@ -95,7 +94,7 @@ class OpenedTable:
 
     def begin(
         self,
-        plan: planning.MixedPlan,
+        plan: MixedPlan,
         tasks: Mapping[IcebergGroup, Sequence[RewriteTask]],
         run: str,
         after: int,

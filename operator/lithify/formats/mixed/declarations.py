@@ -48,7 +48,9 @@ CHANGES = Block(
     tables="keyed tables with a change store",
     description="Changes that readers apply to the base store at each read; unset for other tables.",
     figures=(
-        Figure("changeFiles", Kind.COUNT, "Change files that are not merged.", metric=_FILES, column="Changes"),
+        Figure(
+            "changeFiles", Kind.COUNT, "Change files that are not merged.", metric=_FILES, column="Changes"
+        ),
         Figure("insertBytes", Kind.BYTES, "Bytes of inserted rows that are not merged."),
         Figure("deleteBytes", Kind.BYTES, "Bytes of deleted rows that are not merged.", metric=_BYTES),
         Figure("positionDeleteFiles", Kind.COUNT, "Position delete files of the base store."),

@@ -1,4 +1,4 @@
-"""Divides the rows of a task between the nodes of the level that is written; a `RowDivider` of Iceberg's tasks.
+"""Divides the rows of a task between the nodes of the level that is written; a `RowDivider` of tasks.
 
 Needed where the task has files of a node above that level; else all rows belong to one node.
 """

@@ -40,8 +40,8 @@ FILES = pa.schema(
 """The columns of each file.
 
 `group` is the folder of its partition; `offset` is -1; `kind` the index in `FileKind`: of change files
-inserts and deletes, and base and position delete files of the base store. `millis` is when it was committed, 0
-if that snapshot had expired; `line` is that of its partition, and `optimized` when it was merged last, 0 if
+inserts and deletes, and base and position delete files of the base store. `millis` is when it was committed,
+0 if that snapshot had expired; `line` is that of its partition, and `optimized` when it was merged last, 0 if
 never.
 """
 
@@ -92,7 +92,9 @@ def kind_number(kind: FileKind) -> int:
 def _deletes(view: View, metadata: TableMetadata, spec: PartitionSpec) -> pa.Table:
     rows = np.arange(len(view.deletes), dtype=np.int64)
     folders = folders_of(view, view.deletes, spec)
-    groups = pa.array([folders[number] for number in integers(view.deletes["partition"]).tolist()], pa.string())
+    groups = pa.array(
+        [folders[number] for number in integers(view.deletes["partition"]).tolist()], pa.string()
+    )
     kinds = np.full(len(rows), kind_number(FileKind.POSITION_DELETE), dtype=np.int64)
     return _with(_rows(view.deletes, rows, _times(metadata)), groups, kinds)
 

@@ -11,7 +11,6 @@ from lithify.formats.mixed.declarations import CHANGES
 from lithify.formats.mixed.due import judged, verdicts_of
 from lithify.formats.mixed.file_columns import files_of
 from lithify.formats.mixed.stores import MixedTable
-from lithify.formats.mixed.trigger_options import trigger_options
 from lithify.formats.mixed.view import MixedView
 from lithify.formats.protocol.inspection import GroupBlock, GroupInspection, TableInspection
 from lithify.formats.protocol.model import TriggerVerdict
@@ -31,11 +30,11 @@ def inspect(table: MixedTable, view: MixedView | None, clock: Clock) -> TableIns
 
 
 def _groups(table: MixedTable, view: MixedView, clock: Clock) -> Iterator[GroupInspection]:
-    metadata, options = table.base.metadata, trigger_options(table.properties)
+    metadata, options = table.base.metadata, table.options
     files = files_of(view, table.change.metadata, spec_of(metadata, metadata.spec_id))
     millis = epoch_millis(clock.now())
-    for row in judged(files, options, table.write_nodes, millis).sort_by("group").to_pylist():
-        yield _inspection(row, tuple(verdicts_of(row, options, table.write_nodes, millis)))
+    for row in judged(files, options, millis).sort_by("group").to_pylist():
+        yield _inspection(row, tuple(verdicts_of(row, options, millis)))
 
 
 def _inspection(row: Mapping[str, Any], triggers: tuple[TriggerVerdict, ...]) -> GroupInspection:
@@ -49,7 +48,5 @@ def _inspection(row: Mapping[str, Any], triggers: tuple[TriggerVerdict, ...]) ->
         delete_ratio=min(1.0, (row["delete_rows"] + row["position_rows"]) / rows) if rows else 0.0,
         triggers=triggers,
         due=next((str(each.trigger) for each in triggers if each.fired), None),
-        blocks={
-            CHANGES.name: GroupBlock({"changes_to_merge": row["change_files"], "line_lag": row["lag"]})
-        },
+        blocks={CHANGES.name: GroupBlock({"changes_to_merge": row["change_files"], "line_lag": row["lag"]})},
     )

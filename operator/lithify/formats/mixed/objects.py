@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lithify.columns.column_groups import Numbers, taken
+from lithify.columns.column_groups import Numbers
 from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.view import View
@@ -72,7 +72,8 @@ class KeyedObjects:
         return tuple(
             each
             for each in file.deletes
-            if each.referenced is not None or bool(is_ancestor_or_same(self._nodes_of_deletes[each.row], node))
+            if each.referenced is not None
+            or bool(is_ancestor_or_same(self._nodes_of_deletes[each.row], node))
         )
 
 

@@ -22,6 +22,9 @@ from lithify.errors import CorruptTable
 from lithify.formats.iceberg.model import Partition, PartitionValue
 from lithify.formats.iceberg.table.partition_paths import NULL_TEXT, PartitionField, PartitionSpec
 from lithify.formats.iceberg.table.partition_values import parser_of
+from lithify.formats.protocol.partition import PartitionField as SeamField
+from lithify.formats.protocol.partition import PartitionSpec as SeamSpec
+from lithify.formats.protocol.partition import PartitionValues
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _NULLS = frozenset({NULL_TEXT, _HIVE_NULL})
@@ -48,6 +51,28 @@ class PartitionKeys:
     spec: PartitionSpec
     types: tuple[str, ...]
     location: str
+
+    @property
+    def seam(self) -> SeamSpec:
+        """The spec as the seam has it."""
+        pairs = zip(self.spec.fields, self.types, strict=True)
+        fields = (
+            SeamField(each.name, kind.upper(), parser_of(each.transform, kind), each.transform)
+            for each, kind in pairs
+        )
+        return SeamSpec(self.spec.id, tuple(fields), NULL_TEXT)
+
+    def values_of(self, key: str) -> PartitionValues:
+        """The partition of a name in the spelling of `key_of`, as the seam has it.
+
+        Raises:
+            ValueError: a text is no value of its field.
+        """
+        spec = self.seam
+        texts = tuple(unquote_plus(part.partition("=")[2]) for part in key.split("/")) if key else ()
+        pairs = zip(spec.fields, texts, strict=True)
+        values = (None if text == NULL_TEXT else field.parse(text) for field, text in pairs)
+        return PartitionValues(spec, tuple(values), texts)
 
     def key_of(self, partition: Partition) -> str:
         """The name of a partition; empty in a table without partitions."""

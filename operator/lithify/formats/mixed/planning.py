@@ -6,47 +6,31 @@ data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from lithify.clock import Clock
+from lithify.clock import Clock, epoch_millis
 from lithify.columns.column_groups import Numbers
-from lithify.formats.iceberg.compaction.groups import IcebergGroup, group_of
-from lithify.formats.iceberg.compaction.plan import IcebergPlan
-from lithify.formats.iceberg.manifests.delete_index import delete_index
-from lithify.formats.iceberg.manifests.file_objects import FileObjects
-from lithify.formats.iceberg.model import DataFile, DeleteFile
-from lithify.formats.iceberg.table.partition_paths import place_of, spec_of
-from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
-from lithify.formats.mixed.due import DuePartition, due_partitions
-from lithify.formats.mixed.file_names import FileKind, names_in_base
-from lithify.formats.mixed.nodes import is_ancestor_or_same, subtrees
+from lithify.engine.tasks.blocked_groups import blocked_group
+from lithify.errors import UnsupportedTable
+from lithify.formats.iceberg.compaction.groups import IcebergGroup
+from lithify.formats.iceberg.compaction.listed_twice import blocks_of
+from lithify.formats.iceberg.table.partition_paths import WHOLE, spec_of
+from lithify.formats.mixed.due import Due, due_partitions
+from lithify.formats.mixed.file_columns import files_of, fingerprint_in
+from lithify.formats.mixed.objects import KeyedObjects
+from lithify.formats.mixed.optimized_line import NOTHING_MERGED
+from lithify.formats.mixed.plan import MixedPlan
+from lithify.formats.mixed.sequences import merged_sequence
 from lithify.formats.mixed.stores import MixedTable
-from lithify.formats.mixed.units import KeyedFile, MixedUnit, Subtree
-from lithify.formats.mixed.view import KeyedColumns, MixedView
+from lithify.formats.mixed.units import MixedUnit, Subtree
+from lithify.formats.mixed.view import MixedView
 from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.model import SnapshotId
+from lithify.formats.protocol.results import Block
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
-MERGED = "its changes are merged, and no file of it is small or has deletes"
-
-
-@dataclass(frozen=True, slots=True)
-class MixedPlan(IcebergPlan):
-    """The work of a run at a keyed table.
-
-    Attributes:
-        view: the state that was planned on.
-    """
-
-    view: MixedView
-
-    @property
-    def snapshot_id(self) -> SnapshotId:
-        """Id of the state that was planned on."""
-        return self.view.snapshot_id
+MERGED = "its changes are merged, and there is nothing to join"
 
 
 def plan(table: MixedTable, view: MixedView, selection: Selection, clock: Clock) -> MixedPlan:
@@ -56,39 +40,42 @@ def plan(table: MixedTable, view: MixedView, selection: Selection, clock: Clock)
         InvalidOption: an option of the run or the table has no valid value.
     """
     is_full = selection.strategy is Strategy.FULL
-    due = due_partitions(table, view, clock.now(), is_full=is_full)
-    found = [*_units(table, view, due)]
+    metadata = table.base.metadata
+    files = files_of(view, table.change.metadata, spec_of(metadata, metadata.spec_id))
+    options = table.options
+    due = due_partitions(files, options, epoch_millis(clock.now()), is_full=is_full)
+    objects = KeyedObjects(view, options.nodes)
+    found = [
+        unit for each in due for unit in _unit(table, view, objects, each, fingerprint_in(files, each.folder))
+    ]
     held = [unit.group for unit in found if selection.held.get(unit.group.path) == unit.group.fingerprint]
-    chosen = tuple(unit for unit in found if unit.group not in held)
+    tried = [unit for unit in found if unit.group not in held]
+    blocks = (*blocks_of(table.name, tried, view.base.repeated), *_unreadable(table, tried))
+    left_out = {*held, *(block.group for block in blocks)}
+    chosen = tuple(unit for unit in found if unit.group not in left_out)
     resting = len(view.files.places) - len(found)
     reasons: Mapping[str, int] = {MERGED if is_full else NO_TRIGGER: resting} if resting > 0 else {}
-    return MixedPlan(view.base, chosen, reasons, tuple(held), view=view)
-
-
-def _units(table: MixedTable, view: MixedView, due: list[DuePartition]) -> Iterator[MixedUnit]:
-    objects = KeyedObjects(table, view)
-    for each in due:
-        rows = objects.merged(each.rows)
-        parts = tuple(part for part in objects.subtrees(rows) if is_worth_it(part))
-        if parts:
-            yield _unit(table, view, each, parts)
+    return MixedPlan(view, chosen, reasons, tuple(held), blocks)
 
 
 def is_worth_it(part: Subtree) -> bool:
     """Whether a subtree has anything to merge: changes, deletes, or several files."""
-    files = part.base
-    return bool(part.inserts or part.deletes or len(files) > 1 or any(each.file.deletes for each in files))
+    base = part.base
+    return bool(part.inserts or part.deletes or len(base) > 1 or any(each.file.deletes for each in base))
 
 
-def _unit(table: MixedTable, view: MixedView, due: DuePartition, parts: tuple[Subtree, ...]) -> MixedUnit:
-    metadata, spec_id = view.base.metadata, view.base.start.spec_id
-    stored = spec_of(metadata, spec_id)
-    every = [each.file for part in parts for each in (*part.rows, *part.deletes)]
-    partition = every[0].partition
-    values = seam_values(seam_spec(metadata, spec_id, stored), stored, partition)
-    changes = [each for part in parts for each in (*part.inserts, *part.deletes)]
-    return MixedUnit(
-        group=group_of(every, place_of(partition, stored), values),
+def _unit(
+    table: MixedTable, view: MixedView, objects: KeyedObjects, due: Due, fingerprint: str
+) -> Iterator[MixedUnit]:
+    """The unit of a partition; nothing if there is nothing to merge."""
+    rows = _merged_rows(view, due.folder, table.most_files)
+    parts = tuple(part for part in objects.subtrees(rows) if is_worth_it(part))
+    if not parts:
+        return
+    changes = [each.file.sequence for part in parts for each in (*part.inserts, *part.deletes)]
+    partition = next(each.file.partition for part in parts for each in (*part.rows, *part.deletes))
+    yield MixedUnit(
+        group=IcebergGroup(due.folder or WHOLE, fingerprint, table.keys.values_of(due.folder)),
         files=tuple(each.file for part in parts for each in part.base),
         partition=partition,
         split_size=0,
@@ -98,5 +85,27 @@ def _unit(table: MixedTable, view: MixedView, due: DuePartition, parts: tuple[Su
         subtrees=parts,
         folder=due.folder,
         line=view.line.sequence_of(due.folder),
-        to_sequence=max((each.file.sequence for each in changes), default=NOTHING_MERGED),
+        to_sequence=max(changes, default=NOTHING_MERGED),
     )
+
+
+def _merged_rows(view: MixedView, folder: str, most: int) -> Numbers:
+    """The files of a partition that are merged: if there are too many changes, the first of them."""
+    files = view.files
+    own = np.flatnonzero(files.place == files.places.index(folder))
+    changes = own[~files.is_base[own]]
+    if not len(changes):
+        return own
+    last = merged_sequence(files.sequences[changes], files.transactions[changes], most)
+    return own[files.is_base[own] | (files.sequences[own] <= last)]
+
+
+def _unreadable(table: MixedTable, units: Sequence[MixedUnit]) -> Iterator[Block]:
+    """Partitions whose line readers would not find: after a merge they would apply changes twice."""
+    for unit in units:
+        assert unit.partition is not None  # noqa: S101  # keyed tables have one spec
+        problem = table.keys.problem_of(unit.partition, by_older=table.in_folders)
+        if problem is not None:
+            error = UnsupportedTable(table.name, (problem,))
+            told = blocked_group(table.name, unit.group.path, error, unit.group.fingerprint)
+            yield Block(unit.group, error, told)

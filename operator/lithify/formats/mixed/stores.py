@@ -7,7 +7,7 @@ and `change` of a table, and its primary key is stored nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from lithify.errors import NotFound, UnsupportedTable
@@ -22,6 +22,7 @@ from lithify.formats.mixed.line_files import LineFile
 from lithify.formats.mixed.optimized_line import OptimizedLine
 from lithify.formats.mixed.partition_keys import PartitionKeys
 from lithify.formats.mixed.stored_line import read_line
+from lithify.formats.mixed.trigger_options import MajorOptions, major_options
 from lithify.formats.protocol.address import TableAddress
 from lithify.io.catalog_options import FOLDER
 from lithify.io.storage import Storage
@@ -30,8 +31,9 @@ PRIMARY_KEY = "mixed-format.primary-key-fields"
 """The property that names the columns of the key; an option of the LakeTable where tables lack it."""
 _STORE = "mixed-format.table-store"
 _CHANGE = "mixed-format.change.identifier"
-_BASE_NODES = "base.file-index.hash-bucket"
-_DEFAULT_NODES = 4
+_MOST_FILES = "self-optimizing.max-file-count"
+_DEFAULT_MOST_FILES = 10000
+_CHANGE_SUFFIX = "_change_"
 _VERSION = 2
 _MOST_LINE = 256 << 20
 """Bytes of a file with the line: some hundred for each partition."""
@@ -86,10 +88,19 @@ class MixedTable:
         return tuple(ids[name] for name in self.key)
 
     @property
-    def write_nodes(self) -> int:
-        """The number of nodes into which new base files are divided."""
-        text = self.properties.get(_BASE_NODES, "")
-        return int(text) if text.isdecimal() else _DEFAULT_NODES
+    def options(self) -> MajorOptions:
+        """From which figures on its partitions are due.
+
+        Raises:
+            InvalidOption: a value of the run or the table is none.
+        """
+        return major_options(self.base.overrides, self.base.metadata.properties)
+
+    @property
+    def most_files(self) -> int:
+        """The number of change files of a partition that one commit merges at most."""
+        text = self.properties.get(_MOST_FILES, "")
+        return int(text) if text.isdecimal() and int(text) else _DEFAULT_MOST_FILES
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -138,9 +149,6 @@ class MixedTable:
             yield "it had another partition spec before: the rows of a key would be in several partitions"
         yield from self._hive()
         yield from self._key()
-        nodes = self.write_nodes
-        if nodes < 1 or nodes & (nodes - 1):
-            yield f"{_BASE_NODES} = {nodes}: it has to be a power of two"
 
     def _hive(self) -> Iterator[str]:
         properties = self.base.metadata.properties
@@ -171,6 +179,20 @@ def open_mixed_table(address: TableAddress) -> MixedTable:
     named = address.overrides.get(PRIMARY_KEY) or base.metadata.properties.get(PRIMARY_KEY) or ""
     key = tuple(name.strip() for name in named.split(",") if name.strip())
     return MixedTable(address.name, base, change, storage, key, in_folders)
+
+
+def tables_among(names: Iterable[str]) -> Iterator[str]:
+    """The keyed tables among the tables of a catalog, told by names alone: a store of changes stands beside.
+
+    A name `t_change_` is the change store of `t`; `t.base` and `t.change` are the stores of `t` in folders.
+    """
+    known = set(names)
+    yield from (name for name in known if f"{name}{_CHANGE_SUFFIX}" in known)
+    yield from (
+        name.removesuffix(".base")
+        for name in known
+        if name.endswith(".base") and f"{name.removesuffix('base')}change" in known
+    )
 
 
 def _is_in_folders(address: TableAddress) -> bool:

@@ -1,7 +1,7 @@
 """Makes the tasks of a plan: each merges the files of one subtree of a partition.
 
-Called by the adapter. A task reads base files, position deletes and changes as Iceberg's tasks read files with
-equality deletes, and names its files by node and transaction.
+Called by the adapter. A task reads base files, position deletes and changes as Iceberg's tasks read files
+with equality deletes, and names its files by node and transaction.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
-from lithify.formats.iceberg.compaction.plan import IcebergPlan
 from lithify.formats.iceberg.compaction.tasks import write_options
 from lithify.formats.iceberg.model import Partition
 from lithify.formats.iceberg.rewriting.destinations import Destination
@@ -20,13 +19,14 @@ from lithify.formats.iceberg.table.partition_paths import spec_of
 from lithify.formats.mixed.dividing import NodeDivider, destination
 from lithify.formats.mixed.merge_on_read import change_deletes
 from lithify.formats.mixed.nodes import written_nodes
+from lithify.formats.mixed.plan import MixedPlan
 from lithify.formats.mixed.stores import MixedTable
 from lithify.formats.mixed.units import MixedUnit, Subtree
 from lithify.formats.protocol.tasks import Sizing
 
 
 def tasks_of(
-    table: MixedTable, plan: IcebergPlan, sizing: Sizing
+    table: MixedTable, plan: MixedPlan, sizing: Sizing
 ) -> Mapping[IcebergGroup, Sequence[RewriteTask]]:
     """The tasks of each group.
 
@@ -40,35 +40,36 @@ def tasks_of(
         spec=spec_of(metadata, metadata.spec_id),
         options=write_options(table.base),
     )
-    units = [unit for unit in plan.units if isinstance(unit, MixedUnit)]
+    nodes = table.options.nodes
     return {
-        unit.group: [_task(table, target, unit, part, sizing) for part in unit.subtrees] for unit in units
+        unit.group: [_task(table, target, unit, part, nodes, sizing) for part in unit.subtrees]
+        for unit in plan.units
     }
 
 
 def _task(
-    table: MixedTable, target: WriteTarget, unit: MixedUnit, part: Subtree, sizing: Sizing
+    table: MixedTable, target: WriteTarget, unit: MixedUnit, part: Subtree, nodes: int, sizing: Sizing
 ) -> RewriteTask:
     partition = unit.partition or Partition(target.spec.id)
-    place = _place(table, part, partition)
+    place = _place(part, partition, nodes)
     return RewriteTask(
         files=tuple(each.file for each in part.rows),
         target=target if place is None else target.at(place),
         storage=table.storage,
         budget=sizing.budget,
         specs=(target.spec,),
-        divider=_divider(table, part, partition) if place is None else None,
+        divider=_divider(table, part, partition, nodes) if place is None else None,
         deletes=change_deletes(part, table.key_ids),
     )
 
 
-def _place(table: MixedTable, part: Subtree, partition: Partition) -> Destination | None:
+def _place(part: Subtree, partition: Partition, nodes: int) -> Destination | None:
     """Where all rows of a task go; None if they belong to several nodes."""
-    nodes = written_nodes(part.root, table.write_nodes)
-    return destination(int(nodes[0]), partition, part.transaction) if len(nodes) == 1 else None
+    written = written_nodes(part.root, nodes)
+    return destination(int(written[0]), partition, part.transaction) if len(written) == 1 else None
 
 
-def _divider(table: MixedTable, part: Subtree, partition: Partition) -> NodeDivider:
+def _divider(table: MixedTable, part: Subtree, partition: Partition, nodes: int) -> NodeDivider:
     columns = {column.name: column for column in table.schema.columns}
     key = tuple(columns[name] for name in table.key)
-    return NodeDivider(key, table.write_nodes, partition, part.transaction)
+    return NodeDivider(key, nodes, partition, part.transaction)

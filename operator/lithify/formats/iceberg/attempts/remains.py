@@ -45,9 +45,7 @@ class IcebergRemains(SettledHistory):
         if any(each.summary.get(ATTEMPT) == attempt.prefix for each in metadata.snapshots.values()):
             return Fate.COMMITTED
         history, base = [*metadata.ancestry(attempt.scope.branch)], attempt.scope.base
-        is_readable = any(each.id == base for each in history) or (
-            base == NO_SNAPSHOT and is_whole(history)
-        )
+        is_readable = any(each.id == base for each in history) or (base == NO_SNAPSHOT and is_whole(history))
         return Fate.HARMLESS if is_readable else Fate.UNKNOWN
 
     def has_lost_every_unit(self, attempt: IcebergAttempt) -> bool:

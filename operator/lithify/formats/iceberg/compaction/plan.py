@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.compaction.details import DELETES
@@ -103,6 +104,20 @@ class IcebergUnit:
             CorruptTable: there are too many, or too few.
         """
         check_rows(self.files, outputs)
+
+
+class StepPlan(Protocol):
+    """A plan as far as steps need it."""
+
+    @property
+    def pinned(self) -> PinnedView:
+        """The view that was planned on."""
+        ...
+
+    @property
+    def units(self) -> Sequence[IcebergUnit]:
+        """The work."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

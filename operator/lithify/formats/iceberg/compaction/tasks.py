@@ -73,7 +73,7 @@ def count_tasks(table: IcebergTable, plan: IcebergPlan, sizing: Sizing) -> int:
 def write_options(table: IcebergTable) -> WriteOptions:
     """How new files are written: of the size that plans reckon with, so none is large or small to them."""
     target_size = planning_options(table.overrides, table.properties).target_size
-    return parsewrite_options(table.properties, target_size=target_size)
+    return parse_write_options(table.properties, target_size=target_size)
 
 
 def schema_of(metadata: TableMetadata) -> Schema:

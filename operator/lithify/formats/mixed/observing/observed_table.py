@@ -24,7 +24,6 @@ from lithify.formats.mixed.observing.judging import PartitionJudge
 from lithify.formats.mixed.observing.summary import summarise
 from lithify.formats.mixed.pinning import pin_view
 from lithify.formats.mixed.stores import MixedTable, open_mixed_table
-from lithify.formats.mixed.triggers_options import trigger_options
 from lithify.formats.mixed.view import MixedView, snapshot_id_of
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.model import SnapshotId
@@ -105,7 +104,7 @@ class ObservedMixedTable:
 
     def judge(self, now: datetime) -> PartitionJudge:
         """The judge of its partitions, by its properties and the options of the request."""
-        return PartitionJudge(trigger_options(self._table.properties), self._table.write_nodes, now)
+        return PartitionJudge(self._table.options, now)
 
     def summarise(self, cache: MixedCache, wanted: Filter, now: datetime) -> Observation:
         """Sums up a cache of the table; see `summary.summarise`."""
@@ -131,16 +130,21 @@ class PinnedState:
         del earlier
         metadata = self.table.base.metadata
         files = files_of(self.view, self.table.change.metadata, spec_of(metadata, metadata.spec_id))
-        return Listing(len(files), [files], pa.concat_tables, lambda figures: MixedDetails())
+        return Listing(len(files), [files], pa.concat_tables, _no_details)
 
     def changes_since(self, state: TableState[MixedDetails]) -> Changes[MixedDetails]:
-        """Everything is read again: a commit that moves the line changes which files of the other store count.
+        """Everything is read again: a line that moves changes which files of the other store count.
 
         Raises:
             Misfit: always.
         """
         del state
         raise Misfit
+
+
+def _no_details(figures: pa.Table) -> MixedDetails:
+    del figures
+    return MixedDetails()
 
 
 def open_observed(address: TableAddress) -> ObservedMixedTable:
@@ -150,7 +154,7 @@ def open_observed(address: TableAddress) -> ObservedMixedTable:
 
 def _key_of(table: MixedTable) -> TableKey:
     base, change = table.base.metadata, table.change.metadata
-    home = f"{base.spec_id} {change.uuid} {','.join(table.key)} {table.write_nodes}"
+    home = f"{base.spec_id} {change.uuid} {','.join(table.key)}"
     return TableKey(table.uuid, base.schema_id, home)
 
 

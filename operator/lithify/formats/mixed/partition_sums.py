@@ -1,4 +1,4 @@
-"""Figures of the partitions of a keyed table, from the columns of its files. Pure.
+"""Sums of the files of each partition of a keyed table. Pure.
 
 Called by planning, inspection and observers; `triggers` decides on them.
 """
@@ -15,7 +15,7 @@ from lithify.formats.mixed.file_names import FileKind
 _LATEST = np.iinfo(np.int64).max
 
 
-def partition_figures(files: pa.Table, small_file_size: int) -> pa.Table:
+def partition_sums(files: pa.Table, small_file_size: int) -> pa.Table:
     """The figures of each partition, in the order of its first file.
 
     Args:
