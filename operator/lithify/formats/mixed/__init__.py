@@ -5,6 +5,7 @@ Rooms, each importing only those below it (import-linter has the order):
 - `triggers`: whether partitions are due, and why, by their `figures` and by `trigger_options`.
 - `stored_line`: reads the optimized line, in whichever form a table has it.
 - `line_files`, `line_properties`: its two forms, in Puffin files and in a table property.
+- `sequences`: how many changes are merged at once, where there are too many.
 - `optimized_line`: up to which sequence number the base store has the changes of each partition.
 - `partition_keys`: the names of partitions in it.
 - `file_names`: what names of files say of node, kind and transaction, and names of new files.

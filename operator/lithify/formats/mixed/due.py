@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lithify.columns.column_groups import Numbers, flagged, integers, with_columns
+from lithify.columns.column_groups import flagged, integers, with_columns
 from lithify.formats.mixed.figures import PartitionFigures
 from lithify.formats.mixed.partition_sums import partition_sums
 from lithify.formats.mixed.trigger_options import MajorOptions

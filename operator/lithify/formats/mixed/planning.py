@@ -22,7 +22,7 @@ from lithify.formats.mixed.file_columns import files_of, fingerprint_in
 from lithify.formats.mixed.objects import KeyedObjects
 from lithify.formats.mixed.optimized_line import NOTHING_MERGED
 from lithify.formats.mixed.plan import MixedPlan
-from lithify.formats.mixed.sequences import merged_sequence
+from lithify.formats.mixed.sequences import merged_sequence, most_change_files
 from lithify.formats.mixed.stores import MixedTable
 from lithify.formats.mixed.units import MixedUnit, Subtree
 from lithify.formats.mixed.view import MixedView
@@ -68,7 +68,7 @@ def _unit(
     table: MixedTable, view: MixedView, objects: KeyedObjects, due: Due, fingerprint: str
 ) -> Iterator[MixedUnit]:
     """The unit of a partition; nothing if there is nothing to merge."""
-    rows = _merged_rows(view, due.folder, table.most_files)
+    rows = _merged_rows(view, due.folder, most_change_files(table.properties))
     parts = tuple(part for part in objects.subtrees(rows) if is_worth_it(part))
     if not parts:
         return
@@ -97,7 +97,7 @@ def _merged_rows(view: MixedView, folder: str, most: int) -> Numbers:
     if not len(changes):
         return own
     last = merged_sequence(files.sequences[changes], files.transactions[changes], most)
-    return own[files.is_base[own] | (files.sequences[own] <= last)]
+    return np.asarray(own[files.is_base[own] | (files.sequences[own] <= last)])
 
 
 def _unreadable(table: MixedTable, units: Sequence[MixedUnit]) -> Iterator[Block]:

@@ -31,8 +31,6 @@ PRIMARY_KEY = "mixed-format.primary-key-fields"
 """The property that names the columns of the key; an option of the LakeTable where tables lack it."""
 _STORE = "mixed-format.table-store"
 _CHANGE = "mixed-format.change.identifier"
-_MOST_FILES = "self-optimizing.max-file-count"
-_DEFAULT_MOST_FILES = 10000
 _CHANGE_SUFFIX = "_change_"
 _VERSION = 2
 _MOST_LINE = 256 << 20
@@ -95,12 +93,6 @@ class MixedTable:
             InvalidOption: a value of the run or the table is none.
         """
         return major_options(self.base.overrides, self.base.metadata.properties)
-
-    @property
-    def most_files(self) -> int:
-        """The number of change files of a partition that one commit merges at most."""
-        text = self.properties.get(_MOST_FILES, "")
-        return int(text) if text.isdecimal() and int(text) else _DEFAULT_MOST_FILES
 
     @property
     def refusals(self) -> tuple[str, ...]:
