@@ -1,7 +1,8 @@
 """Makes the files of chosen partitions as objects, divided into the subtrees that tasks merge.
 
-Called by planning. Position deletes that name no data file apply to base files of their node and below, as
-Amoro's `BasicMixedFileScanTask` has it; manifests only tell their partition.
+Called by planning. Position deletes apply to base files of their node and below (`BasicMixedFileScanTask`).
+Readers of version 0.4 only apply those of the same node (`BasicArcticFileScanTask`), and those of Iceberg do
+not know nodes. Where the readers of a table disagree about a delete, its partition cannot be merged.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ class KeyedObjects:
     Args:
         view: the pinned state.
         write_nodes: number of nodes at the level that is written.
+        by_older: whether readers of version 0.4 read the table.
     """
 
-    def __init__(self, view: MixedView, write_nodes: int) -> None:
+    def __init__(self, view: MixedView, write_nodes: int, *, by_older: bool) -> None:
         self._files = view.files
         self._write_nodes = write_nodes
+        self._by_older = by_older
         self._base = _objects_of(view.base.view, view.base.metadata.unpartitioned_specs)
         self._change = _objects_of(replace(view.change, deletes=view.change.deletes.slice(0, 0)), frozenset())
         self._nodes_of_deletes = _nodes_of_deletes(view.base.view)
@@ -63,18 +66,27 @@ class KeyedObjects:
             (rows[~files.is_base[rows]], self._change),
         ):
             for row, file in zip(chosen.tolist(), objects.data_files(files.rows[chosen]), strict=True):
-                node = int(files.nodes[row])
+                node, transaction = int(files.nodes[row]), int(files.transactions[row])
                 related = replace(file, deletes=self._related(file, node))
-                found[row] = KeyedFile(related, node, int(files.transactions[row]))
+                found[row] = KeyedFile(related, node, transaction, self._disputed(file, node))
         return found
 
     def _related(self, file: DataFile, node: int) -> tuple[DeleteFile, ...]:
-        return tuple(
-            each
-            for each in file.deletes
-            if each.referenced is not None
-            or bool(is_ancestor_or_same(self._nodes_of_deletes[each.row], node))
-        )
+        """The deletes that readers of today apply to a file."""
+        return tuple(each for each in file.deletes if self._is_above(each, node))
+
+    def _disputed(self, file: DataFile, node: int) -> str | None:
+        """A delete that only some readers apply to a file; None if there is none."""
+        for each in file.deletes:
+            is_above, is_same = self._is_above(each, node), self._nodes_of_deletes[each.row] == node
+            if (self._by_older and is_above and not is_same) or (
+                each.referenced is not None and not is_above
+            ):
+                return each.path
+        return None
+
+    def _is_above(self, delete: DeleteFile, node: int) -> bool:
+        return bool(is_ancestor_or_same(self._nodes_of_deletes[delete.row], node))
 
 
 def _objects_of(view: View, unpartitioned: frozenset[int]) -> FileObjects:

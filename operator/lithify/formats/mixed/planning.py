@@ -44,7 +44,7 @@ def plan(table: MixedTable, view: MixedView, selection: Selection, clock: Clock)
     files = files_of(view, table.change.metadata, spec_of(metadata, metadata.spec_id))
     options = table.options
     due = due_partitions(files, options, epoch_millis(clock.now()), is_full=is_full)
-    objects = KeyedObjects(view, options.nodes)
+    objects = KeyedObjects(view, options.nodes, by_older=table.in_folders)
     found = [
         unit for each in due for unit in _unit(table, view, objects, each, fingerprint_in(files, each.folder))
     ]
@@ -101,11 +101,20 @@ def _merged_rows(view: MixedView, folder: str, most: int) -> Numbers:
 
 
 def _unreadable(table: MixedTable, units: Sequence[MixedUnit]) -> Iterator[Block]:
-    """Partitions whose line readers would not find: after a merge they would apply changes twice."""
+    """Partitions that readers would read in another way after a merge."""
     for unit in units:
-        assert unit.partition is not None  # noqa: S101  # keyed tables have one spec
-        problem = table.keys.problem_of(unit.partition, by_older=table.in_folders)
+        problem = _problem(table, unit)
         if problem is not None:
             error = UnsupportedTable(table.name, (problem,))
             told = blocked_group(table.name, unit.group.path, error, unit.group.fingerprint)
             yield Block(unit.group, error, told)
+
+
+def _problem(table: MixedTable, unit: MixedUnit) -> str | None:
+    """Why a partition cannot be merged; None if it can."""
+    files = (each for part in unit.subtrees for each in part.base)
+    disputed = next((each.disputed for each in files if each.disputed is not None), None)
+    if disputed is not None:
+        return f"{disputed}: by its name it is of another node than a file of which it deletes rows"
+    assert unit.partition is not None  # noqa: S101  # keyed tables have one spec
+    return table.keys.problem_of(unit.partition, by_older=table.in_folders)

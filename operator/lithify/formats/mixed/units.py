@@ -25,11 +25,13 @@ class KeyedFile:
         file: the file; base files have the position deletes that apply to them.
         node: id of the node that has all of its rows.
         transaction: id of the transaction that wrote it.
+        disputed: a position delete file that some readers apply to it and others do not; None for none.
     """
 
     file: DataFile
     node: int
     transaction: int
+    disputed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
