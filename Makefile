@@ -66,6 +66,9 @@ oracle: $(READY) ## Build the Java oracle that the tests compare with (needs Mav
 iceberg: $(READY) ## Build Spark with Iceberg, a REST catalog server and iceberg-go, for the tests (needs Maven and Go)
 	@cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.iceberg
 
+arctic: $(READY) ## Build Arctic, whose keyed tables the tests make and read (needs Maven)
+	@cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.arctic
+
 cluster: $(READY) ## Build the Kubernetes that the tests use, with a node where there can be one (needs Go)
 	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.cluster build
 
@@ -86,7 +89,7 @@ bills: $(READY) ## Write a software bill of materials for each of these images
 
 test: $(READY) ## `check`, then all tests against Java Paimon, Spark, Kubernetes, crashes and conflicts; of large families a sample
 	@echo "SEED=$(SEED)"
-	$(MAKE) --jobs 3 cluster images helm oracle iceberg classes objectstore
+	$(MAKE) --jobs 3 cluster images helm oracle iceberg arctic classes objectstore
 	$(MAKE) check
 	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SHARING) $(SAMPLE) $(SLOWEST) $(foreach path,unit node/installed $(COMPUTING),--ignore=tests/$(path)) tests
 	$(MAKE) --jobs 2 --output-sync=target on-a-node computing
@@ -139,4 +142,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check thorough computing on-a-node format oracle iceberg classes cluster images bills helm objectstore test soak e2e fuzz bench bench-operator bench-start docs pictures chart crds lock
+.PHONY: help demo setup check thorough computing on-a-node format oracle iceberg arctic classes cluster images bills helm objectstore test soak e2e fuzz bench bench-operator bench-start docs pictures chart crds lock

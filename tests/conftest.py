@@ -14,6 +14,7 @@ from infrastructure.oracle.client import Oracle
 
 pytest.register_assert_rewrite("support", "java.fuzz")
 pytest_plugins = [
+    "infrastructure.arctic.fixtures",
     "infrastructure.cluster.fixtures",
     "infrastructure.cluster.node_fixtures",
     "infrastructure.iceberg.fixtures",

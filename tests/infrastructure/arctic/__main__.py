@@ -1,0 +1,8 @@
+"""`python -m infrastructure.arctic`, from the folder tests/: builds what the tests of keyed tables need."""
+
+from __future__ import annotations
+
+from infrastructure.arctic.programs import CORE
+
+if __name__ == "__main__":
+    print(CORE.build())

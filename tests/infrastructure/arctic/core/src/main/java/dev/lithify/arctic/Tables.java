@@ -1,0 +1,94 @@
+package dev.lithify.arctic;
+
+import dev.lithify.keyed.Schemas;
+import dev.lithify.oracle.protocol.Args;
+
+import com.netease.arctic.ams.api.TableMeta;
+import com.netease.arctic.io.ArcticFileIO;
+import com.netease.arctic.io.ArcticFileIOs;
+import com.netease.arctic.table.BasicKeyedTable;
+import com.netease.arctic.table.KeyedTable;
+import com.netease.arctic.table.PrimaryKeySpec;
+import com.netease.arctic.table.TableIdentifier;
+import com.netease.arctic.table.TableMetaStore;
+import com.netease.arctic.utils.CatalogUtil;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.PartitionSpec;
+import org.apache.iceberg.Schema;
+import org.apache.iceberg.StaticTableOperations;
+import org.apache.iceberg.Table;
+import org.apache.iceberg.TableProperties;
+import org.apache.iceberg.hadoop.HadoopTables;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * Makes and opens keyed tables as Arctic's catalog does, but without its service. A table of the 0.4 layout is a
+ * folder; one of today's layout, which is only read here, is two files of Iceberg's metadata and a line. The key
+ * comes with every request, because tables of 0.4 do not store it.
+ */
+final class Tables {
+    private static final Map<String, String> NO_CATALOG_PROPERTIES = Map.of();
+
+    private final TableMetaStore store = TableMetaStore.EMPTY;
+    private final Configuration configuration = store.getConfiguration();
+    private final HadoopTables folders = new HadoopTables(configuration);
+
+    void create(Args args) {
+        Schema schema = Schemas.schema(args);
+        PartitionSpec spec = Schemas.spec(schema, args);
+        Map<String, String> properties = new HashMap<>(args.textMap("properties"));
+        properties.put(com.netease.arctic.table.TableProperties.TABLE_CREATE_TIME,
+                String.valueOf(System.currentTimeMillis()));
+        properties.put(TableProperties.FORMAT_VERSION, "2");
+        properties.put(TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED, "true");
+        properties.put("flink.max-continuous-empty-commits", String.valueOf(Integer.MAX_VALUE));
+        String location = args.text("location");
+        folders.create(schema, spec, properties, location + "/base");
+        folders.create(schema, spec, properties, location + "/change");
+    }
+
+    KeyedTable open(Args args) {
+        return args.has("location") ? ofFolder(args) : ofMetadata(args);
+    }
+
+    private KeyedTable ofFolder(Args args) {
+        String location = args.text("location");
+        ArcticFileIO io = io(location);
+        return keyed(args, location, io,
+                store(location + "/base", io), store(location + "/change", io), null);
+    }
+
+    private Table store(String location, ArcticFileIO io) {
+        return CatalogUtil.useArcticTableOperations(folders.load(location), location, io, configuration);
+    }
+
+    private KeyedTable ofMetadata(Args args) {
+        ArcticFileIO io = io(args.text("base"));
+        return keyed(args, args.text("base"), io,
+                pinned("base", args, io), pinned("change", args, io), args.objectOrEmpty("line"));
+    }
+
+    private static Table pinned(String name, Args args, ArcticFileIO io) {
+        return new BaseTable(new StaticTableOperations(args.text(name), io), name);
+    }
+
+    private KeyedTable keyed(Args args, String location, ArcticFileIO io, Table base, Table change, Args line) {
+        TableIdentifier identifier = TableIdentifier.of("lithify", "db", "t");
+        TableMeta meta = new TableMeta();
+        meta.setTableIdentifier(identifier.buildTableIdentifier());
+        PrimaryKeySpec.Builder key = PrimaryKeySpec.builderFor(base.schema());
+        args.texts("key").forEach(key::addColumn);
+        return new BasicKeyedTable(meta, location, key.build(), null,
+                new BaseStore(identifier, base, io, NO_CATALOG_PROPERTIES, line),
+                new BasicKeyedTable.ChangeInternalTable(identifier, change, io, null, NO_CATALOG_PROPERTIES));
+    }
+
+    private ArcticFileIO io(String location) {
+        return ArcticFileIOs.buildTableFileIO(
+                TableIdentifier.of("lithify", "db", "t"), location, Map.of(), store, NO_CATALOG_PROPERTIES);
+    }
+}
