@@ -28,29 +28,6 @@ def most_change_files(properties: Mapping[str, str]) -> int:
     return number_in(properties, MAX_FILE_COUNT, _FILES, 1)
 
 
-def merged_sequences(
-    partitions: Numbers, sequences: Numbers, transactions: Numbers, most_files: int
-) -> tuple[Numbers, Numbers]:
-    """Up to which sequence number each partition is merged.
-
-    Args:
-        partitions: number of the partition of each unmerged file.
-        sequences: the data sequence number of each.
-        transactions: the transaction of each.
-        most_files: the number of files of a partition that are merged at once.
-
-    Returns:
-        The partitions that have files, ascending, and the sequence number of each.
-    """
-    order = np.argsort(partitions, kind="stable")
-    found, starts, counts = np.unique(partitions[order], return_index=True, return_counts=True)
-    highest = np.maximum.reduceat(sequences[order], starts) if len(found) else sequences[:0].copy()
-    for number in np.flatnonzero(counts > most_files).tolist():
-        rows = order[starts[number] : starts[number] + counts[number]]
-        highest[number] = merged_sequence(sequences[rows], transactions[rows], most_files)
-    return found, highest
-
-
 def merged_sequence(sequences: Numbers, transactions: Numbers, most_files: int) -> int:
     """The highest sequence number that keeps the order and has at most `most_files` files up to it.
 

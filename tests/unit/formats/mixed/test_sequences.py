@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption
-from lithify.formats.mixed.sequences import merged_sequence, merged_sequences, most_change_files
+from lithify.formats.mixed.sequences import merged_sequence, most_change_files
 from support.cases import case
 
 Changes = list[tuple[int, int]]
@@ -61,21 +61,6 @@ def test_the_largest_transaction_is_no_end() -> None:
     largest = (1 << 63) - 1
 
     assert merged([(1, 1), (2, largest), (3, largest)], 2) == 1
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), CHANGES), max_size=5), st.integers(1, 5))
-def test_partitions_are_cut_on_their_own(groups: list[tuple[int, Changes]], most_files: int) -> None:
-    rows = [(partition, *change) for partition, changes in groups for change in changes]
-    columns = np.array(rows, np.int64).reshape(-1, 3)
-
-    partitions, sequences = merged_sequences(columns[:, 0], columns[:, 1], columns[:, 2], most_files)
-
-    assert dict(zip(partitions.tolist(), sequences.tolist(), strict=True)) == {
-        partition: searched(
-            [(sequence, tx) for number, sequence, tx in rows if number == partition], most_files
-        )
-        for partition in sorted({partition for partition, _ in groups})
-    }
 
 
 @pytest.mark.parametrize(
