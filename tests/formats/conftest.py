@@ -11,6 +11,7 @@ import pytest
 
 from formats.iceberg import IcebergTables
 from formats.memory import MemoryTables
+from formats.mixed import MixedTables
 from formats.paimon import PaimonTables
 from formats.paimon_append import (
     AppendTables,
@@ -28,12 +29,16 @@ OF_JAVA = {
     "paimon append, clustered": ClusteredTables,
     "paimon append with deletes": MarkedAppendTables,
 }
+OF_ARCTIC = {"mixed-iceberg": MixedTables}
 WITHOUT_JAVA = {"memory": MemoryTables, "iceberg": IcebergTables}
 
 
 JAVAS = [
-    pytest.param(name, marks=pytest.mark.oracle)
-    for name in sorted({*FORMATS, *OF_JAVA} - WITHOUT_JAVA.keys())
+    *(
+        pytest.param(name, marks=pytest.mark.oracle)
+        for name in sorted({*FORMATS, *OF_JAVA} - WITHOUT_JAVA.keys() - OF_ARCTIC.keys())
+    ),
+    *(pytest.param(name, marks=pytest.mark.arctic) for name in OF_ARCTIC),
 ]
 
 
@@ -41,8 +46,11 @@ JAVAS = [
 def tables(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FormatTables:
     if request.param in WITHOUT_JAVA:
         return WITHOUT_JAVA[request.param]()
+    home = tmp_path_factory.mktemp(request.param)
+    if request.param in OF_ARCTIC:
+        return OF_ARCTIC[request.param](request.getfixturevalue("arctic"))
     oracle = request.getfixturevalue("oracle")
-    return OF_JAVA[request.param](oracle, tmp_path_factory.mktemp(request.param))
+    return OF_JAVA[request.param](oracle, home)
 
 
 @pytest.fixture

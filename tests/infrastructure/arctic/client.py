@@ -92,6 +92,10 @@ class Arctic:
         """Removes files from the change store, as the clean-up of consumed ones does."""
         self.call("expire_change_files", **table.args(), files=list(paths))
 
+    def roll_back_base(self, table: KeyedTable) -> None:
+        """Makes the parent of the newest snapshot of the base store the current one."""
+        self.call("roll_back_base", **table.args())
+
     # Writing
 
     def begin_transaction(self, table: KeyedTable) -> int:

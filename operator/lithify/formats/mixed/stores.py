@@ -19,6 +19,7 @@ from lithify.formats.iceberg.table.partition_paths import spec_of
 from lithify.formats.iceberg.table.partition_specs import partition_fields
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.mixed.line_files import LineFile
+from lithify.formats.mixed.line_properties import PROPERTY
 from lithify.formats.mixed.optimized_line import OptimizedLine
 from lithify.formats.mixed.partition_keys import PartitionKeys
 from lithify.formats.mixed.stored_line import read_line
@@ -35,7 +36,8 @@ _CHANGE_SUFFIX = "_change_"
 _VERSION = 2
 _MOST_LINE = 256 << 20
 """Bytes of a file with the line: some hundred for each partition."""
-_HIVE = ("base.hive.location-root", "hive-location", "transient-time")
+_HIVE_PARTITIONS = ("hive-location",)
+_HIVE = ("base.hive.location-root", *_HIVE_PARTITIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +146,12 @@ class MixedTable:
 
     def _hive(self) -> Iterator[str]:
         properties = self.base.metadata.properties
-        found = [name for name in _HIVE if name in properties]
-        if found or any(name in properties.get("table.partition-properties", "") for name in _HIVE):
-            yield "its base store has files in locations of Hive, which readers of Hive would still read"
+        named = (*properties, *_HIVE_PARTITIONS) if _has_hive_partitions(properties) else properties
+        yield from (
+            f"{name}: its base store has files in locations of Hive, whose readers know no new ones"
+            for name in _HIVE
+            if name in named
+        )
 
     def _key(self) -> Iterator[str]:
         if not self.key:
@@ -206,6 +211,10 @@ def _change_of(base: IcebergTable) -> str:
         problem = f"it is no base store of a keyed table ({_STORE} = {store}, {_CHANGE} = {change})"
         raise UnsupportedTable(base.name, (problem,))
     return change
+
+
+def _has_hive_partitions(properties: Mapping[str, str]) -> bool:
+    return any(f'"{name}"' in properties.get(PROPERTY, "") for name in _HIVE_PARTITIONS)
 
 
 def _of(address: TableAddress, name: str) -> TableAddress:

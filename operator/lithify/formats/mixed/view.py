@@ -76,13 +76,8 @@ class MixedView:
 
     @property
     def snapshot_id(self) -> SnapshotId:
-        """The ids of both snapshots."""
-        return snapshot_id_of(self.base.start.snapshot, self.change_snapshot)
-
-
-def snapshot_id_of(base: int | None, change: int | None) -> SnapshotId:
-    """The state of a keyed table as one id: that of the base snapshot, then that of the change snapshot."""
-    return SnapshotId(f"{max(base or 0, 0)}-{max(change or 0, 0)}")
+        """Id of the base store's snapshot, which is that of commits; -1 if it has none yet."""
+        return self.base.snapshot_id
 
 
 def keyed_columns(

@@ -243,6 +243,9 @@ def _check_content(live: pa.Table, content: ManifestContent) -> None:
 def inherited(decoded: DecodedManifest, manifest: ManifestFile) -> pa.Table:
     """The entries of a manifest with the ids and sequence numbers that they take from its list.
 
+    The number of the snapshot that added a file is not known where writers before Iceberg 1.0 have carried it
+    over; nothing depends on it.
+
     Raises:
         ValueError: an entry that is not new has no sequence number of its own.
     """
@@ -250,12 +253,17 @@ def inherited(decoded: DecodedManifest, manifest: ManifestFile) -> pa.Table:
     snapshot = whole(rows["snapshot_id"]).fill_null(manifest.snapshot_id)
     sequence = manifest.sequence or 0
     may_inherit = (integers(rows["status"]) == ADDED) | (sequence == 0)
-    numbers = {}
-    for name in ("sequence_number", "file_sequence_number"):
-        lacks = is_null(rows[name])
-        if (lacks & ~may_inherit & (integers(rows["status"]) != DELETED)).any():
-            raise ValueError(f"an entry that is not new has no {name}")
-        numbers[name] = np.where(lacks, sequence, integers(rows[name]))
+    lacks = is_null(rows["sequence_number"])
+    if (lacks & ~may_inherit & (integers(rows["status"]) != DELETED)).any():
+        raise ValueError("an entry that is not new has no sequence_number")
+    numbers = {
+        "sequence_number": np.where(lacks, sequence, integers(rows["sequence_number"])),
+        "file_sequence_number": pc.if_else(
+            pc.and_(rows["file_sequence_number"].is_null(), pa.array(may_inherit)),
+            pa.scalar(sequence, pa.int64()),
+            rows["file_sequence_number"],
+        ),
+    }
     first = _first_row_ids(rows, manifest)
     return with_columns(rows, snapshot_id=snapshot, first_row_id=first, **numbers)
 

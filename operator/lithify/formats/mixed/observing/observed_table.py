@@ -19,12 +19,13 @@ from lithify.engine.observe.source import Changes, Listing, Misfit
 from lithify.engine.observe.state import SnapshotMark, TableKey, TableState
 from lithify.errors import MissingFile, NotFound
 from lithify.formats.iceberg.table.partition_paths import spec_of
+from lithify.formats.iceberg.table.snapshots import EMPTY
 from lithify.formats.mixed.file_columns import FILES, files_of
 from lithify.formats.mixed.observing.judging import PartitionJudge
 from lithify.formats.mixed.observing.summary import summarise
 from lithify.formats.mixed.pinning import pin_view
 from lithify.formats.mixed.stores import MixedTable, open_mixed_table
-from lithify.formats.mixed.view import MixedView, snapshot_id_of
+from lithify.formats.mixed.view import MixedView
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import Observation
@@ -76,14 +77,20 @@ class ObservedMixedTable:
     def is_unchanged(
         self, known: SnapshotId | None, mark: SnapshotMark | None, seconds: Callable[[], float | None]
     ) -> bool:
-        """Whether the newest snapshots of both stores are the known ones, and their metadata the same."""
-        del mark, seconds
+        """Whether the newest snapshots of both stores are the known ones, and their metadata the same.
+
+        Only this process knows the change store's, from its last observation.
+        """
+        del seconds
         try:
             self._table.refresh()
         except NotFound:  # dropped, and perhaps created again: opening tells
             self._is_replaced = True
             return False
-        return self._locations in (None, _locations_of(self._table)) and known == _id_of(self._table)
+        if mark is None:
+            return known is None and _is_empty(self._table)
+        is_same = self._locations in (None, _locations_of(self._table))
+        return is_same and mark.version == _change_version(self._table) and known == _id_of(self._table)
 
     def is_outdated(self) -> bool:
         """Whether it has another schema or identity than when it was opened."""
@@ -123,7 +130,7 @@ class PinnedState:
         """Identifies it, with the time of the later of its two snapshots."""
         heads = (self.table.base.head(), self.table.change.head())
         millis = max((head.millis for head in heads if head is not None), default=0)
-        return SnapshotMark(self.view.snapshot_id, "", millis)
+        return SnapshotMark(self.view.snapshot_id, _change_version(self.table), millis)
 
     def listing(self, earlier: TableState[MixedDetails] | None) -> Listing[MixedDetails]:
         """All files of both stores, without changes that base already has."""
@@ -163,7 +170,13 @@ def _locations_of(table: MixedTable) -> tuple[str, str]:
 
 
 def _id_of(table: MixedTable) -> SnapshotId | None:
-    base, change = table.base.head(), table.change.head()
-    if base is None and change is None:
-        return None
-    return snapshot_id_of(None if base is None else base.id, None if change is None else change.id)
+    return None if _is_empty(table) else (table.base.head() or EMPTY).snapshot_id
+
+
+def _change_version(table: MixedTable) -> str:
+    """What tells two states of the change store apart."""
+    return (table.change.head() or EMPTY).snapshot_id
+
+
+def _is_empty(table: MixedTable) -> bool:
+    return table.base.head() is None and table.change.head() is None

@@ -217,7 +217,7 @@ class TestScope:
     @pytest.mark.parametrize(
         "changed",
         [
-            case({"base": -1}, id="base"),
+            case({"base": -2}, id="base"),
             case({"sequence": "5"}, id="sequence"),
             case({"branch": "../x"}, id="branch"),
             case({"inputs": []}, id="no groups"),

@@ -48,6 +48,15 @@ def test_new_entries_inherit_from_their_manifest() -> None:
     assert view.data["file_sequence_number"].to_pylist() == [5, 2]
 
 
+def test_file_sequence_number_that_older_writers_did_not_carry_over_stays_unknown() -> None:
+    carried = {**entry(status=0, snapshot=3, sequence=2), "file_sequence_number": None}
+
+    view = view_of([carried], listed("m"), 2)
+
+    assert view.data["sequence_number"].to_pylist() == [2]
+    assert view.data["file_sequence_number"].to_pylist() == [None]
+
+
 def test_file_sequence_number_is_inherited_beside_a_given_data_sequence_number() -> None:
     given = {**entry(sequence=2), "file_sequence_number": None}
     view = view_of([given], listed("m"), 2)

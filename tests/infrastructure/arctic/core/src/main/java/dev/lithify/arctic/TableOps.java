@@ -36,6 +36,7 @@ final class TableOps {
         ops.put("files", this::files);
         ops.put("line", this::line);
         ops.put("expire_change_files", this::expireChangeFiles);
+        ops.put("roll_back_base", this::rollBackBase);
     }
 
     private Object create(Args args) {
@@ -97,6 +98,13 @@ final class TableOps {
         DeleteFiles delete = tables.open(args).changeTable().newDelete();
         args.texts("files").forEach(delete::deleteFile);
         delete.commit();
+        return true;
+    }
+
+    /** To the parent of the newest snapshot. */
+    private Object rollBackBase(Args args) {
+        UnkeyedTable base = tables.open(args).baseTable();
+        base.manageSnapshots().rollbackTo(base.currentSnapshot().parentId()).commit();
         return true;
     }
 }
