@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from lithify.clock import Clock
+from lithify.clock import Clock, SystemClock
 from lithify.engine.attempts.clean_up import recover
 from lithify.formats.iceberg.attempts.past_runs import figures_of, groups_of, snapshots_of
 from lithify.formats.iceberg.attempts.remains import IcebergRemains
@@ -90,7 +90,10 @@ class OpenedTable:
 
     def check_again(self, units: Sequence[MixedUnit]) -> Mapping[IcebergGroup, str]:
         """Groups whose work could no longer be committed."""
-        return check_again(self._table.base, units)
+        if not units:
+            return {}
+        extension = LineCommit(self._table, {unit.group: unit for unit in units}, None, SystemClock())
+        return check_again(self._table.base, units, extension)
 
     def begin(
         self,
@@ -101,7 +104,8 @@ class OpenedTable:
         clock: Clock,
     ) -> step.IcebergStep:
         """Begins a step."""
-        extension = LineCommit(self._table, {unit.group: unit for unit in plan.units}, clock)
+        units = {unit.group: unit for unit in plan.units}
+        extension = LineCommit(self._table, units, plan.view.change_snapshot, clock)
         return step.begin(self._table.base, plan, tasks, run, after, clock, extension)
 
 

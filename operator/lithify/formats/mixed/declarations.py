@@ -71,7 +71,7 @@ _METASTORES = (
     Metastore("Glue", "glue"),
     FILESYSTEM,
 )
-_NAMED = "a Jdbc catalog needs the option catalog-name: the name by which writers open it"
+_NAMED = "a Jdbc catalog of keyed tables needs the option catalog-name: the name by which writers open it"
 
 FORMAT = Format(
     metastores=_METASTORES,

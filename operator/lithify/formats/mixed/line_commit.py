@@ -1,7 +1,8 @@
 """The line in commits of keyed tables: moved with the files, in the same snapshot; a `CommitExtension`.
 
-Called by the commit in every try. The line says of a partition which changes its base has. If it has moved
-since the plan, somebody else has merged some of the same changes, and that partition alone is in conflict.
+Called by the commit in every try, and while tasks run. The line says of a partition which changes its base
+has. If it has moved since the plan, somebody else has merged some of the same changes; if a change file is
+gone, it was taken back or expired. Such a partition alone is in conflict.
 """
 
 from __future__ import annotations
@@ -10,13 +11,19 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from lithify.clock import Clock, epoch_millis
+from lithify.columns.column_groups import listed, whole
 from lithify.formats.iceberg.commit.changes import GroupChange
 from lithify.formats.iceberg.commit.extension import OVERWRITE
 from lithify.formats.iceberg.commit.rules import Reasons
 from lithify.formats.iceberg.commit.snapshot_files import SnapshotFiles
+from lithify.formats.iceberg.manifests.view import ManifestReader
 from lithify.formats.iceberg.table.evolving import TableChanges
 from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.snapshots import EMPTY
 from lithify.formats.mixed.line_files import FOLDER, statistics_entry, summary_flags, write_line
 from lithify.formats.mixed.line_properties import PROPERTY, moved_property
 from lithify.formats.mixed.optimized_line import NOTHING_MERGED
@@ -25,6 +32,7 @@ from lithify.formats.mixed.stores import MixedTable
 from lithify.formats.mixed.units import MixedUnit
 
 LINE_MOVED = "others have merged changes of its partition since it was planned"
+CHANGES_GONE = "others have removed changes of its partition since it was planned"
 _PRODUCER = {"snapshot.producer": "OPTIMIZE"}
 """By this readers of increments know that a snapshot has no new rows."""
 
@@ -36,19 +44,34 @@ class LineCommit:
     Attributes:
         table: the table.
         units: the units of the step by group.
+        planned: id of the snapshot of the change store that was planned on; None if it had none.
         clock: source of the time at which partitions were merged.
     """
 
     table: MixedTable
     units: Mapping[Any, MixedUnit]
+    planned: int | None
     clock: Clock
     operation: str = OVERWRITE
 
     def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata) -> Reasons:
-        """The groups whose line is another one than when they were planned."""
-        line = self.table.read_line(metadata)
-        units = {group: self.units[group] for group in changes}
-        return {g: LINE_MOVED for g, unit in units.items() if line.sequence_of(unit.folder) != unit.line}
+        """The groups whose line or changes are others than when they were planned."""
+        line, units = self.table.read_line(metadata), {group: self.units[group] for group in changes}
+        moved = {g: LINE_MOVED for g, unit in units.items() if line.sequence_of(unit.folder) != unit.line}
+        return {**self._without_changes(units), **moved}
+
+    def _without_changes(self, units: Mapping[Any, MixedUnit]) -> Reasons:
+        """The groups of which a change file is no longer live. Reads nothing if nothing was committed."""
+        self.table.change.refresh()
+        head = self.table.change.head()
+        if (None if head is None else head.id) == self.planned:
+            return {}
+        reader = ManifestReader(self.table.change.storage)
+        paths = reader.view(reader.manifests((head or EMPTY).manifest_list)).data["file_path"]
+        merged = {group: [each.file.path for each in unit.changes] for group, unit in units.items()}
+        wanted = pa.array([path for each in merged.values() for path in each], pa.string())
+        live = set(listed(wanted.filter(pc.is_in(wanted, value_set=whole(paths)))))
+        return {group: CHANGES_GONE for group, each in merged.items() if not live.issuperset(each)}
 
     def changes(self, groups: Collection[Any], base: TableMetadata, files: SnapshotFiles) -> TableChanges:
         """The line with the partitions of some groups moved, in the form in which the table has it."""

@@ -294,6 +294,7 @@ class TestTablesWithoutLevels:
             "Level0": None,
             "Runs": None,
             "Deletes": None,
+            "Changes": None,
             "Active": None,
             "Why": status.due,
         }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lithify.formats.iceberg.commit.changes import GroupChange
+from lithify.formats.iceberg.commit.extension import PLAIN_TABLE, CommitExtension
 from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.plan import IcebergUnit, StepPlan
@@ -20,10 +21,11 @@ from lithify.formats.iceberg.table.table import IcebergTable
 class LostGroups:
     """The groups of a plan that others have changed since, found again and again while tasks run."""
 
-    def __init__(self, table: IcebergTable, plan: StepPlan) -> None:
+    def __init__(self, table: IcebergTable, plan: StepPlan, extension: CommitExtension = PLAIN_TABLE) -> None:
         self._table = table
         self._start = plan.pinned.start
         self._statistics = plan.pinned.statistics
+        self._extension = extension
         self._known = plan.pinned.metadata
         self._view = plan.pinned.view
         self._changes = _unwritten(plan.units)
@@ -50,21 +52,27 @@ class LostGroups:
             reader = ManifestReader(table.storage)
             manifests = reader.manifests(head.manifest_list)
             self._view = reader.view(manifests, self._statistics, self._view)
-        return conflicts_of(left, self._start, table.metadata, table.branch, self._view)
+        return {
+            **self._extension.conflicts(left, table.metadata),
+            **conflicts_of(left, self._start, table.metadata, table.branch, self._view),
+        }
 
 
-def check_again(table: IcebergTable, units: Sequence[IcebergUnit]) -> Mapping[IcebergGroup, str]:
+def check_again(
+    table: IcebergTable, units: Sequence[IcebergUnit], extension: CommitExtension = PLAIN_TABLE
+) -> Mapping[IcebergGroup, str]:
     """Groups whose work could no longer be committed, with the reason; units are of one plan."""
     if not units:
         return {}
     metadata, head, changes = table.refresh(), table.head(), _unwritten(units)
+    start, conflicts = units[0].start, extension.conflicts(changes, metadata)
+    if (NO_SNAPSHOT if head is None else head.id) == start.snapshot:
+        return conflicts
     if head is None:
         return dict.fromkeys(changes, NO_BRANCH)
-    if head.id == units[0].start.snapshot:
-        return {}
     reader = ManifestReader(table.storage)
     view = reader.view(reader.manifests(head.manifest_list))
-    return conflicts_of(changes, units[0].start, metadata, table.branch, view)
+    return {**conflicts, **conflicts_of(changes, start, metadata, table.branch, view)}
 
 
 def _unwritten(units: Sequence[IcebergUnit]) -> dict[IcebergGroup, GroupChange]:

@@ -87,7 +87,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         self._plan = plan
         self._extension = extension
         self._outputs: dict[IcebergGroup, TaskOutputs] = {}
-        self._others = LostGroups(table, plan)
+        self._others = LostGroups(table, plan, extension)
         self._outcome: CommitOutcome | None = None
 
     def _accept(self, done: Sequence[tuple[IcebergUnit, TaskResult]]) -> Sequence[Block]:
@@ -115,7 +115,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         """Whether the newest snapshot no longer has all files of a group: then the missing one is expired."""
         del error
         unit = next(unit for unit in self._plan.units if unit.group == group)
-        return group in check_again(self._table, [unit])
+        return group in check_again(self._table, [unit], self._extension)
 
     def commit(self, to_come: int) -> StepOutcome:
         """Commits the changes that the newest snapshot admits; see `engine.commit.loop`."""
