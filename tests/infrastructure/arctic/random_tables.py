@@ -18,6 +18,8 @@ COLUMNS = {"id": "long", "p": "string", "v": "int"}
 _KEYS = 12
 _PARTITIONS = ("a", "b")
 _BUCKETS = (1, 2, 4, 8)
+_ACTIONS = (("INSERT",), ("DELETE",), ("UPDATE_BEFORE", "UPDATE_AFTER"), ("DELETE", "INSERT"))
+"""What writers say of one row at a time; the last is an upsert, as Flink writes it."""
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -52,6 +54,10 @@ class Writer(Protocol[T_contra]):
         *,
         plain_names: bool = False,
     ) -> tuple[KeyedFile, ...]: ...
+
+    def line(self, table: T_contra) -> dict[str, int]: ...
+
+    def expire_change_files(self, table: T_contra, paths: Sequence[str]) -> None: ...
 
     def minor(self, table: T_contra) -> Optimized: ...
 
@@ -136,6 +142,14 @@ class RandomHistory(Generic[T]):
         """Files written from now on are of nodes of other depths."""
         self.writer.set_properties(self.table, _buckets(self.chance))
 
+    def expire_consumed(self) -> None:
+        """Removes the change files up to the line, of which readers need none."""
+        line = self.writer.line(self.table)
+        files = self.writer.files(self.table).change
+        consumed = [file.path for file in files if (file.sequence or 0) <= line.get(file.partition, -1)]
+        if consumed:
+            self.writer.expire_change_files(self.table, consumed)
+
     def minor(self) -> None:
         """Arctic's minor, of all partitions."""
         self.writer.minor(self.table)
@@ -146,9 +160,8 @@ class RandomHistory(Generic[T]):
 
     def _change(self) -> list[list[object]]:
         row = self._row(self.chance.randrange(_KEYS))
-        if self.chance.random() < 0.3:
-            return [["UPDATE_BEFORE", *row], ["UPDATE_AFTER", *row[:2], self.chance.randrange(1000)]]
-        return [[self.chance.choice(("INSERT", "INSERT", "DELETE")), *row]]
+        actions = self.chance.choice(_ACTIONS)
+        return [[action, *row[:2], self.chance.randrange(1000)] for action in actions]
 
     def _row(self, key: int) -> list[object]:
         at_home = _PARTITIONS[key % len(_PARTITIONS)]
@@ -175,4 +188,5 @@ _CHANGES: tuple[Callable[[RandomHistory[Any]], None], ...] = (
     RandomHistory.write_base,
     RandomHistory.delete_positions,
     RandomHistory.change_buckets,
+    RandomHistory.expire_consumed,
 )
