@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from infrastructure.arctic.programs import CORE
+from infrastructure.arctic.programs import CORE, MIXED
 
 if __name__ == "__main__":
-    print(CORE.build())
+    for each in (CORE, MIXED):
+        print(each.build())

@@ -13,8 +13,9 @@ import pytest
 
 if TYPE_CHECKING:
     from infrastructure.arctic.client import Arctic
+    from infrastructure.arctic.mixed import MixedTables
 
-_NEEDS = frozenset({"arctic"})
+_NEEDS = frozenset({"arctic", "mixed_tables"})
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -31,4 +32,13 @@ def arctic() -> Iterator[Arctic]:
     from infrastructure.arctic.client import Arctic
 
     with Arctic.start() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def mixed_tables(arctic: Arctic) -> Iterator[MixedTables]:
+    """Tables of today's layout, which have the methods of `arctic`."""
+    from infrastructure.arctic.mixed import MixedTables
+
+    with MixedTables.start(arctic) as started:
         yield started

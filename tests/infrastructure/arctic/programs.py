@@ -1,4 +1,4 @@
-"""What is built for the tests of keyed tables: Arctic 0.4.1 with its Iceberg."""
+"""What is built for the tests of keyed tables: Arctic 0.4.1, and what commits to today's layout."""
 
 from __future__ import annotations
 
@@ -11,3 +11,4 @@ _HOME = Path(__file__).resolve().parent
 _SHARED = (PROTOCOL, _HOME / "java")
 
 CORE = MavenProgram(name="arctic-core", sources=_HOME / "core", takes="about 20 seconds", shared=_SHARED)
+MIXED = MavenProgram(name="mixed-format", sources=_HOME / "mixed", takes="about 30 seconds", shared=_SHARED)

@@ -7,43 +7,95 @@ history has follows from its number alone.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any, Generic, Protocol, Self, TypeVar
 
-from infrastructure.arctic.client import Arctic
-from infrastructure.arctic.model import KeyedTable
+from infrastructure.arctic.model import Actions, Files, KeyedFile, Optimized, Row
 
+COLUMNS = {"id": "long", "p": "string", "v": "int"}
+"""Of each table; the key is `id`."""
 _KEYS = 12
 _PARTITIONS = ("a", "b")
 _BUCKETS = (1, 2, 4, 8)
+_ACTIONS = (("INSERT",), ("DELETE",), ("UPDATE_BEFORE", "UPDATE_AFTER"), ("DELETE", "INSERT"))
+"""What writers say of one row at a time; the last is an upsert, as Flink writes it."""
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class Writer(Protocol[T_contra]):
+    """What changes tables: Arctic those of 0.4, `MixedTables` those of today's layout."""
+
+    def set_properties(self, table: T_contra, properties: Mapping[str, str]) -> None: ...
+
+    def files(self, table: T_contra) -> Files: ...
+
+    def begin_transaction(self, table: T_contra) -> int: ...
+
+    def write_change(
+        self, table: T_contra, rows: Actions, transaction_id: int = 0
+    ) -> tuple[KeyedFile, ...]: ...
+
+    def write_base(
+        self,
+        table: T_contra,
+        rows: Sequence[Row],
+        transaction_id: int = 0,
+        *,
+        plain_names: bool = False,
+    ) -> tuple[KeyedFile, ...]: ...
+
+    def delete_positions(
+        self,
+        table: T_contra,
+        deletes: Mapping[str, Sequence[int]],
+        transaction_id: int = 0,
+        *,
+        plain_names: bool = False,
+    ) -> tuple[KeyedFile, ...]: ...
+
+    def line(self, table: T_contra) -> dict[str, int]: ...
+
+    def expire_change_files(self, table: T_contra, paths: Sequence[str]) -> None: ...
+
+    def minor(self, table: T_contra) -> Optimized: ...
+
+    def rewrite(self, table: T_contra) -> Optimized: ...
 
 
 @dataclass(slots=True)
-class RandomHistory:
+class RandomHistory(Generic[T]):
     """One table and its source of chance.
 
     Attributes:
-        arctic: makes and changes the table.
-        table: with the key `id`, by `p` if it is partitioned.
+        writer: changes the table.
+        table: by `p` if it is partitioned.
         chance: of this history.
+        has_plain_positions: whether position deletes may have plain names, which readers of both generations
+            understand differently.
         begun: transaction ids that were taken and have not been used, so that commits come out of order.
     """
 
-    arctic: Arctic
-    table: KeyedTable
+    writer: Writer[T]
+    table: T
     chance: random.Random
+    has_plain_positions: bool
     begun: list[int] = field(default_factory=list)
 
     @classmethod
-    def start(cls, arctic: Arctic, folder: Path, seed: int) -> RandomHistory:
-        """An empty table; half of them are partitioned, and nodes of both stores differ."""
+    def start(
+        cls,
+        writer: Writer[T],
+        create: Callable[[Sequence[str], Mapping[str, str]], T],
+        seed: int,
+        *,
+        has_plain_positions: bool = True,
+    ) -> Self:
+        """An empty table, made from its partition fields and properties; half of them are partitioned."""
         chance = random.Random(seed)
-        columns = {"id": "long", "p": "string", "v": "int"}
-        table = KeyedTable(folder / f"t{seed}", columns, ["id"], ["p"] if chance.random() < 0.5 else ())
-        history = cls(arctic, table, chance)
-        arctic.create(table, history._buckets())
-        return history
+        partition = ["p"] if chance.random() < 0.5 else []
+        return cls(writer, create(partition, _buckets(chance)), chance, has_plain_positions)
 
     def changing(self, steps: int) -> Iterator[str]:
         """Plays steps that change rows, and gives the name of each once it is done."""
@@ -62,47 +114,54 @@ class RandomHistory:
 
     def begin(self) -> None:
         """Takes a transaction id for later."""
-        self.begun.append(self.arctic.begin_transaction(self.table))
+        self.begun.append(self.writer.begin_transaction(self.table))
 
     def write_changes(self) -> None:
         """Writes inserts, deletes and updates, of Flink or of a batch that began earlier."""
         rows = [row for _ in range(self.chance.randint(1, 8)) for row in self._change()]
-        self.arctic.write_change(self.table, rows, self._transaction() if self.chance.random() < 0.4 else 0)
+        self.writer.write_change(self.table, rows, self._transaction() if self.chance.random() < 0.4 else 0)
 
     def write_base(self) -> None:
         """Appends rows to base, by Arctic's writer or by another one of Iceberg's."""
         rows = [self._row(self.chance.randrange(_KEYS)) for _ in range(self.chance.randint(1, 5))]
         plain = self.chance.random() < 0.3
-        self.arctic.write_base(self.table, rows, 0 if plain else self._transaction(), plain_names=plain)
+        self.writer.write_base(self.table, rows, 0 if plain else self._transaction(), plain_names=plain)
 
     def delete_positions(self) -> None:
         """Deletes some rows of a base file, in its node or under a plain name."""
-        files = [file for file in self.arctic.files(self.table).base if file.content == "DATA"]
+        files = [file for file in self.writer.files(self.table).base if file.content == "DATA"]
         if files:
             file = self.chance.choice(files)
             count = self.chance.randint(1, file.records)
             positions = sorted(self.chance.sample(range(file.records), count))
-            plain = self.chance.random() < 0.3
+            plain = self.has_plain_positions and self.chance.random() < 0.3
             deletes = {file.path: positions}
-            self.arctic.delete_positions(self.table, deletes, file.transaction_id, plain_names=plain)
+            self.writer.delete_positions(self.table, deletes, file.transaction_id, plain_names=plain)
 
     def change_buckets(self) -> None:
         """Files written from now on are of nodes of other depths."""
-        self.arctic.set_properties(self.table, self._buckets())
+        self.writer.set_properties(self.table, _buckets(self.chance))
+
+    def expire_consumed(self) -> None:
+        """Removes the change files up to the line, of which readers need none."""
+        line = self.writer.line(self.table)
+        files = self.writer.files(self.table).change
+        consumed = [file.path for file in files if (file.sequence or 0) <= line.get(file.partition, -1)]
+        if consumed:
+            self.writer.expire_change_files(self.table, consumed)
 
     def minor(self) -> None:
         """Arctic's minor, of all partitions."""
-        self.arctic.minor(self.table)
+        self.writer.minor(self.table)
 
     def rewrite(self) -> None:
         """A rewrite of all partitions to base files."""
-        self.arctic.rewrite(self.table)
+        self.writer.rewrite(self.table)
 
     def _change(self) -> list[list[object]]:
         row = self._row(self.chance.randrange(_KEYS))
-        if self.chance.random() < 0.3:
-            return [["UPDATE_BEFORE", *row], ["UPDATE_AFTER", *row[:2], self.chance.randrange(1000)]]
-        return [[self.chance.choice(("INSERT", "INSERT", "DELETE")), *row]]
+        actions = self.chance.choice(_ACTIONS)
+        return [[action, *row[:2], self.chance.randrange(1000)] for action in actions]
 
     def _row(self, key: int) -> list[object]:
         at_home = _PARTITIONS[key % len(_PARTITIONS)]
@@ -112,15 +171,15 @@ class RandomHistory:
     def _transaction(self) -> int:
         if self.begun and self.chance.random() < 0.6:
             return self.begun.pop(self.chance.randrange(len(self.begun)))
-        return self.arctic.begin_transaction(self.table)
-
-    def _buckets(self) -> dict[str, str]:
-        stores = ("base", "change")
-        return {f"{store}.file-index.hash-bucket": str(self.chance.choice(_BUCKETS)) for store in stores}
+        return self.writer.begin_transaction(self.table)
 
 
-Step = Callable[[RandomHistory], None]
-_CHANGES: tuple[Step, ...] = (
+def _buckets(chance: random.Random) -> dict[str, str]:
+    stores = ("base", "change")
+    return {f"{store}.file-index.hash-bucket": str(chance.choice(_BUCKETS)) for store in stores}
+
+
+_CHANGES: tuple[Callable[[RandomHistory[Any]], None], ...] = (
     RandomHistory.begin,
     RandomHistory.write_changes,
     RandomHistory.write_changes,
@@ -129,4 +188,5 @@ _CHANGES: tuple[Step, ...] = (
     RandomHistory.write_base,
     RandomHistory.delete_positions,
     RandomHistory.change_buckets,
+    RandomHistory.expire_consumed,
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from infrastructure.arctic import random_tables
 from infrastructure.arctic.client import Arctic
 from infrastructure.arctic.merge_on_read import PositionRule, merge_on_read, stored_line
 from infrastructure.arctic.model import KeyedTable
@@ -173,6 +174,34 @@ def test_rows_of_a_parquet_file_are_written_and_read(
     assert pl.read_parquet(tmp_path / "read.parquet").rows() == [(1, "a", "x")]
 
 
+def test_columns_of_all_types_and_transformed_partitions(arctic: Arctic, tmp_path: Path) -> None:
+    row = {
+        "id": ("int", 7),
+        "at": ("timestamp", "2024-02-29T10:11:12.5"),
+        "flag": ("boolean", True),
+        "number": ("long", -5),
+        "small": ("float", 1.5),
+        "large": ("double", -2.25),
+        "price": ("decimal(10, 2)", "12.30"),
+        "day": ("date", "1969-12-31"),
+        "zoned": ("timestamptz", "2024-02-29T10:11:12.000001"),
+        "data": ("binary", "AAEC"),
+        "unknown": ("string", None),
+    }
+    columns = {name: kind for name, (kind, _) in row.items()}
+    values = [value for _, value in row.values()]
+    partition = ["day(at)", "bucket(4, id)", "truncate(2, number)"]
+    table = arctic.create(KeyedTable(tmp_path / "t", columns, ["id", "at"], partition))
+    arctic.write_base(table, [values, [8, *values[1:]]], arctic.begin_transaction(table))
+    arctic.write_change(table, [["DELETE", 8, *values[1:]], ["INSERT", 9, *values[1:]]])
+    assert by_arctic(arctic, table) == [values, [9, *values[1:]]]
+    assert [row[0] for row in by_model(arctic, table)] == [7, 9]
+    arctic.minor(table)
+    assert by_arctic(arctic, table) == [values, [9, *values[1:]]]
+    arctic.rewrite(table)
+    assert by_arctic(arctic, table) == [values, [9, *values[1:]]]
+
+
 @pytest.mark.parametrize("partition", [None, "x/y", "ä"], ids=["null", "slash", "umlaut"])
 def test_arctic_reads_consumed_changes_of_such_partitions_again(
     arctic: Arctic, tmp_path: Path, partition: str | None
@@ -190,7 +219,10 @@ def test_arctic_reads_consumed_changes_of_such_partitions_again(
 def test_random_table_reads_as_model_says_and_optimizing_changes_nothing(
     arctic: Arctic, tmp_path: Path, seed: int
 ) -> None:
-    history = RandomHistory.start(arctic, tmp_path, seed)
+    def create(partition: Sequence[str], properties: Mapping[str, str]) -> KeyedTable:
+        return arctic.create(KeyedTable(tmp_path / "t", random_tables.COLUMNS, ["id"], partition), properties)
+
+    history = RandomHistory.start(arctic, create, seed)
     for _ in range(3):
         for step in history.changing(4):
             assert by_arctic(arctic, history.table) == by_model(arctic, history.table), step

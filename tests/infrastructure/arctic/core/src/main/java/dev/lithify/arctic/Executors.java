@@ -11,7 +11,6 @@ import com.netease.arctic.io.writer.GenericTaskWriters;
 import com.netease.arctic.io.writer.SortedPosDeleteWriter;
 import com.netease.arctic.table.KeyedTable;
 import com.netease.arctic.table.TableProperties;
-import com.netease.arctic.utils.map.StructLikeCollections;
 
 import org.apache.iceberg.DataFile;
 import org.apache.iceberg.DeleteFile;
@@ -49,7 +48,7 @@ final class Executors {
 
     /** Rewrites all data files of a task to base files of the write nodes; rows that are deleted go. */
     List<DataFile> rewrite(Subtree task) throws IOException {
-        GenericArcticDataReader reader = reader(task, table.baseTable().schema());
+        GenericArcticDataReader reader = reader(table.baseTable().schema());
         GenericBaseTaskWriter writer = baseWriter(Subtree.newest(task.data()));
         try (writer; CloseableIterator<Record> rows = reader.readData(task.task(table.spec(), file -> true))) {
             while (rows.hasNext()) {
@@ -77,7 +76,7 @@ final class Executors {
                 .withTransactionId(Subtree.newest(covered))
                 .withTaskId(taskId)
                 .buildBasePosDeleteWriter(node.mask(), node.index(), task.partition());
-        try (CloseableIterator<Record> deleted = reader(task, POSITION)
+        try (CloseableIterator<Record> deleted = reader(POSITION)
                 .readDeletedData(task.task(table.spec(), file -> file.node().equals(node)))) {
             deleted.forEachRemaining(row -> writer.delete((String) row.get(0), (Long) row.get(1)));
         }
@@ -99,10 +98,10 @@ final class Executors {
                 .toList();
     }
 
-    private GenericArcticDataReader reader(Subtree task, Schema projection) {
+    /** Without source nodes: no task has delete rows of others, and Arctic 0.4.1 fails with keys of dates then. */
+    private GenericArcticDataReader reader(Schema projection) {
         return new GenericArcticDataReader(table.io(), table.baseTable().schema(), projection,
-                table.primaryKeySpec(), null, true, IdentityPartitionConverters::convertConstant,
-                task.sources(), false, StructLikeCollections.DEFAULT);
+                table.primaryKeySpec(), null, true, IdentityPartitionConverters::convertConstant);
     }
 
     private GenericBaseTaskWriter baseWriter(long transactionId) {

@@ -15,7 +15,6 @@ import org.apache.iceberg.StructLike;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import java.util.Set;
 import java.util.function.Predicate;
 
 /**
@@ -57,10 +56,5 @@ record Subtree(
                 tasks.add(new BasicArcticFileScanTask(file, List.copyOf(positions), spec)));
         deletes.forEach(file -> tasks.add(new BasicArcticFileScanTask(file, null, spec)));
         return new NodeFileScanTask(tasks);
-    }
-
-    /** Rows of delete files in nodes above belong here only if their keys do. */
-    Set<DataTreeNode> sources() {
-        return Set.of(node);
     }
 }

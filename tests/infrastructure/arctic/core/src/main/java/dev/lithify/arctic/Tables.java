@@ -7,6 +7,7 @@ import com.netease.arctic.ams.api.TableMeta;
 import com.netease.arctic.io.ArcticFileIO;
 import com.netease.arctic.io.ArcticFileIOs;
 import com.netease.arctic.table.BasicKeyedTable;
+import com.netease.arctic.table.ChangeTable;
 import com.netease.arctic.table.KeyedTable;
 import com.netease.arctic.table.PrimaryKeySpec;
 import com.netease.arctic.table.TableIdentifier;
@@ -15,10 +16,13 @@ import com.netease.arctic.utils.CatalogUtil;
 
 import org.apache.hadoop.conf.Configuration;
 import org.apache.iceberg.BaseTable;
+import org.apache.iceberg.LocationProviders;
 import org.apache.iceberg.PartitionSpec;
 import org.apache.iceberg.Schema;
 import org.apache.iceberg.StaticTableOperations;
 import org.apache.iceberg.Table;
+import org.apache.iceberg.TableMetadata;
+import org.apache.iceberg.TableMetadataParser;
 import org.apache.iceberg.TableProperties;
 import org.apache.iceberg.hadoop.HadoopTables;
 
@@ -31,7 +35,7 @@ import java.util.Map;
  * comes with every request, because tables of 0.4 do not store it.
  */
 final class Tables {
-    private static final Map<String, String> NO_CATALOG_PROPERTIES = Map.of();
+    private static final TableIdentifier NAME = TableIdentifier.of("lithify", "db", "t");
 
     private final TableMetaStore store = TableMetaStore.EMPTY;
     private final Configuration configuration = store.getConfiguration();
@@ -58,8 +62,9 @@ final class Tables {
     private KeyedTable ofFolder(Args args) {
         String location = args.text("location");
         ArcticFileIO io = io(location);
-        return keyed(args, location, io,
-                store(location + "/base", io), store(location + "/change", io), null);
+        ChangeTable change = change(store(location + "/change", io), io);
+        Table base = store(location + "/base", io);
+        return keyed(args, location, change, new BasicKeyedTable.BaseInternalTable(NAME, base, io, null, Map.of()));
     }
 
     private Table store(String location, ArcticFileIO io) {
@@ -68,27 +73,35 @@ final class Tables {
 
     private KeyedTable ofMetadata(Args args) {
         ArcticFileIO io = io(args.text("base"));
-        return keyed(args, args.text("base"), io,
-                pinned("base", args, io), pinned("change", args, io), args.objectOrEmpty("line"));
+        ChangeTable change = change(pinned("change", args, io), io);
+        Table base = pinned("base", args, io);
+        return keyed(args, args.text("base"), change,
+                new BaseStore(NAME, base, io, args.objectOrEmpty("line"), change));
     }
 
     private static Table pinned(String name, Args args, ArcticFileIO io) {
-        return new BaseTable(new StaticTableOperations(args.text(name), io), name);
+        TableMetadata metadata = TableMetadataParser.read(io, args.text(name));
+        return new BaseTable(
+                new StaticTableOperations(
+                        args.text(name), io,
+                        LocationProviders.locationsFor(metadata.location(), metadata.properties())),
+                name);
     }
 
-    private KeyedTable keyed(Args args, String location, ArcticFileIO io, Table base, Table change, Args line) {
-        TableIdentifier identifier = TableIdentifier.of("lithify", "db", "t");
+    private static ChangeTable change(Table table, ArcticFileIO io) {
+        return new BasicKeyedTable.ChangeInternalTable(NAME, table, io, null, Map.of());
+    }
+
+    private static KeyedTable keyed(
+            Args args, String location, ChangeTable change, BasicKeyedTable.BaseInternalTable base) {
         TableMeta meta = new TableMeta();
-        meta.setTableIdentifier(identifier.buildTableIdentifier());
+        meta.setTableIdentifier(NAME.buildTableIdentifier());
         PrimaryKeySpec.Builder key = PrimaryKeySpec.builderFor(base.schema());
         args.texts("key").forEach(key::addColumn);
-        return new BasicKeyedTable(meta, location, key.build(), null,
-                new BaseStore(identifier, base, io, NO_CATALOG_PROPERTIES, line),
-                new BasicKeyedTable.ChangeInternalTable(identifier, change, io, null, NO_CATALOG_PROPERTIES));
+        return new BasicKeyedTable(meta, location, key.build(), null, base, change);
     }
 
     private ArcticFileIO io(String location) {
-        return ArcticFileIOs.buildTableFileIO(
-                TableIdentifier.of("lithify", "db", "t"), location, Map.of(), store, NO_CATALOG_PROPERTIES);
+        return ArcticFileIOs.buildTableFileIO(NAME, location, Map.of(), store, Map.of());
     }
 }
