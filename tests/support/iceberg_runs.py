@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC
 
+from infrastructure.iceberg.catalogs import CatalogAddress
 from infrastructure.iceberg.tables import SparkTable
 from lithify.clock import SystemClock
 from lithify.engine.run.driver import Request, compact
@@ -32,14 +33,21 @@ def run(
 
 def address_of(table: SparkTable, branch: str = "") -> TableAddress:
     """Where our runs find a table of a SQL or REST catalog, or a branch of it."""
-    known = table.catalog
     name = f"{table.identifier}$branch_{branch}" if branch else table.identifier
+    warehouse, options = options_of(table.catalog)
+    return TableAddress(warehouse, name, options, format="iceberg")
+
+
+def options_of(known: CatalogAddress) -> tuple[str, dict[str, str]]:
+    """The warehouse and the options of a catalog, as our runs open it."""
+    if not known.pyiceberg:
+        return str(known.spark["warehouse"]).removeprefix("file://"), {}
     if known.pyiceberg["type"] == "rest":
         options = {"metastore": "rest", "uri": known.pyiceberg["uri"]}
         options |= {
             key: value for key, value in known.pyiceberg.items() if key.startswith(("s3.", "client."))
         }
-        return TableAddress("", name, options, format="iceberg")
+        return "", options
     database = known.pyiceberg["uri"].removeprefix("sqlite:///")
     options = {"metastore": "jdbc", "uri": f"jdbc:sqlite:{database}", "catalog-name": known.name}
-    return TableAddress(known.pyiceberg["warehouse"], name, options, format="iceberg")
+    return known.pyiceberg["warehouse"], options

@@ -1,0 +1,1 @@
+"""Random histories of keyed tables, in which we, writers and Arctic's own executor take turns."""
