@@ -54,7 +54,7 @@ def model_of(history: RandomHistory[Any], key: str) -> Rows:
 def _compact(history: RandomHistory[Any], address: TableAddress) -> None:
     """A run of ours, in half of them with a step of others between its tasks and its commit."""
     is_raced, is_full = history.chance.random() < 0.5, history.chance.random() < 0.7
-    before = model_of(history, "id")
+    before, files, line = model_of(history, "id"), _changes(history), history.writer.line(history.table)
     runner = Meanwhile(after=lambda: print("meanwhile", *history.changing(1))) if is_raced else InlineRunner()
     selection = Selection(strategy=Strategy.FULL if is_full else Strategy.MINOR)
     request = Request(replace(address, overrides={**address.overrides, **_EAGER}), selection)
@@ -64,3 +64,10 @@ def _compact(history: RandomHistory[Any], address: TableAddress) -> None:
         print("ours", type(error).__name__)
     if not is_raced:
         assert model_of(history, "id") == before
+    moved = {key: now for key, now in history.writer.line(history.table).items() if now != line.get(key)}
+    assert moved.items() <= files, "the line is not that of a change that was there when the run began"
+
+
+def _changes(history: RandomHistory[Any]) -> set[tuple[str, int | None]]:
+    """Partition and sequence number of each change file."""
+    return {(file.partition, file.sequence) for file in history.writer.files(history.table).change}
