@@ -18,9 +18,20 @@ from lithify.formats.declarations import (
     Metastore,
     Metric,
     Total,
+    Trigger,
+    TriggerGroup,
     UriForm,
     required_option,
 )
+
+
+def _ratio(percent: int) -> str:
+    return str(percent / 100)
+
+
+def _millis(seconds: int) -> str:
+    return str(1000 * seconds)
+
 
 _FILES = Metric(
     "change_files",
@@ -64,6 +75,57 @@ CHANGES = Block(
         GroupFigure("line_lag", "commit behind", "commits behind"),
     ),
 )
+_TRIGGERS = TriggerGroup(
+    "changeStore",
+    "Keyed tables of Arctic and Amoro. Numbers are per node; a partition has as many nodes as new base files "
+    "are divided into (base.file-index.hash-bucket).",
+    (
+        Trigger(
+            "deleteBytesPerNode",
+            "Bytes of deleted rows to merge from which a partition is merged "
+            "(compact.major.delete.file.size.bytes). Default: half the target size.",
+            "compact.major.delete.file.size.bytes",
+        ),
+        Trigger(
+            "deleteRatioPercent",
+            "Bytes of deleted rows to merge, in per cent of base files and inserts to merge, from which a "
+            "partition is merged (compact.major.delete.file.ratio). Default: 10.",
+            "compact.major.delete.file.ratio",
+            1,
+            1000,
+            _ratio,
+        ),
+        Trigger(
+            "leastDeleteBytesPerNode",
+            "Bytes of deleted rows below which deleteRatioPercent does not count "
+            "(compact.major.delete.file.size.bytes.lowest). Default: the size of small files.",
+            "compact.major.delete.file.size.bytes.lowest",
+        ),
+        Trigger(
+            "filesPerNode",
+            "Number of change files and small base files from which a partition is merged "
+            "(compact.major.file.cnt). Default: 12 for all nodes together.",
+            "compact.major.file.cnt",
+            1,
+            100000,
+        ),
+        Trigger(
+            "smallFileSize",
+            "Base files below this size are small (compact.major.small.file.size.bytes). Default: an eighth "
+            "of the target size (self-optimizing.target-size).",
+            "compact.major.small.file.size.bytes",
+        ),
+        Trigger(
+            "intervalSeconds",
+            "Time after which a partition with anything to merge is merged (compact.major.interval.max). "
+            "Default: an hour for changes, a day for small base files and deletes.",
+            "compact.major.interval.max",
+            60,
+            31536000,
+            _millis,
+        ),
+    ),
+)
 _METASTORES = (
     REST,
     JDBC,
@@ -76,7 +138,7 @@ _NAMED = "a Jdbc catalog of keyed tables needs the option catalog-name: the name
 FORMAT = Format(
     metastores=_METASTORES,
     blocks=(CHANGES,),
-    triggers=(),
+    triggers=(_TRIGGERS,),
     catalog_rules=(required_option(JDBC, "catalog-name", _NAMED),),
     credential_options=("credential",),
 )

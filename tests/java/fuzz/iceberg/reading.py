@@ -16,6 +16,9 @@ CONDITIONS = (
     *("kind > 'b'", "day = DATE '2024-02-28'", "day > DATE '2024-02-29'"),
 )
 
+_UNKNOWN_DEFAULT = "unsupported write-default value type string"
+"""iceberg-go refuses defaults of dates, which the specification has as texts (`test_known_faults`)."""
+
 
 def assert_filters_agree(table: SparkTable) -> None:
     """Checks that reads by a condition find what all rows have: bounds and partitions hide none."""
@@ -30,14 +33,21 @@ def assert_filters_agree(table: SparkTable) -> None:
 
 
 def assert_go_agrees(table: SparkTable) -> None:
-    """Checks that iceberg-go reads what Spark reads."""
+    """Checks that iceberg-go reads what Spark reads, unless a known fault keeps it from opening the table."""
     try:
         GO.built()
     except NotBuilt as error:
         print(f"not read by iceberg-go: {error}")
         return
     expected = table.spark.sql(f"SELECT * FROM {table.name}")
-    found = go.read(table.metadata_location).select(expected.column_names).cast(expected.schema)
+    try:
+        read = go.read(table.metadata_location)
+    except go.GoError as error:
+        if _UNKNOWN_DEFAULT not in str(error):
+            raise
+        print(f"not read by iceberg-go: {error}")
+        return
+    found = read.select(expected.column_names).cast(expected.schema)
     assert _counted(found) == _counted(expected)
 
 
