@@ -34,7 +34,7 @@ from lithify.files.parquet.small_files import (
 from lithify.files.reading import reading as reporting
 from lithify.files.types import arrow_type
 
-LEAST_JOINED = 256 << 10
+LEAST_JOINED = 192 << 10
 """Uncompressed bytes of a file that have to be joined: fewer do not pay for looking at its pages."""
 
 _GROUPS_PER_FILE = 8
