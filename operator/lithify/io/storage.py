@@ -91,7 +91,7 @@ class Storage(StoragePaths):
         """
         self.check_inside(path)
         if self.is_local:
-            return pa.OSFile(str(self.local_path(path)))
+            return pa.OSFile(self._local(path))
         if self.s3 is not None:
             how = fetching or Fetching()
             return pa.PythonFile(self.s3.open(path, size, how.block, how.kept), mode="r")

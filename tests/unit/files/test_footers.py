@@ -164,7 +164,7 @@ class TestOverhead:
     def test_row_groups_of_very_many_columns_count_as_a_whole(self, footers: Footers, tmp_path: Path) -> None:
         texts = {f"c{number}": UNIQUE[:500] for number in range(100)}
         path = text_file(tmp_path / "f", texts, dictionary=False)
-        assert footers.is_read_whole(path)
+        assert footers.figures(path).is_read_whole
         assert footers.overhead(path) >= pa.table(texts).nbytes
 
     @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ class TestOverhead:
         self, footers: Footers, tmp_path: Path, columns: int, values: list[str], dictionary: bool
     ) -> None:
         texts = {f"c{number}": values for number in range(columns)}
-        assert not footers.is_read_whole(text_file(tmp_path / "f", texts, dictionary=dictionary))
+        assert not footers.figures(text_file(tmp_path / "f", texts, dictionary=dictionary)).is_read_whole
 
     def test_a_dictionary_counts(self, footers: Footers, tmp_path: Path) -> None:
         path = text_file(tmp_path / "f", {"a": RANDOM * 2})
@@ -196,11 +196,11 @@ class TestOverhead:
     def test_a_file_without_rows_needs_nothing(self, footers: Footers, tmp_path: Path) -> None:
         path = kinds_file(tmp_path / "f", [], statistics=True)
         assert footers.overhead(path) == 0
-        assert footers.bytes_per_row(path) == 0
+        assert footers.figures(path).bytes_per_row == 0
 
     def test_bytes_per_row(self, footers: Footers, tmp_path: Path) -> None:
         path = text_file(tmp_path / "f", {"a": UNIQUE}, dictionary=False)
-        assert footers.bytes_per_row(path) == pytest.approx(16, abs=1)
+        assert footers.figures(path).bytes_per_row == pytest.approx(16, abs=1)
 
 
 class TestUnreadable:
@@ -275,6 +275,15 @@ class TestHeldFiles:
         texts = [random.Random(number).randbytes(16).hex() for number in range(20_000)]
         path = text_file(tmp_path / "f", {"a": texts}, dictionary=False)
         footers.of(path)
+
+        assert footers.take_file(path) is None
+
+    def test_small_file_whose_rows_are_not_read_next_is_not_held(
+        self, footers: Footers, tmp_path: Path
+    ) -> None:
+        path = text_file(tmp_path / "f", {"a": ["x"] * 10})
+
+        assert footers.of(path, is_read_next=False).num_rows == 10
 
         assert footers.take_file(path) is None
 

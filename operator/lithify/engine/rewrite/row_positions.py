@@ -55,7 +55,7 @@ class Positions:
 
     def take(self, rows: int) -> IntPart:
         """The positions of the next rows, ascending."""
-        parts = [np.arange(0)]
+        parts: list[IntPart] = []
         while rows:
             if not self._left:
                 self._next, self._left = next(self._spans)
@@ -63,7 +63,9 @@ class Positions:
             count = min(rows, self._left)
             parts.append(np.arange(self._next, self._next + count))
             self._next, self._left, rows = self._next + count, self._left - count, rows - count
-        return np.concatenate(parts)
+        if len(parts) == 1:  # most batches lie in one span, and copying takes as long as counting
+            return parts[0]
+        return np.concatenate(parts) if parts else np.arange(0)
 
 
 def positions_between(bitmap: Bits, first: int, last: int) -> IntPart:

@@ -119,7 +119,7 @@ class ParquetReader:
     ) -> Iterator[pa.RecordBatch]:
         """The rows of row groups as stored: whole ones if that takes no more memory, else in pieces."""
         names = wanted.names
-        if self.footers.is_read_whole(file.path):
+        if self.footers.figures(file.path).is_read_whole:
             for group in groups:
                 rows = parquet.read_row_group(group, columns=names, use_threads=False)
                 yield from rows.combine_chunks().to_batches()
@@ -148,6 +148,6 @@ class ParquetReader:
 
         A dictionary that is decoded hides how long its values are; `plain` are the columns that may have one.
         """
-        rows = max(1, int(piece_bytes / max(1.0, self.footers.bytes_per_row(file.path))))
+        rows = max(1, int(piece_bytes / max(1.0, self.footers.figures(file.path).bytes_per_row)))
         hidden = self.footers.bytes_behind_dictionaries(file.path, plain)
         return min(rows, max(_FEW_ROWS, piece_bytes // hidden)) if hidden else rows

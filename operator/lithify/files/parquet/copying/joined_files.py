@@ -15,10 +15,14 @@ from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.row_groups import SMALLEST_COPIED
 from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.model import InputFile, check_rows
+from lithify.files.parquet.chunks import (
+    columns_with_any_dictionary,
+    groups_of,
+    hidden_bytes,
+)
 from lithify.files.parquet.copying.copied_groups import fits, is_alike, is_copyable
 from lithify.files.parquet.copying.paged_chunks import JoinedChunk, paged_columns
 from lithify.files.parquet.copying.target import CopyTarget, Reading
-from lithify.files.parquet.footers import columns_with_any_dictionary, hidden_bytes
 from lithify.files.parquet.reader import ParquetReader
 from lithify.files.parquet.small_files import (
     SMALLEST_PAGE,
@@ -30,7 +34,7 @@ from lithify.files.parquet.small_files import (
 from lithify.files.reading import reading as reporting
 from lithify.files.types import arrow_type
 
-LEAST_JOINED = 256 << 10
+LEAST_JOINED = 192 << 10
 """Uncompressed bytes of a file that have to be joined: fewer do not pay for looking at its pages."""
 
 _GROUPS_PER_FILE = 8
@@ -107,7 +111,7 @@ class FileJoiner:
         is_promising = is_promising and footers.bytes_in_pages(file.path, SMALLEST_PAGE) >= LEAST_JOINED
         if not is_promising or not self._reading.are_all_stored(file):
             return None
-        return footers.bytes_per_row(file.path) * file.rows
+        return footers.figures(file.path).bytes_per_row * file.rows
 
     def _group(self, batch: Sequence[InputFile]) -> JoinedGroup | None:
         """Some files as a row group, None if they should be decoded."""
@@ -163,11 +167,11 @@ class FileJoiner:
         """
         others = {name: kind for name, kind in self._types.items() if name not in joined}
         texts = {name for name, kind in others.items() if kind.is_bytes}
-        footers = [file.source.footer.metadata for file in files]
+        groups = [groups_of(file.source.footer.metadata) for file in files]
         nested = others.keys() - texts
-        if any(hidden_bytes(footer, nested) for footer in footers):
+        if any(hidden_bytes(each, nested) for each in groups):
             return None
-        found = {name for footer in footers for name in columns_with_any_dictionary(footer)}
+        found = {name for each in groups for name in columns_with_any_dictionary(each)}
         kinds = {name: arrow_type(kind) for name, kind in others.items()}
         kinds |= {name: pa.dictionary(pa.int32(), kinds[name]) for name in texts & found}
         return pa.schema([pa.field(name, kinds[name], kind.nullable) for name, kind in others.items()])

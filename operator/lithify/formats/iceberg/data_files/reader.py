@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import pyarrow as pa
 
 from lithify.columns.key_range import EVERYTHING, KeyRange
 from lithify.engine.rewrite.row_positions import Positions
-from lithify.errors import CorruptTable, UnsupportedTable
+from lithify.errors import UnsupportedTable
 from lithify.files.model import FileColumn, InputFile, Wanted
 from lithify.files.orc.reader import OrcReader
 from lithify.files.parquet.reader import ParquetReader
 from lithify.files.registry import Readers
-from lithify.files.types import AS_STORED, Field, arrow_type
-from lithify.formats.iceberg.data_files.projection import filled, projected, repeated
+from lithify.files.types import Field, arrow_type
+from lithify.formats.iceberg.data_files.mapped_columns import MappedColumns
+from lithify.formats.iceberg.data_files.projection import filled, repeated
 from lithify.formats.iceberg.data_files.stored import (
     NameMapping,
     Stored,
@@ -31,8 +32,6 @@ from lithify.formats.iceberg.data_files.stored import (
 from lithify.formats.iceberg.model import DataFile, DeleteFile, PartitionValue
 from lithify.io.storage import Storage
 
-_CODED = pa.dictionary(pa.int32(), pa.string())
-"""The type of text columns that are read with dictionaries."""
 _SHORT_CODES = 0.9
 """The same as in `footers` where rows are only joined: to unite the dictionaries of a row group takes less
 than looking for repeated texts again."""
@@ -107,6 +106,8 @@ class FileReader:
         self._names = names
         self._constants = constants or {}
         self._columns_of = lru_cache(_KEPT)(self._read_columns)
+        self._last_schema: tuple[pa.Schema, NameMapping | None, tuple[Stored, ...]] | None = None
+        self._last_mapped: MappedColumns | None = None
 
     def stored(self, path: str) -> tuple[Stored, ...]:
         """The columns of a file.
@@ -135,34 +136,26 @@ class FileReader:
             CorruptTable: it cannot be read, or its columns are not those of the table.
             UnsupportedTable: an ORC file has a timestamp without time zone in place of one with it.
         """
-        reader, stored = self.readers.of(file.path), self.stored(file.path)
-        by_id = {column.id: (column, place) for place, column in enumerate(stored)}
-        found = [by_id.get(column.id, (None, 0))[0] for column in request.columns]
+        reader, mapped = self.readers.of(file.path), self._mapped(file.path, request)
         if isinstance(reader, OrcReader):
-            _check_zones(file.path, found, request.columns)
-        wanted = self._wanted(request, found, stored)
-        schema = None
-        for batch in reader.batches(_input(file), wanted):
-            arrays = [
-                self._column(batch, file, column, field, is_coded=field.name in request.dictionaries)
-                for column, field in zip(found, request.columns, strict=True)
-            ]
-            if schema is None:
-                schema = _schema(request.columns, arrays)
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            _check_zones(file.path, mapped.found, request.columns)
+        missing = partial(self._missing, file)
+        for batch in reader.batches(_input(file), self._wanted(request, mapped)):
+            yield mapped.rows(batch, file.path, missing)
 
     def positions(self, file: DataFile | DeleteFile, request: Request) -> Positions:
         """The positions of the rows that `batches` returns."""
-        found = {column.id: column for column in self.stored(file.path)}
-        columns = [found.get(column.id) for column in request.columns]
-        wanted = self._wanted(request, columns, self.stored(file.path))
+        wanted = self._wanted(request, self._mapped(file.path, request))
         return Positions(self.readers.of(file.path).spans(_input(file), wanted))
 
     def survey(self, files: Sequence[DataFile], columns: Sequence[Field]) -> Survey:
         """Reads the footers of all files once, and says what they have in common."""
         required: frozenset[int] | None = None
         texts = {column.name for column in columns if column.type.is_string}
+        is_read_next = self._can_hold(files)
         for file in files:
+            if parquet := self.parquet(file.path):
+                parquet.footers.of(file.path, is_read_next=is_read_next)
             stored = self.stored(file.path)
             found = required_ids(stored)
             required = found if required is None else required & found
@@ -172,54 +165,36 @@ class FileReader:
                 texts &= {column.name for column in columns if by_id.get(column.id) in having}
         return Survey(required or frozenset(), frozenset(texts))
 
+    def _can_hold(self, files: Sequence[DataFile]) -> bool:
+        """Whether small files that are read at once with their footers are still there for their rows."""
+        parquet = self.parquet(files[0].path) if files else None
+        return parquet is None or parquet.footers.can_hold(file.size for file in files)
+
     def _with_dictionaries(self, path: str) -> frozenset[str]:
         parquet = self.parquet(path)
         if parquet is None:
             return frozenset()
         return parquet.footers.columns_with_dictionary([path], _SHORT_CODES)
 
-    def _wanted(self, request: Request, found: Sequence[Stored | None], stored: Sequence[Stored]) -> Wanted:
-        by_name = {  # two parts of one struct are read at once
-            column.name: FileColumn(column.name, AS_STORED, as_dictionary=field.name in request.dictionaries)
-            for column, field in zip(found, request.columns, strict=True)
-            if column is not None
-        }
-        columns = [*by_name.values()]
-        if not columns:  # the number of rows still counts
-            columns = [FileColumn(stored[0].name, AS_STORED)]
-        key = next((each for each in stored if request.key and each.id == request.key.id), None)
+    def _mapped(self, path: str, request: Request) -> MappedColumns:
+        """How the columns of a file are read, the last one again for files of the same schema."""
+        asked = self.stored(path), request.columns, request.dictionaries
+        mapped = self._last_mapped
+        if mapped is None or not mapped.is_of(*asked):
+            mapped = self._last_mapped = MappedColumns(*asked)
+        return mapped
+
+    def _wanted(self, request: Request, mapped: MappedColumns) -> Wanted:
+        key = request.key and next((each for each in mapped.stored if each.id == request.key.id), None)
         return Wanted(
-            columns=columns,
+            columns=mapped.wanted,
             first_key=FileColumn(key.name, request.key.type) if key and request.key else None,
             keys=request.keys if key else EVERYTHING,
             piece_bytes=request.piece_bytes,
             row_groups=request.row_groups,
         )
 
-    def _column(
-        self,
-        batch: pa.RecordBatch,
-        file: DataFile | DeleteFile,
-        stored: Stored | None,
-        column: Field,
-        *,
-        is_coded: bool,
-    ) -> pa.Array:
-        if stored is None:
-            values = self._missing(batch.num_rows, file, column)
-            return values.dictionary_encode() if is_coded else values
-        values = batch.column(stored.name)
-        if is_coded and values.type == _CODED:
-            return values
-        try:
-            values = projected(values, stored, column)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            kind = arrow_type(column.type)
-            problem = f"column {column.name} has values that are none of type {kind} ({error})"
-            raise CorruptTable(file.path, problem) from error
-        return values.dictionary_encode() if is_coded else values
-
-    def _missing(self, rows: int, file: DataFile | DeleteFile, column: Field) -> pa.Array:
+    def _missing(self, file: DataFile | DeleteFile, rows: int, column: Field) -> pa.Array:
         places = self._constants.get(file.partition.spec_id, {})
         if column.id in places:
             value = file.partition.values[places[column.id]]
@@ -231,7 +206,11 @@ class FileReader:
         mapping = self._mapping
         if mapping is None and not isinstance(reader, ParquetReader):
             mapping = self._names
-        return stored_columns(reader.schema(path), mapping)
+        schema = reader.schema(path)
+        last = self._last_schema
+        if last is None or last[1] is not mapping or not schema.equals(last[0], check_metadata=True):
+            last = self._last_schema = schema, mapping, stored_columns(schema, mapping)
+        return last[2]
 
 
 def _check_zones(path: str, found: Sequence[Stored | None], columns: Sequence[Field]) -> None:
@@ -243,11 +222,6 @@ def _check_zones(path: str, found: Sequence[Stored | None], columns: Sequence[Fi
 
 def _plain(value: PartitionValue) -> object:
     return getattr(value, "bytes", value)
-
-
-def _schema(columns: Sequence[Field], arrays: Sequence[pa.Array]) -> pa.Schema:
-    pairs = zip(columns, arrays, strict=True)
-    return pa.schema([pa.field(column.name, array.type, column.type.nullable) for column, array in pairs])
 
 
 def _input(file: DataFile | DeleteFile) -> InputFile:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lithify.columns.key_range import KeyRange
 from lithify.columns.order import IntPart
@@ -20,6 +19,7 @@ from lithify.errors import CorruptTable
 from lithify.files.types import UNBOUNDED, ColumnType, Field
 from lithify.formats.iceberg.data_files.reader import FileReader, Request
 from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
+from lithify.formats.iceberg.deletes.small_position_files import SMALL, is_always, positions_of
 from lithify.formats.iceberg.model import DeleteFile
 
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ def _positions(
 ) -> Iterator[tuple[str, IntPart]]:
     """The positions of each wanted data file, batch by batch."""
     only = file.referenced
+    small = _of_small(reader, file, only) if only in wanted else None
+    if small is not None and only is not None:
+        if len(small):
+            yield only, _complete(small, file).to_numpy()
+        return
     if only is not None and only in wanted and _names_only(reader, file, only):
         for batch in reader.batches(file, Request((POSITION,), _PIECE)):
             if batch.num_rows:
@@ -68,6 +73,13 @@ def _positions(
     for batch in reader.batches(file, _request(file, wanted)):
         _complete(batch.column(1), file)
         yield from _by_path(batch, wanted)
+
+
+def _of_small(reader: FileReader, file: DeleteFile, path: str | None) -> pa.ChunkedArray | None:
+    """All positions of a small file; None if it is not one that is read at once."""
+    if path is None or file.size > SMALL or reader.parquet(file.path) is None:
+        return None
+    return positions_of(reader.storage, file, path, (PATH.id, POSITION.id))
 
 
 def _names_only(reader: FileReader, file: DeleteFile, path: str) -> bool:
@@ -79,16 +91,10 @@ def _names_only(reader: FileReader, file: DeleteFile, path: str) -> bool:
     if not columns or columns[0].id != PATH.id or footer.schema.column(0).physical_type != "BYTE_ARRAY":
         return False
     chunks = [footer.row_group(number).column(0) for number in range(footer.num_row_groups)]
-    return all(_is_always(chunk.statistics, path.encode()) for chunk in chunks)
+    return all(is_always(chunk.statistics, path.encode()) for chunk in chunks)
 
 
-def _is_always(statistics: pq.Statistics | None, value: bytes) -> bool:
-    if statistics is None or not (statistics.has_min_max and statistics.has_null_count):
-        return False
-    return bool(statistics.null_count == 0 and value == statistics.min_raw == statistics.max_raw)
-
-
-def _complete(positions: pa.Array, file: DeleteFile) -> pa.Array:
+def _complete(positions: pa.Array | pa.ChunkedArray, file: DeleteFile) -> pa.Array | pa.ChunkedArray:
     """Positions without nulls.
 
     Raises:

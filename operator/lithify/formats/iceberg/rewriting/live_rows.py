@@ -71,6 +71,7 @@ class LiveRows:
             if deleted is not None:
                 stays = ~is_deleted(at, deleted)
                 if not stays.all():
-                    rows, at = batch.filter(pa.array(stays)), at[stays]
+                    rows = batch.filter(pa.array(stays))
+                    at = at[stays] if has_lineage else at
             if rows.num_rows:
                 yield inherited(rows, file, at) if has_lineage else rows

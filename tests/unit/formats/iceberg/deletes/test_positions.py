@@ -99,9 +99,13 @@ def test_vector_with_a_position_outside_of_its_file_is_corrupt(files: Files) -> 
         _deleted(files, [with_deletes(file, files.vector(file, [ROWS]))])
 
 
-def test_delete_file_with_other_rows_than_the_manifest_says_is_corrupt(files: Files) -> None:
+@pytest.mark.parametrize("is_about_one", [True, False], ids=["of one data file", "of any"])
+def test_delete_file_with_other_rows_than_the_manifest_says_is_corrupt(
+    files: Files, is_about_one: bool
+) -> None:
     file = _file(files)
-    delete = replace(files.positions([(file, 1)]), rows=2)
+    referenced = file.path if is_about_one else None
+    delete = replace(files.positions([(file, 1)]), rows=2, referenced=referenced)
 
     with pytest.raises(CorruptTable):
         _deleted(files, [with_deletes(file, delete)])
