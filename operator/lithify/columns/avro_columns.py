@@ -113,11 +113,16 @@ def _read(schema: Any, lanes: Lanes, wanted: pa.DataType | None) -> Any:
         return (_keyed if is_keyed else _array)(schema["items"], lanes, wanted)
     if kind in _INTEGERS:
         values = lanes.longs()
-        return lanes.at if wanted is None else pa.array(values).cast(wanted)
+        return lanes.at if wanted is None else _numbers(values, wanted)
     if kind in ("bytes", "string"):
         starts, ends = lanes.bytes()
         return lanes.at if wanted is None else _texts(lanes.block, starts, ends).cast(wanted)
     return _fixed(schema["size"] if kind == "fixed" else _SIZES[kind], kind, lanes, wanted)
+
+
+def _numbers(values: Numbers, wanted: pa.DataType) -> pa.Array:
+    column = pa.array(values)
+    return column if wanted == column.type else column.cast(wanted)
 
 
 def _fixed(size: int, kind: str, lanes: Lanes, wanted: pa.DataType | None) -> Any:
@@ -203,7 +208,7 @@ def _end(lanes: Lanes) -> None:
 
 def _keyed(items: Any, lanes: Lanes, wanted: pa.StructType) -> pa.StructArray:
     """Reads the values of single keys of a map that is stored as an array of keys and values."""
-    key, value = _key_and_value(items)
+    value = _value_of_keyed(items)
     counts = _counts(lanes)
     places = {field.name: np.full(len(counts), -1) for field in wanted}
     rows = np.flatnonzero(counts)
@@ -212,24 +217,36 @@ def _keyed(items: Any, lanes: Lanes, wanted: pa.StructType) -> pa.StructArray:
         some.move(some.at, where=counts[rows] <= _MOST_ITEMS)
         for number in range(int(counts[counts <= _MOST_ITEMS].max(initial=0))):
             still = np.flatnonzero((counts[rows] > number) & (some.at != some.nowhere))
-            part = some.some(still)
-            keys = _read(key, part, pa.int64()).to_numpy()
+            is_all = len(still) == len(rows)
+            part = some if is_all else some.some(still)
+            keys, values = _key_and_past(value, part)
             for name, place in places.items():
-                hits = keys == int(name)
-                place[rows[still[hits]]] = part.at[hits]
-            _read(value, part, None)
-            some.rejoin(still, part)
+                hits = np.flatnonzero(keys == int(name))
+                place[rows[still[hits]]] = values[hits]
+            if not is_all:
+                some.rejoin(still, part)
         _end(some)
         lanes.rejoin(rows, some)
     columns = [_at(value, lanes.block, places[field.name], field.type) for field in wanted]
     return struct_of(columns, wanted, len(counts))
 
 
-def _key_and_value(items: Any) -> tuple[Any, Any]:
+def _key_and_past(value: Any, lanes: Lanes) -> tuple[Numbers, Numbers]:
+    """Reads a key and moves past its value: the keys, and the offsets of the values."""
+    start = lanes.at
+    if value in ("bytes", "string") and (keys := lanes.short_entries()) is not None:
+        return keys, start + 1
+    keys, values = lanes.longs(), lanes.at
+    _read(value, lanes, None)
+    return keys, values
+
+
+def _value_of_keyed(items: Any) -> Any:
+    """The type of the values of a map that is stored as an array of keys and values."""
     fields = items["fields"] if isinstance(items, Mapping) and items["type"] == "record" else []
     if len(fields) != _KEY_AND_VALUE or fields[0]["type"] not in _INTEGERS:
         raise Unsure
-    return fields[0]["type"], fields[1]["type"]
+    return fields[1]["type"]
 
 
 def _at(schema: Any, block: ByteBlock, places: Numbers, wanted: pa.DataType) -> pa.Array:
@@ -275,12 +292,10 @@ def _integers_in(schema: Any) -> int:
 
 
 def _past_numbers(lanes: Lanes, counts: Numbers) -> bool:
-    """Moves past `counts` numbers in each row, at least one; false if there are not as many."""
-    ends = lanes.block.ends
-    lasts = np.searchsorted(ends, lanes.at) + counts
-    if (counts > lanes.block.size).any() or (lasts > len(ends)).any():
+    """Moves past `counts` numbers in each row, at least one; false if a block cannot have as many."""
+    if (counts > lanes.block.size).any():
         return False
-    lanes.move(ends[lasts - 1] + 1)
+    lanes.move(lanes.block.past_numbers(lanes.at, counts))
     return True
 
 

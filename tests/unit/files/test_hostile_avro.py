@@ -256,6 +256,13 @@ def test_blocks_that_no_codec_has_written_are_refused(tmp_path: Path, codec: str
         read(tmp_path, content(INTEGERS, 3, b"", codec, packed), 3)
 
 
+@pytest.mark.parametrize("codec", PACKED)
+def test_blocks_whose_compressed_bytes_are_cut_off_are_refused(tmp_path: Path, codec: str) -> None:
+    packed = PACKED[codec](bytes([2, 4, 6]) * 100)
+    with pytest.raises(CorruptTable):
+        read(tmp_path, content(INTEGERS, 300, b"", codec, packed[: len(packed) // 2]), 300)
+
+
 def test_a_single_row_may_be_large(tmp_path: Path) -> None:
     """It is a block of its own, however large."""
     value = os.urandom(1 << 20) * 65

@@ -20,6 +20,7 @@ import cramjam
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from isal import isal_zlib
 
 MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
@@ -37,6 +38,9 @@ _MOST_XZ_MEMORY = 128 << 20
 """Memory limit for decompressing xz, in bytes; its highest level takes 65 MiB."""
 _LEAST_READ = 1 << 17
 """Initial estimate of a block's decompressed bytes; Java's blocks have 16 kB and one row."""
+
+_DEFLATE_ERROR = cast(type[Exception], isal_zlib.error)
+"""Its stubs declare the class as an instance."""
 
 Schema = Mapping[str, Any]
 
@@ -161,7 +165,7 @@ def decompress(codec: str, data: bytes, most: int = _MOST_BLOCK) -> bytes:
     """
     try:
         return _DECOMPRESS[codec](data, most)
-    except (cramjam.DecompressionError, zlib.error, lzma.LZMAError, OSError, ValueError) as error:
+    except (cramjam.DecompressionError, _DEFLATE_ERROR, lzma.LZMAError, OSError, ValueError) as error:
         raise EOFError(f"a block in it cannot be decompressed: {error}") from error
 
 
@@ -315,7 +319,8 @@ def _bounded(size: int, most: int) -> None:
 
 _DECOMPRESS: dict[str, Callable[[bytes, int], bytes]] = {
     "null": _as_is,
-    "deflate": _unpacked(lambda: cast(_Packed, zlib.decompressobj(-zlib.MAX_WBITS))),
+    # Takes half of the time of zlib's.
+    "deflate": _unpacked(lambda: cast(_Packed, isal_zlib.decompressobj(-zlib.MAX_WBITS))),
     "snappy": _unsnapped,
     "zstandard": _unzstd,
     "bzip2": _unpacked(bz2.BZ2Decompressor),

@@ -131,7 +131,7 @@ def _numbered(tables: Sequence[pa.Table]) -> list[Numbers]:
 
 
 def _distinct(tables: Sequence[pa.Table], codes: Sequence[Numbers]) -> pa.Table:
-    """The values of each number."""
-    all_codes = np.concatenate(codes)
-    _, firsts = np.unique(all_codes, return_index=True)
+    """The values of each number; numbers are in the order of their first rows."""
+    greatest = np.maximum.accumulate(np.concatenate(codes))
+    firsts = np.flatnonzero(np.diff(greatest, prepend=-1))
     return pa.concat_tables(tables).take(pa.array(firsts)).combine_chunks()
