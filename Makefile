@@ -112,7 +112,7 @@ e2e: $(READY) ## The whole product on a node of its own: chart, S3, drivers and 
 	$(MAKE) on-a-node
 
 # Tables are in memory where there is some for that; those that pass are deleted at once.
-fuzz: $(READY) oracle iceberg ## Play N random histories of each kind of table from number SEED on against Java and Spark, and cut down what fails
+fuzz: $(READY) oracle iceberg arctic ## Play N random histories of each kind of table from number SEED on against Java, Spark and Arctic, and cut down what fails
 	$(if $(wildcard /dev/shm),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest --quiet -n $(WORKERS) $(SHARING) --timeout 3600 -o tmp_path_retention_policy=failed tests/java/fuzz --histories $(N) --first $(SEED) --cut
 
 bench: $(READY) oracle ## Compact the same table with Java Paimon and with Lithify, one core each; or large ones (--planning, --commits)

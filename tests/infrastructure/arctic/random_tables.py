@@ -110,6 +110,18 @@ class RandomHistory(Generic[T]):
         step(self)
         return step.__name__
 
+    def beside(self) -> str:
+        """Takes one step beside a run of somebody else's, and gives its name.
+
+        It uses no transaction id that is older than the run's. A delete of one that is committed during the
+        run hits rows before the run's commit and not after it, also where Arctic's optimizer runs.
+        """
+        waiting, self.begun = self.begun, []
+        step = self.chance.choice((*_CHANGES, RandomHistory.minor, RandomHistory.rewrite))
+        step(self)
+        self.begun += waiting
+        return step.__name__
+
     # Steps
 
     def begin(self) -> None:

@@ -1,0 +1,116 @@
+"""Plays random histories of keyed tables: Arctic reads the same rows before and after each of our runs.
+
+Writers and Arctic's own optimizer change the table between our runs, and one of them at a point of some runs.
+The model of merge-on-read says the same rows, with position deletes as either generation of readers has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol
+
+import pytest
+
+from infrastructure.arctic.merge_on_read import PositionRule, is_below, merge_on_read
+from infrastructure.arctic.model import Files
+from infrastructure.arctic.random_tables import RandomHistory, T, T_contra, Writer
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.runner import InlineRunner
+from lithify.errors import AttemptFenced, CommitConflict, UnsupportedTable
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
+from support.races import step_at
+from support.runs import ShiftedClock
+
+POINTS = ("planned", "journal-written", "file-written", "tasks-done", "prepared", "snapshot-written")
+_ROUNDS = 3
+_STRATEGIES = (Strategy.FULL, Strategy.FULL, Strategy.FULL, Strategy.MINOR)
+
+
+class ReadingWriter(Writer[T_contra], Protocol[T_contra]):
+    """A writer that reads, too."""
+
+    def read(self, table: T_contra) -> list[list[Any]]: ...
+
+
+@dataclass(slots=True)
+class Player(Generic[T]):
+    """Plays one history.
+
+    Attributes:
+        history: of the steps of others.
+        reader: reads the table as Arctic does.
+        address: of the table, as a run opens it.
+        taken: names of the steps so far.
+    """
+
+    history: RandomHistory[T]
+    reader: ReadingWriter[T]
+    address: TableAddress
+    taken: list[str] = field(default_factory=list)
+
+    def play(self) -> None:
+        """Plays rounds of changes, each before a run of ours or of Arctic's."""
+        for _ in range(_ROUNDS):
+            self.taken += self.history.changing(4)
+            before = self._rows()
+            if self.history.chance.random() < 0.8:
+                self._compact(before)
+            else:
+                self.taken.append(self.history.optimize())
+                self._check(before)
+
+    def _compact(self, before: list[list[Any]]) -> None:
+        strategy = self.history.chance.choice(_STRATEGIES)
+        expected, beside = [before], self.history.chance.random() < 0.4
+
+        def step() -> None:
+            self.taken.append(f"beside: {self.history.beside()}")
+            expected.append(self._rows())
+
+        with pytest.MonkeyPatch.context() as patched:
+            if beside:
+                step_at(patched, self.history.chance.choice(POINTS), step)
+            self.taken.append(self._run(strategy, beside=beside))
+        self._check(expected[-1])
+
+    def _run(self, strategy: Strategy, *, beside: bool) -> str:
+        request = Request(self.address, Selection(strategy=strategy))
+        try:
+            report = compact(request, InlineRunner(), ShiftedClock())
+        except (AttemptFenced, CommitConflict):
+            assert beside
+            return f"{strategy}: conflict"
+        except UnsupportedTable:
+            # Position deletes in a node above base files, as Arctic's minor leaves them when nodes change.
+            assert self._has_positions_above()
+            return f"{strategy}: refused"
+        return f"{strategy}: {report.status}, {report.commits} commits"
+
+    def _has_positions_above(self) -> bool:
+        files = self.reader.files(self.history.table).base
+        above = {(file.partition, file.node) for file in files if file.type == "PD"}
+        return any(
+            file.partition == partition and file.node != node and is_below(file.node, node)
+            for file in files
+            if file.type == "B"
+            for partition, node in above
+        )
+
+    def _rows(self) -> list[list[Any]]:
+        return _ordered(self.reader.read(self.history.table))
+
+    def _check(self, expected: list[list[Any]]) -> None:
+        assert self._rows() == expected
+        files, line = self.reader.files(self.history.table), self.reader.line(self.history.table)
+        for rule in PositionRule:
+            assert _by_model(files, line, rule) == expected, rule
+
+
+def _by_model(files: Files, line: Mapping[str, int], rule: PositionRule) -> list[list[Any]]:
+    return _ordered(merge_on_read(files.base, files.change, line, ["id"], rule).rows())
+
+
+def _ordered(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    return sorted((list(row) for row in rows), key=repr)
