@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from infrastructure.arctic.model import KeyedTable
-from infrastructure.arctic.random_tables import COLUMNS, RandomHistory
-from java.fuzz.mixed.playing import play
+from java.fuzz.mixed.playing import Player, history_in_folders
 from lithify.formats.iceberg.model import DeleteFile
 from lithify.formats.mixed import dividing, line_commit, merge_on_read, planning
-from lithify.formats.mixed.stores import PRIMARY_KEY
-from lithify.formats.protocol.address import TableAddress
 from support.cases import case
 
 if TYPE_CHECKING:
@@ -82,13 +78,5 @@ def test_planted_fault_is_found(
 
 def _play_all(arctic: Arctic, home: Path) -> None:
     for seed in range(_HISTORIES):
-        _play(arctic, home / str(seed), seed)
-
-
-def _play(arctic: Arctic, folder: Path, seed: int) -> None:
-    def create(partition: Sequence[str], properties: Mapping[str, str]) -> KeyedTable:
-        return arctic.create(KeyedTable(folder / "db" / "t", COLUMNS, ["id"], partition), properties)
-
-    history = RandomHistory.start(arctic, create, seed, has_plain_positions=False)
-    address = TableAddress(str(folder), "db.t", overrides={PRIMARY_KEY: "id"}, format="mixed-iceberg")
-    play(history, address, lambda: sorted(arctic.read(history.table), key=repr), "id")
+        history, address = history_in_folders(arctic, home / str(seed), seed)
+        Player(history, arctic, address).play()
