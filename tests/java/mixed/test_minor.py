@@ -11,8 +11,10 @@ import pytest
 from infrastructure.arctic import random_tables
 from infrastructure.arctic.client import Arctic
 from infrastructure.arctic.merge_on_read import PositionRule, merge_on_read, stored_line
-from infrastructure.arctic.model import KeyedFile, KeyedTable
+from infrastructure.arctic.mixed import MixedTable, MixedTables
+from infrastructure.arctic.model import Files, KeyedFile, KeyedTable
 from infrastructure.arctic.random_tables import RandomHistory
+from infrastructure.iceberg import catalogs
 from lithify.clock import SystemClock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
@@ -45,18 +47,26 @@ def run(
     table: KeyedTable, options: Mapping[str, str] = ALL_ARE_LARGE, strategy: Strategy = Strategy.MINOR
 ) -> Report:
     """A run of ours."""
-    warehouse, name = table.location.parent.parent, f"{table.location.parent.name}.{table.location.name}"
-    overrides = {PRIMARY_KEY: ",".join(table.key), **options}
-    address = TableAddress(str(warehouse), name, overrides=overrides, format="mixed-iceberg")
+    name = f"{table.location.parent.name}.{table.location.name}"
+    return run_at(table.location.parent.parent, name, {PRIMARY_KEY: ",".join(table.key), **options}, strategy)
+
+
+def run_at(warehouse: Path, name: str, options: Mapping[str, str], strategy: Strategy) -> Report:
+    """A run of ours at a table in a catalog of folders."""
+    address = TableAddress(str(warehouse), name, overrides=options, format="mixed-iceberg")
     return compact(Request(address, Selection(strategy=strategy)), InlineRunner(), SystemClock())
 
 
 def rows_of(arctic: Arctic, table: KeyedTable) -> Rows:
     """The rows that Arctic reads, which are those of readers since 0.5 and of the model."""
-    found = sorted(arctic.read(table), key=repr)
-    files, line = arctic.files(table), stored_line(table)
+    return checked_rows(arctic.read(table), arctic.files(table), stored_line(table), table.key)
+
+
+def checked_rows(read: Rows, files: Files, line: Mapping[str, int], key: Sequence[str]) -> Rows:
+    """Rows that were read, sorted, if they are those of the model for both generations of readers."""
+    found = sorted(read, key=repr)
     for rule in PositionRule:
-        rows = merge_on_read(files.base, files.change, line, table.key, rule)
+        rows = merge_on_read(files.base, files.change, line, key, rule)
         assert sorted([list(row) for row in rows.rows()], key=repr) == found
     return found
 
@@ -270,3 +280,29 @@ def test_random_table_reads_the_same_after_any_minor(arctic: Arctic, tmp_path: P
         if history.chance.random() < 0.5:
             steps.append(history.optimize())
             assert rows_of(arctic, history.table) == before, steps
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("seed", range(12))
+def test_random_table_of_todays_layout_reads_the_same_after_any_minor(
+    mixed_tables: MixedTables, tmp_path: Path, seed: int
+) -> None:
+    def create(partition: Sequence[str], properties: Mapping[str, str]) -> MixedTable:
+        catalog = catalogs.folder_of_tables(tmp_path)
+        what = MixedTable(catalog, "db.t", random_tables.COLUMNS, ["id"], partition)
+        return mixed_tables.create(what, properties)
+
+    def rows() -> Rows:
+        table = history.table
+        files, line = mixed_tables.files(table), mixed_tables.line(table)
+        return checked_rows(mixed_tables.read(table), files, line, table.key)
+
+    history = RandomHistory.start(mixed_tables, create, seed, has_plain_positions=False)
+    for _ in range(4):
+        steps = [*history.changing(4)]
+        before = rows()
+        run_at(tmp_path, "db.t", ALL_ARE_LARGE, Strategy.MINOR)
+        assert rows() == before, steps
+        if history.chance.random() < 0.5:
+            steps.append(history.optimize())
+            assert rows() == before, steps
