@@ -47,16 +47,19 @@ def judged(files: pa.Table, options: MajorOptions, now_millis: int) -> pa.Table:
 
     Returns:
         The columns of `partition_sums`; `due_files` and `full_files`, the files that a minor and a full
-        compaction would merge; `valid_until`, when the partition becomes due by time alone, null for never.
+        compaction would rewrite, as far as sums tell; `valid_until`, when the partition becomes due by time
+        alone, null for never.
     """
     sums = partition_sums(files, options.small_file_size)
     figures = figures_of(sums)
     until, is_due = due_millis(figures, options), are_due(figures, options, now_millis)
-    merged = integers(sums["base_files"]) + integers(sums["change_files"])
+    changes = integers(sums["change_files"])
+    merged = integers(sums["base_files"]) + changes
+    small = np.where(changes > 0, integers(sums["small_base_files"]) + changes, merged)
     valid_until = pa.array(until, pa.int64(), mask=is_due | (until == NEVER))
     return with_columns(
         sums,
-        due_files=np.where(is_due, merged, 0),
+        due_files=np.where(is_due, small, 0),
         full_files=np.where(_has_work(sums), merged, 0),
         valid_until=valid_until,
     )

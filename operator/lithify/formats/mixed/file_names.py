@@ -80,6 +80,12 @@ def names_in_base(paths: Any) -> FileNames:
     return FileNames(names.nodes, names.transactions, np.where(moved, _number(FileKind.BASE), names.kinds))
 
 
+def are_moved(paths: Any) -> Flags:
+    """Which files of a base store are change files that version 0.4 has moved; arguments as above."""
+    names, _ = _parsed(paths, FileKind.BASE)
+    return names.of_kind(FileKind.INSERT)
+
+
 def names_in_change(paths: Any, sequences: Numbers) -> FileNames:
     """What names in a change store say.
 

@@ -3,7 +3,8 @@
 Called by tasks. Changes are ordered by transaction and then by the number of the change in it, which change
 files have as a column. A row is deleted by a delete of its key that is strictly later (`ArcticDeleteFilter`,
 `MixedDeleteFilter`); rows of base files are the last of their transaction. Two rows of a key stay two if no
-delete is later. Position deletes of base files apply first.
+delete is later. Position deletes of base files apply first; of base files that stay, only positions that they
+lack are found.
 """
 
 from __future__ import annotations
@@ -71,24 +72,30 @@ class ChangeDeletes:
         files: its delete files of the change store, as equality deletes by the key.
         later: paths of the data files of which a row may be older than one of these deletes.
         sequences: when rows and deletes were written.
+        kept: paths of the data files that stay, whose position deletes stay, too.
     """
 
     files: tuple[DeleteFile, ...]
     later: frozenset[str] = field(default_factory=frozenset)
     sequences: ChangeSequences = field(default_factory=lambda: ChangeSequences({}, frozenset()))
+    kept: frozenset[str] = field(default_factory=frozenset)
 
     def positions(
         self, files: Sequence[DataFile], reader: FileReader, schema: Schema, budget: Budget, folder: Path
     ) -> DeletedPositions:
         """The positions of deleted rows; see `deletes.positions`."""
-        found = dict(deleted_positions(files, reader, schema, budget, folder))
+        known = deleted_positions(files, reader, schema, budget, folder)
+        found = {path: positions for path, positions in known.items() if path not in self.kept}
         concerned = tuple(file for file in files if file.path in self.later)
         if not self.files or not concerned:
             return found
         scope = Scope(self.files[0].equality_ids, self.files, concerned)
         changed = deleted_in_scope(scope, reader, schema, budget, folder / "changes", self.sequences)
         for path, positions in changed.items():
-            found[path] = found[path] | positions if path in found else positions
+            if path not in known:
+                found[path] = positions
+            else:
+                found[path] = positions - known[path] if path in self.kept else known[path] | positions
         return found
 
 
@@ -99,17 +106,17 @@ def change_deletes(subtree: Subtree, key_ids: Sequence[int]) -> ChangeDeletes:
         subtree: its files.
         key_ids: field ids of the columns of the key.
     """
-    files = (*subtree.rows, *subtree.deletes)
+    files = (*subtree.rows, *subtree.kept, *subtree.deletes)
     transactions = sorted({each.transaction for each in files})
     ranks = {transaction: rank for rank, transaction in enumerate(transactions)}
     change_files = frozenset(each.file.path for each in (*subtree.inserts, *subtree.deletes))
-    newest = max((each.transaction for each in subtree.deletes), default=-1)
-    older = [each for each in subtree.base if each.transaction < newest]
-    older += [each for each in subtree.inserts if each.transaction <= newest]
+    older = [each for each in (*subtree.base, *subtree.kept) if each.transaction < subtree.last_delete]
+    older += [each for each in subtree.inserts if each.transaction <= subtree.last_delete]
     return ChangeDeletes(
         files=tuple(_equality_delete(each, key_ids) for each in subtree.deletes),
         later=frozenset(each.file.path for each in older),
         sequences=ChangeSequences({each.file.path: ranks[each.transaction] for each in files}, change_files),
+        kept=frozenset(each.file.path for each in subtree.kept),
     )
 
 

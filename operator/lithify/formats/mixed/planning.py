@@ -6,7 +6,7 @@ data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from lithify.formats.iceberg.compaction.listed_twice import blocks_of
 from lithify.formats.iceberg.table.partition_paths import WHOLE, spec_of
 from lithify.formats.mixed.due import Due, due_partitions
 from lithify.formats.mixed.file_columns import files_of, fingerprint_in
+from lithify.formats.mixed.keeping import rule_of, with_kept
 from lithify.formats.mixed.objects import KeyedObjects
 from lithify.formats.mixed.optimized_line import NOTHING_MERGED
 from lithify.formats.mixed.plan import MixedPlan
@@ -46,7 +47,9 @@ def plan(table: MixedTable, view: MixedView, selection: Selection, clock: Clock)
     due = due_partitions(files, options, epoch_millis(clock.now()), is_full=is_full)
     objects = KeyedObjects(view, options.nodes, by_older=table.in_folders)
     found = [
-        unit for each in due for unit in _unit(table, view, objects, each, fingerprint_in(files, each.folder))
+        unit
+        for each in due
+        for unit in _unit(table, view, objects, each, fingerprint_in(files, each.folder), is_full=is_full)
     ]
     held = [unit.group for unit in found if selection.held.get(unit.group.path) == unit.group.fingerprint]
     tried = [unit for unit in found if unit.group not in held]
@@ -65,11 +68,18 @@ def is_worth_it(part: Subtree) -> bool:
 
 
 def _unit(
-    table: MixedTable, view: MixedView, objects: KeyedObjects, due: Due, fingerprint: str
+    table: MixedTable,
+    view: MixedView,
+    objects: KeyedObjects,
+    due: Due,
+    fingerprint: str,
+    *,
+    is_full: bool,
 ) -> Iterator[MixedUnit]:
     """The unit of a partition; nothing if there is nothing to merge."""
     rows = _merged_rows(view, due.folder, most_change_files(table.properties))
-    parts = tuple(part for part in objects.subtrees(rows) if is_worth_it(part))
+    every = objects.subtrees(rows) if is_full else _minor(table, objects.subtrees(rows))
+    parts = tuple(part for part in every if is_worth_it(part))
     if not parts:
         return
     changes = [each.file.sequence for part in parts for each in (*part.inserts, *part.deletes)]
@@ -87,6 +97,13 @@ def _unit(
         line=view.line.sequence_of(due.folder),
         to_sequence=max(changes, default=NOTHING_MERGED),
     )
+
+
+def _minor(table: MixedTable, parts: Iterable[Subtree]) -> list[Subtree]:
+    """The subtrees of a partition, without the base files that a minor compaction keeps."""
+    every = [*parts]
+    rule = rule_of(table.options, has_changes=any(part.inserts or part.deletes for part in every))
+    return [with_kept(part, rule) for part in every]
 
 
 def _merged_rows(view: MixedView, folder: str, most: int) -> Numbers:
@@ -112,7 +129,7 @@ def _unreadable(table: MixedTable, units: Sequence[MixedUnit]) -> Iterator[Block
 
 def _problem(table: MixedTable, unit: MixedUnit) -> str | None:
     """Why a partition cannot be merged; None if it can."""
-    files = (each for part in unit.subtrees for each in part.base)
+    files = (each for part in unit.subtrees for each in (*part.base, *part.kept))
     disputed = next((each.disputed for each in files if each.disputed is not None), None)
     if disputed is not None:
         return f"{disputed}: by its name it is of another node than a file of which it deletes rows"

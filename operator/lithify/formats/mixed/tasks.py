@@ -11,17 +11,18 @@ from collections.abc import Mapping, Sequence
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.tasks import write_options
 from lithify.formats.iceberg.model import Partition
-from lithify.formats.iceberg.rewriting.destinations import Destination
+from lithify.formats.iceberg.rewriting.destinations import Destination, KeptFile
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.iceberg.table.data_locations import data_locations
 from lithify.formats.iceberg.table.partition_paths import spec_of
 from lithify.formats.mixed.dividing import NodeDivider, destination
+from lithify.formats.mixed.file_names import FileKind, name_start
 from lithify.formats.mixed.merge_on_read import change_deletes
 from lithify.formats.mixed.nodes import written_nodes
 from lithify.formats.mixed.plan import MixedPlan
 from lithify.formats.mixed.stores import MixedTable
-from lithify.formats.mixed.units import MixedUnit, Subtree
+from lithify.formats.mixed.units import KeyedFile, MixedUnit, Subtree
 from lithify.formats.protocol.tasks import Sizing
 
 
@@ -60,7 +61,14 @@ def _task(
         specs=(target.spec,),
         divider=_divider(table, part, partition, nodes) if place is None else None,
         deletes=change_deletes(part, table.key_ids),
+        kept=tuple(_kept(each, partition, part.last_delete) for each in part.kept),
     )
+
+
+def _kept(each: KeyedFile, partition: Partition, transaction: int) -> KeptFile:
+    """A base file that stays: readers of version 0.4 only apply position deletes of exactly its node."""
+    start = name_start(each.node, FileKind.POSITION_DELETE, transaction)
+    return KeptFile(each.file, Destination(partition, start))
 
 
 def _place(part: Subtree, partition: Partition, nodes: int) -> Destination | None:

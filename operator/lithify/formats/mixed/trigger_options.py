@@ -56,6 +56,8 @@ class MajorOptions:
         small_files: unmerged and small files from which it is due.
         changes_millis: milliseconds after which unmerged changes are merged, however few.
         base_millis: milliseconds after which base files are rewritten if there is something to gain.
+        most_deleted: the share of position deletes up to which a base file that is not small may stay; None
+            for any.
     """
 
     nodes: int
@@ -66,6 +68,7 @@ class MajorOptions:
     small_files: int | None
     changes_millis: int | None
     base_millis: int | None
+    most_deleted: float | None = _DELETE_RATIO
 
 
 def write_nodes(properties: Mapping[str, str]) -> int:
@@ -110,11 +113,12 @@ def major_options(
         nodes=nodes,
         small_file_size=number_in(found, SMALL_FILE_SIZE, fragment, 0),
         delete_bytes=None if deletes is None or not has_key else deletes * nodes,
-        delete_ratio=_ratio(found),
+        delete_ratio=_ratio(found, DELETE_RATIO if DELETE_RATIO in found else DUPLICATE_RATIO),
         least_delete_bytes=number_in(found, LEAST_DELETE_BYTES, fragment, 0) * nodes,
         small_files=_small_files(found, nodes),
         changes_millis=_interval(found, MINOR_INTERVAL, _HOUR) if has_key else None,
         base_millis=_base_interval(found),
+        most_deleted=_ratio(found, DUPLICATE_RATIO),
     )
 
 
@@ -145,8 +149,7 @@ def _optional(found: Mapping[str, str], name: str, default: int) -> int | None:
     return None if value < 0 else value
 
 
-def _ratio(found: Mapping[str, str]) -> float | None:
-    name = DELETE_RATIO if DELETE_RATIO in found else DUPLICATE_RATIO
+def _ratio(found: Mapping[str, str], name: str) -> float | None:
     text = found.get(name, str(_DELETE_RATIO))
     with suppress(ValueError):
         value = float(text)

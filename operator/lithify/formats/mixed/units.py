@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from lithify.errors import CorruptTable
 from lithify.formats.iceberg.compaction.plan import IcebergUnit
-from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, NewDataFile
+from lithify.formats.iceberg.compaction.row_accounts import check_deletes
+from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, NewDataFile, NewDeleteFile
 from lithify.formats.mixed.details import CHANGES
 from lithify.formats.mixed.optimized_line import NOTHING_MERGED
 from lithify.formats.protocol.details import Detail, Details
@@ -40,15 +41,17 @@ class Subtree:
 
     Attributes:
         root: id of the node.
-        base: base files.
+        base: base files that are rewritten.
         inserts: files of inserted rows that base has not yet.
         deletes: files of deleted rows that base has not yet.
+        kept: base files that stay, of which these may delete rows.
     """
 
     root: int
     base: tuple[KeyedFile, ...]
     inserts: tuple[KeyedFile, ...]
     deletes: tuple[KeyedFile, ...]
+    kept: tuple[KeyedFile, ...] = ()
 
     @property
     def rows(self) -> tuple[KeyedFile, ...]:
@@ -59,6 +62,11 @@ class Subtree:
     def transaction(self) -> int:
         """The transaction of new files: the highest one of their rows, as Amoro's executor has it."""
         return max((each.transaction for each in self.rows), default=0)
+
+    @property
+    def last_delete(self) -> int:
+        """The highest transaction of its deletes, that of new position deletes; -1 for none."""
+        return max((each.transaction for each in self.deletes), default=-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,11 @@ class MixedUnit(IcebergUnit):
         return tuple(tuple(each.file.path for each in (*part.rows, *part.deletes)) for part in self.subtrees)
 
     @property
+    def kept(self) -> tuple[DataFile, ...]:
+        """The base files that stay, of which its changes may delete rows."""
+        return tuple(each.file for part in self.subtrees for each in part.kept)
+
+    @property
     def deletes(self) -> frozenset[DeleteFile]:
         """The position deletes that apply to its base files."""
         return frozenset(delete for file in self.files for delete in file.deletes)
@@ -114,8 +127,10 @@ class MixedUnit(IcebergUnit):
         """The files of which rows are written, unless they are deleted."""
         return tuple(each.file for part in self.subtrees for each in part.rows)
 
-    def check_rows(self, outputs: Sequence[NewDataFile]) -> None:
+    def check_rows(self, outputs: Sequence[NewDataFile], deletes: Sequence[NewDeleteFile]) -> None:
         """Checks that new files have no more rows than are there, and all where nothing is deleted.
+
+        New delete files must be about files that stay; see `check_deletes`.
 
         Raises:
             CorruptTable: there are too many rows, or too few.
@@ -127,3 +142,4 @@ class MixedUnit(IcebergUnit):
         if not least <= after <= before:
             problem = f"it has {before} rows, of which at least {least} stay, but {after} were written"
             raise CorruptTable(self.group.path, problem)
+        check_deletes(self.kept, deletes)

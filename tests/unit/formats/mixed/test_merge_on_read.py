@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -149,6 +150,38 @@ def test_position_deletes_count_besides_changes(files: Files) -> None:
     found = change_deletes(part, KEY).positions([dropped.file], files.reader, SCHEMA, Budget(), files.folder)
 
     assert sorted(found[base.file.path]) == [0, 3]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(base=FILES, kept=FILES, deletes=FILES, gone=st.sets(st.integers(0, 5)))
+def test_positions_of_kept_files_are_those_that_their_deletes_lack(
+    files: Files, base: Sequence[File], kept: Sequence[File], deletes: Sequence[File], gone: set[int]
+) -> None:
+    rewritten, staying = (
+        tuple(_written(files, each, is_change=False) for each in group) for group in (base, kept)
+    )
+    known = [sorted(at for at in gone if at < len(each.rows)) for each in kept]
+    staying = tuple(
+        replace(each, file=with_deletes(each.file, files.positions([(each.file, at) for at in positions])))
+        for each, positions in zip(staying, known, strict=True)
+    )
+    changes = tuple(_written(files, each, is_change=True) for each in deletes)
+    part = Subtree(1, rewritten, (), changes, staying)
+
+    inputs = [each.file for each in (*rewritten, *staying)]
+    found = change_deletes(part, KEY).positions(inputs, files.reader, SCHEMA, Budget(), files.folder)
+
+    living = _model([*base, *kept], [], deletes)
+    rows = [each.rows for each in (*base, *kept)]
+    dead = [
+        {at for at, row in enumerate(every) if row.id not in left}
+        for every, left in zip(rows, living, strict=True)
+    ]
+    expected = [
+        *dead[: len(base)],
+        *(each - set(old) for each, old in zip(dead[len(base) :], known, strict=True)),
+    ]
+    assert [set(found.get(file.path, ())) for file in inputs] == expected
 
 
 @pytest.mark.parametrize("offset", [-1, 1 << 40, None], ids=["negative", "too-large", "missing"])

@@ -85,7 +85,7 @@ def test_defaults_are_those_of_amoro() -> None:
         ),
         case(
             {"self-optimizing.major.trigger.duplicate-ratio": "0.2"},
-            {"delete_ratio": 0.2},
+            {"delete_ratio": 0.2, "most_deleted": 0.2},
             id="Amoro's ratio",
         ),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lithify.formats.iceberg.model import DataFile, NewDataFile
+from lithify.formats.iceberg.model import DataFile, NewDataFile, NewDeleteFile
 from lithify.formats.protocol.model import GroupId
 
 
@@ -35,8 +35,12 @@ class GroupChange:
         group: the group.
         inputs: the data files that are removed.
         outputs: the data files that are added; none if all rows are deleted.
+        kept: data files that stay, of which rows are deleted.
+        deletes: the delete files that are added, each of a file of `kept`.
     """
 
     group: GroupId
     inputs: tuple[DataFile, ...]
     outputs: tuple[NewDataFile, ...]
+    kept: tuple[DataFile, ...] = ()
+    deletes: tuple[NewDeleteFile, ...] = ()

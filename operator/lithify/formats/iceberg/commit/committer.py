@@ -159,18 +159,23 @@ class Committer:
         removed = is_one_of(view.data["file_path"], inputs)
         new = self._start.sequence if outputs else None
         dropped = dropped_deletes(view, ~removed, new, metadata.unpartitioned_specs)
-        return Replacement(outputs, removed, dropped)
+        added = tuple(file for change in changes for file in change.deletes)
+        return Replacement(outputs, removed, dropped, added)
 
     def _summary(
         self, changes: Mapping[Any, GroupChange], replacement: Replacement, view: View, before: Snapshot
     ) -> dict[str, str]:
-        outputs = replacement.outputs
+        outputs, deletes = replacement.outputs, replacement.added_deletes
         added = FileCounts(
-            len(outputs), sum(each.rows for each in outputs), sum(each.size for each in outputs)
+            data_files=len(outputs),
+            records=sum(each.rows for each in outputs),
+            size=sum(each.size for each in outputs) + sum(each.size for each in deletes),
+            position_files=len(deletes),
+            positions=sum(each.rows for each in deletes),
         )
         removed = removed_files(view, replacement.data, replacement.deletes)
         partitions = {file.partition for change in changes.values() for file in change.inputs}
-        partitions |= {file.partition for file in outputs}
+        partitions |= {file.partition for file in outputs} | {file.partition for file in deletes}
         notes, operation = self._notes(changes.keys()), self._extension.operation
         return summary_of(added, removed, before.summary, len(partitions), notes, operation)
 
@@ -221,6 +226,7 @@ class Committer:
             AttemptFenced: one is gone.
         """
         paths = [file.path for change in changes for file in change.outputs]
+        paths += [file.path for change in changes for file in change.deletes]
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
             if not exists:
                 raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")

@@ -8,6 +8,7 @@ groups give a reason for each group that they refuse.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ _NONE = -1
 ROLLED_BACK = "snapshots have expired since the run was planned, when there were none"
 NO_BRANCH = "the branch is gone, or has no snapshot any more"
 REPLACED_INPUT = "others have removed a file of it"
+REPLACED_KEPT = "others have removed a file that it keeps, and of which it deletes rows"
 NEW_DELETE = "others have deleted rows of a file of it, which the new files would bring back"
 OTHER_PARTITION = (
     "others have deleted rows by equality, in a partition that the rewritten rows would enter or leave"
@@ -53,6 +55,7 @@ def conflicts_of(
     return {
         **validate_equality_deletes(changes, start, view, metadata.unpartitioned_specs),
         **validate_no_new_deletes(changes, start, view),
+        **validate_kept_live(changes, view),
         **validate_inputs_live(changes, view),
     }
 
@@ -102,6 +105,16 @@ def validate_inputs_live(changes: Mapping[Any, GroupChange], view: View) -> Reas
     refused = np.bincount(places, minlength=len(inputs)) != 1
     refused |= np.bincount(places[changed], minlength=len(inputs)) > 0
     return _refused(changes, inputs, refused, REPLACED_INPUT)
+
+
+def validate_kept_live(changes: Mapping[Any, GroupChange], view: View) -> Reasons:
+    """Every file that stays, and of which rows are deleted, must still be live, once, and as it was planned.
+
+    Otherwise its rows are in another file, to which the new deletes would not apply. Newer deletes of it do
+    not matter: deletes add up.
+    """
+    kept = {group: replace(change, inputs=change.kept) for group, change in changes.items() if change.kept}
+    return dict.fromkeys(validate_inputs_live(kept, view), REPLACED_KEPT) if kept else {}
 
 
 def validate_no_new_deletes(changes: Mapping[Any, GroupChange], start: Start, view: View) -> Reasons:

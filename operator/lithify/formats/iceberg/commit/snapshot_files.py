@@ -27,10 +27,10 @@ from lithify.formats.iceberg.manifests.manifest_lists import (
 )
 from lithify.formats.iceberg.manifests.manifest_writer import EncodedManifest, ManifestOwner, encode_manifest
 from lithify.formats.iceberg.manifests.merging import merge_options, merge_plan
-from lithify.formats.iceberg.manifests.new_entries import added_data_files
+from lithify.formats.iceberg.manifests.new_entries import added_data_files, added_delete_files
 from lithify.formats.iceberg.manifests.partition_types import PartitionField, PartitionType
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
-from lithify.formats.iceberg.model import NewDataFile
+from lithify.formats.iceberg.model import NewDataFile, NewDeleteFile
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_specs import partition_fields
 from lithify.io.storage import Storage
@@ -44,11 +44,13 @@ class Replacement:
         outputs: the data files that it adds.
         data: mask of the data files that it removes.
         deletes: mask of the delete files that it removes.
+        added_deletes: the delete files that it adds.
     """
 
     outputs: tuple[NewDataFile, ...]
     data: Flags
     deletes: Flags
+    added_deletes: tuple[NewDeleteFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class SnapshotFiles:
         version = self._metadata.format_version
         manifests = [
             *self._manifests(ManifestContent.DATA, removed, self._new_entries(replacement.outputs, start)),
-            *self._manifests(ManifestContent.DELETES, removed, {}),
+            *self._manifests(ManifestContent.DELETES, removed, self._new_deletes(replacement.added_deletes)),
         ]
         first_row_id = self._metadata.next_row_id if version > 2 else None
         written = write_list(manifests, ListOwner(version, self.snapshot_id, parent, sequence, first_row_id))
@@ -139,6 +141,22 @@ class SnapshotFiles:
                 self._partition_type(spec),
                 self.snapshot_id,
                 sequence,
+            )
+            for spec in specs
+        }
+
+    def _new_deletes(self, deletes: Sequence[NewDeleteFile]) -> Mapping[int, Entries]:
+        """The entries of new delete files, by spec; they get the snapshot's sequence number.
+
+        Data files of the snapshot before have smaller ones, so that the deletes apply to all of them.
+        """
+        specs = dict.fromkeys(file.partition.spec_id for file in deletes)
+        return {
+            spec: added_delete_files(
+                [file for file in deletes if file.partition.spec_id == spec],
+                self._partition_type(spec),
+                self.snapshot_id,
+                None,
             )
             for spec in specs
         }

@@ -77,4 +77,4 @@ def check_again(
 
 def _unwritten(units: Sequence[IcebergUnit]) -> dict[IcebergGroup, GroupChange]:
     """The changes of some units before their new files are known."""
-    return {unit.group: GroupChange(unit.group, unit.files, ()) for unit in units}
+    return {unit.group: GroupChange(unit.group, unit.files, (), unit.kept) for unit in units}

@@ -9,9 +9,9 @@ from typing import Protocol
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.compaction.details import DELETES
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
-from lithify.formats.iceberg.compaction.row_accounts import check_rows
+from lithify.formats.iceberg.compaction.row_accounts import check_deletes, check_rows
 from lithify.formats.iceberg.manifests.view import Statistics, View
-from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, Partition
+from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, NewDeleteFile, Partition
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.row_orders import RowOrder
 from lithify.formats.protocol.details import Detail, Details, totals_of
@@ -88,6 +88,11 @@ class IcebergUnit:
         return self.files
 
     @property
+    def kept(self) -> tuple[DataFile, ...]:
+        """The files that stay, of which rows are deleted by new delete files."""
+        return ()
+
+    @property
     def deletes(self) -> frozenset[DeleteFile]:
         """The deletes that apply to its data files."""
         return frozenset(delete for file in self.files for delete in file.deletes)
@@ -97,13 +102,14 @@ class IcebergUnit:
         """The number of delete files that apply to the files of the unit."""
         return (Detail(DELETES, len(self.deletes)),)
 
-    def check_rows(self, outputs: Sequence[NewDataFile]) -> None:
-        """Checks the number of rows of new files.
+    def check_rows(self, outputs: Sequence[NewDataFile], deletes: Sequence[NewDeleteFile]) -> None:
+        """Checks the number of rows of new files, and what new delete files are about.
 
         Raises:
             CorruptTable: there are too many, or too few.
         """
         check_rows(self.files, outputs)
+        check_deletes(self.kept, deletes)
 
 
 class StepPlan(Protocol):

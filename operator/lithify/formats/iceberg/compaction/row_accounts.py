@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lithify.errors import CorruptTable
-from lithify.formats.iceberg.model import Content, DataFile, NewDataFile
+from lithify.formats.iceberg.model import Content, DataFile, NewDataFile, NewDeleteFile
 
 
 def check_rows(files: Sequence[DataFile], outputs: Sequence[NewDataFile]) -> None:
@@ -37,3 +37,21 @@ def check_rows(files: Sequence[DataFile], outputs: Sequence[NewDataFile]) -> Non
             f"its group has {before} rows, of which {least} to {most} are deleted, but {after} were written"
         )
         raise CorruptTable(files[0].path, problem)
+
+
+def check_deletes(kept: Sequence[DataFile], deletes: Sequence[NewDeleteFile]) -> None:
+    """Checks that new delete files are about files that stay, one for each, with at most all of its rows.
+
+    Args:
+        kept: the data files of a group that stay.
+        deletes: its new delete files.
+
+    Raises:
+        CorruptTable: one is not.
+    """
+    rows = {file.path: file.rows for file in kept}
+    for each in deletes:
+        most = rows.pop(each.referenced or "", 0)
+        if not 0 < each.rows <= most:
+            problem = f"it would delete {each.rows} rows of {each.referenced}, of which {most} may be deleted"
+            raise CorruptTable(each.path, problem)

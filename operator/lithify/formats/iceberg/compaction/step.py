@@ -22,7 +22,7 @@ from lithify.formats.iceberg.compaction.details import REMOVED_ROWS
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.lost_groups import LostGroups, check_again
 from lithify.formats.iceberg.compaction.plan import IcebergUnit, StepPlan
-from lithify.formats.iceberg.model import DataFile, NewDataFile
+from lithify.formats.iceberg.model import DataFile, NewDataFile, NewDeleteFile
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.iceberg.table.snapshots import ATTEMPT, BASE, GROUPS, RUN, TO_COME
 from lithify.formats.iceberg.table.table import IcebergTable
@@ -102,7 +102,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         for unit in self._plan.units:
             if unit.group in joined and unit.group not in failed.errors:
                 with failed.isolate(unit.group):
-                    unit.check_rows(joined[unit.group].data)
+                    unit.check_rows(joined[unit.group].data, joined[unit.group].deletes)
         blocks, lost = failed.sorted_out()
         self._lost.update(lost)
         self._outputs = {group: found for group, found in joined.items() if group not in failed.errors}
@@ -120,10 +120,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
     def commit(self, to_come: int) -> StepOutcome:
         """Commits the changes that the newest snapshot admits; see `engine.commit.loop`."""
         units = [unit for unit in self._plan.units if unit.group in self._outputs]
-        changes = {
-            unit.group: GroupChange(unit.group, unit.files, tuple(self._outputs[unit.group].data))
-            for unit in units
-        }
+        changes = {unit.group: self._change(unit) for unit in units}
         prefix = self._attempt.prefix
         committer = Committer(
             self._table,
@@ -138,6 +135,10 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         self._outcome = outcome = loop.commit(committer, changes, backoff_of(prefix, patience, self._clock))
         reports = tuple(self._report(unit) for unit in units if unit.group in outcome.committed)
         return StepOutcome(outcome.snapshot, outcome.tries, reports, {**self._lost, **outcome.conflicts})
+
+    def _change(self, unit: IcebergUnit) -> GroupChange:
+        outputs = self._outputs[unit.group]
+        return GroupChange(unit.group, unit.files, outputs.data, unit.kept, outputs.deletes)
 
     def _notes(self, to_come: int) -> Callable[[Collection[IcebergGroup]], Mapping[str, str]]:
         """Makes the fields of a summary by which the run finds its snapshot, of the committed groups."""
@@ -159,7 +160,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
             before=before,
             after=after,
             details=(Detail(REMOVED_ROWS, before.rows - after.rows),),
-            other_files=slots_of(removed_deletes=_deletes_of(unit)),
+            other_files=slots_of(deletes=_totals(outputs.deletes), removed_deletes=_deletes_of(unit)),
             copied_bytes=outputs.copied_bytes,
         )
 
@@ -195,5 +196,5 @@ def _deletes_of(unit: IcebergUnit) -> Totals:
     return Totals(len(found), sum(sizes), sum(delete.rows for delete in found))
 
 
-def _totals(files: Collection[DataFile | NewDataFile]) -> Totals:
+def _totals(files: Collection[DataFile | NewDataFile | NewDeleteFile]) -> Totals:
     return Totals(len(files), sum(file.size for file in files), sum(file.rows for file in files))

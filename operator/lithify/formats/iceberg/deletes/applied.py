@@ -28,7 +28,10 @@ class AppliedDeletes(Protocol):
     def positions(
         self, files: Sequence[DataFile], reader: FileReader, schema: Schema, budget: Budget, folder: Path
     ) -> DeletedPositions:
-        """The positions of deleted rows; arguments and errors as of `deletes.positions`."""
+        """The positions of deleted rows; arguments and errors as of `deletes.positions`.
+
+        Of files that a task keeps, only those that their delete files lack.
+        """
         ...
 
 

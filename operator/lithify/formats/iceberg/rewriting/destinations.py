@@ -12,7 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from lithify.columns.order import Part
-from lithify.formats.iceberg.model import Partition
+from lithify.formats.iceberg.model import DataFile, Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,19 @@ class Destination:
 
     partition: Partition
     name_start: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A data file that stays while rows of it are deleted.
+
+    Attributes:
+        file: the file, with the deletes that apply to it already.
+        destination: where its new position delete file goes.
+    """
+
+    file: DataFile
+    destination: Destination
 
 
 class RowDivider(Protocol):

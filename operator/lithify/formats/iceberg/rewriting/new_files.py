@@ -1,4 +1,4 @@
-"""The data files that one task writes."""
+"""The data and position delete files that one task writes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ class NewFiles(WrittenFiles):
     def open_next(
         self, place: Destination, like: RowGroupSource | None = None, target: WriteTarget | None = None
     ) -> OpenDataFile:
-        """Opens the next file; see `OpenDataFile`. Its columns may be narrower than those of all files."""
-        number = f"{next(self._numbers):05}.{self._target.options.files.format}"
-        path = self._target.path(place.partition, f"{place.name_start}{self._writer}-{number}")
+        """Opens the next file; see `OpenDataFile`. It may have another target than most files of the task."""
+        target = target or self._target
+        number = f"{next(self._numbers):05}.{target.options.files.format}"
+        path = target.path(place.partition, f"{place.name_start}{self._writer}-{number}")
         self._will_write(path, in_parquet(path))
-        return OpenDataFile(path, place.partition, target or self._target, self._storage, like)
+        return OpenDataFile(path, place.partition, target, self._storage, like)

@@ -26,9 +26,10 @@ from lithify.formats.iceberg.data_files.reader import FileReader
 from lithify.formats.iceberg.data_files.stored import NameMapping, names_of
 from lithify.formats.iceberg.deletes.applied import AppliedDeletes, DeletesOfFiles
 from lithify.formats.iceberg.deletes.positions import DeletedPositions
-from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, Partition
-from lithify.formats.iceberg.rewriting.destinations import Destination, RowDivider
+from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, NewDeleteFile, Partition
+from lithify.formats.iceberg.rewriting.destinations import Destination, KeptFile, RowDivider
 from lithify.formats.iceberg.rewriting.live_rows import LiveRows
+from lithify.formats.iceberg.rewriting.new_deletes import write_deletes
 from lithify.formats.iceberg.rewriting.new_files import NewFiles
 from lithify.formats.iceberg.rewriting.ordering import chained
 from lithify.formats.iceberg.rewriting.packing import packing_of
@@ -54,6 +55,7 @@ class RewriteTask(StepTask):
         order: how rows are sorted; None keeps their order.
         divider: what divides rows between destinations; None for the partition spec.
         deletes: finds the deleted rows.
+        kept: files that stay; deleted rows of them are written into position delete files.
     """
 
     files: tuple[DataFile, ...]
@@ -65,6 +67,7 @@ class RewriteTask(StepTask):
     order: RowKey | None = None
     divider: RowDivider | None = None
     deletes: AppliedDeletes = field(default_factory=DeletesOfFiles)
+    kept: tuple[KeptFile, ...] = ()
 
     @property
     def input_sizes(self) -> Mapping[str, int]:
@@ -90,15 +93,19 @@ class RewriteTask(StepTask):
             names_of(self.target.schema.columns),
         )
         with scratch_folder() as folder:
-            deleted = self.deletes.positions(self.files, reader, self.target.schema, self.budget, folder)
-            if self.order is None and self._destination is not None:
-                return self._pack(stop, files, reader, deleted, self._destination)
-            return TaskOutputs(data=tuple(self._sort(stop, files, reader, deleted, folder)))
+            every = self._data_files
+            deleted = self.deletes.positions(every, reader, self.target.schema, self.budget, folder)
+            outputs = self._rewrite(stop, files, reader, deleted, folder) if self.files else TaskOutputs()
+            return replace(outputs, deletes=tuple(self._delete(stop, files, deleted)))
+
+    @property
+    def _data_files(self) -> list[DataFile]:
+        return [*self.files, *(each.file for each in self.kept)]
 
     @property
     def _read_files(self) -> list[DataFile | DeleteFile]:
-        deletes = [each for file in self.files for each in file.deletes]
-        return [*self.deletes.files, *deletes, *self.files]
+        deletes = [each for file in self._data_files for each in file.deletes]
+        return [*self.deletes.files, *deletes, *self._data_files]
 
     @property
     def _destination(self) -> Destination | None:
@@ -107,6 +114,21 @@ class RewriteTask(StepTask):
         if spec.fields or self.target.destination is not None or self.divider is not None:
             return self.target.destination
         return Destination(Partition(spec.id))
+
+    def _rewrite(
+        self, stop: StopCheck, files: NewFiles, reader: FileReader, deleted: DeletedPositions, folder: Path
+    ) -> TaskOutputs:
+        if self.order is None and self._destination is not None:
+            return self._pack(stop, files, reader, deleted, self._destination)
+        return TaskOutputs(data=tuple(self._sort(stop, files, reader, deleted, folder)))
+
+    def _delete(self, stop: StopCheck, files: NewFiles, deleted: DeletedPositions) -> Iterator[NewDeleteFile]:
+        """Writes the deleted rows of files that stay."""
+        for each in self.kept:
+            positions = deleted.get(each.file.path)
+            if positions:
+                stop.check()
+                yield write_deletes(files, self.target, each, positions)
 
     def _pack(
         self,

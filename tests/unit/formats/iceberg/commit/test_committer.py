@@ -17,8 +17,12 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
 from lithify.errors import AttemptFenced
-from lithify.formats.iceberg.commit.rules import NEW_DELETE, REPLACED_INPUT
+from lithify.formats.iceberg.commit.changes import GroupChange
+from lithify.formats.iceberg.commit.rules import NEW_DELETE, REPLACED_INPUT, REPLACED_KEPT
+from lithify.formats.iceberg.data_files.schema import Schema as IcebergSchema
+from lithify.formats.iceberg.deletes.position_files import PATH, POSITION
 from lithify.formats.iceberg.manifests.manifest_lists import ListOwner, read_list, write_list
+from lithify.formats.iceberg.model import DataFile, NewDeleteFile
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from support.cases import case
 from support.iceberg_commits import (
@@ -30,6 +34,7 @@ from support.iceberg_commits import (
     plan,
     rewritten,
     view_of,
+    write_data,
 )
 from support.iceberg_tables import NAME, SCHEMA, Lakehouse, metadata_of, rows, with_fields
 
@@ -60,6 +65,15 @@ def summary(lakehouse: Lakehouse) -> dict[str, str]:
     head = open_iceberg_table(lakehouse.address()).head()
     assert head is not None
     return dict(head.summary)
+
+
+def new_deletes(planned: Planned, file: DataFile, positions: list[int]) -> NewDeleteFile:
+    """Writes a position delete file, as a task does for a file that stays."""
+    schema = IcebergSchema(0, (PATH, POSITION)).file_schema()
+    written = write_data(
+        planned.table, pa.table([[file.path] * len(positions), positions], schema=schema), file.partition
+    )
+    return NewDeleteFile(written.path, "parquet", written.size, written.rows, file.partition, file.path)
 
 
 def path_of(planned: Planned, row: int) -> str:
@@ -131,6 +145,49 @@ class TestSnapshot:
             "engine-name": "lithify",
             "lithify.run": "run-7",
         }
+
+    def test_rows_of_kept_files_are_deleted_by_new_delete_files(self, lakehouse: Lakehouse) -> None:
+        made(lakehouse)
+        planned = plan(lakehouse.address())
+        (kept,) = planned.of(2)
+        deletes = new_deletes(planned, kept, [0])
+        change = replace(rewritten(planned, planned.of(4, 6)), kept=(kept,), deletes=(deletes,))
+        lakehouse.catalog().load_table(NAME).append(rows(50))
+        commit(planned, change)
+
+        assert ids(lakehouse) == [0, 1, 3, 4, 5, 6, 7, 50]
+        found = summary(lakehouse)
+        assert {name: found[name] for name in _DELETE_FIGURES} == {
+            "added-delete-files": "1",
+            "added-position-delete-files": "1",
+            "added-position-deletes": "1",
+            "total-delete-files": "1",
+            "total-position-deletes": "1",
+            "added-files-size": str(change.outputs[0].size + deletes.size),
+        }
+        (live,) = view_of(planned.table).deletes.select(["sequence_number", "referenced"]).to_pylist()
+        assert live == {"sequence_number": planned.start.sequence + 2, "referenced": kept.path}
+
+    def test_delete_files_alone_are_committed(self, lakehouse: Lakehouse) -> None:
+        made(lakehouse)
+        planned = plan(lakehouse.address())
+        kept = planned.of(2, 4)
+        deletes = tuple(new_deletes(planned, each, [1]) for each in kept)
+        outcome = commit(planned, GroupChange(Group("g"), (), (), kept, deletes))
+
+        assert (outcome.committed, ids(lakehouse)) == ((Group("g"),), [0, 1, 2, 4, 6, 7])
+        assert summary(lakehouse)["changed-partition-count"] == "1"
+
+    def test_delete_files_go_with_the_file_that_was_kept(self, lakehouse: Lakehouse) -> None:
+        made(lakehouse)
+        planned = plan(lakehouse.address())
+        (kept,) = planned.of(2)
+        commit(planned, GroupChange(Group("g"), (), (), (kept,), (new_deletes(planned, kept, [0]),)))
+        again = plan(lakehouse.address())
+        commit(again, rewritten(again, again.of(2, 3, 4)))
+
+        assert ids(lakehouse) == [0, 1, 3, 4, 5, 6, 7]
+        assert summary(lakehouse)["total-delete-files"] == "0"
 
     def test_new_files_have_the_sequence_number_of_the_planned_snapshot(self, lakehouse: Lakehouse) -> None:
         made(lakehouse)
@@ -277,6 +334,10 @@ _FIGURES = (
     *("total-records", "total-files-size", "total-delete-files", "total-position-deletes"),
     *("total-equality-deletes", "engine-name", "lithify.run"),
 )
+_DELETE_FIGURES = (
+    *("added-delete-files", "added-position-delete-files", "added-position-deletes"),
+    *("total-delete-files", "total-position-deletes", "added-files-size"),
+)
 
 
 def _sequences(view: Any) -> list[tuple[int, int]]:
@@ -309,6 +370,25 @@ class TestConflicts:
 
         assert outcome.committed == (Group("second"),)
         assert outcome.conflicts == {Group("first"): REPLACED_INPUT}
+        assert ids(lakehouse) == [0, 1, 2, 4, 5, 6, 7]
+
+    @pytest.mark.parametrize("moment", [-1, 1], ids=["before the first try", "between two tries"])
+    def test_a_kept_file_that_others_replace_meanwhile_is_a_conflict(
+        self, lakehouse: Lakehouse, moment: int
+    ) -> None:
+        made(lakehouse)
+        planned = plan(lakehouse.address())
+        (kept,) = planned.of(2)
+        change = GroupChange(Group("g"), (), (), (kept,), (new_deletes(planned, kept, [0]),))
+
+        def replace_file(number: int) -> None:
+            if number == moment:
+                lakehouse.catalog().load_table(NAME).delete(EqualTo("id", 3))
+
+        replace_file(-1)
+        outcome = commit(planned, change, meanwhile=replace_file)
+
+        assert outcome.conflicts == {Group("g"): REPLACED_KEPT}
         assert ids(lakehouse) == [0, 1, 2, 4, 5, 6, 7]
 
     @pytest.mark.parametrize(

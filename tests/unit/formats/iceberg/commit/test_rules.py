@@ -12,6 +12,7 @@ from lithify.formats.iceberg.commit.rules import (
     validate_definition,
     validate_equality_deletes,
     validate_inputs_live,
+    validate_kept_live,
     validate_no_new_deletes,
     validate_start,
 )
@@ -68,6 +69,35 @@ class TestInputs:
 
     def test_no_groups_are_no_conflict(self) -> None:
         assert validate_inputs_live({}, view([A])) == {}
+
+
+class TestKept:
+    @pytest.mark.parametrize(
+        ("live", "refused"),
+        [
+            case([A, B, C], set(), id="all live"),
+            case([A, C], {"one"}, id="one is gone"),
+            case([A, A, B, C], {"one"}, id="one is there twice"),
+            case([A, replace(B, sequence=6), C], {"one"}, id="one was removed and added again"),
+            case([A, B], set(), id="one of a group that keeps none is gone"),
+        ],
+    )
+    def test_every_kept_file_must_be_live_once(self, live: list[Data], refused: set[str]) -> None:
+        found = changes(**GROUPS)
+        keeping = {
+            group: replace(change, inputs=(), kept=change.inputs if group.path == "one" else ())
+            for group, change in found.items()
+        }
+        assert names(validate_kept_live(keeping, view(live))) == refused
+        assert validate_inputs_live(keeping, view(live)) == {}
+
+    def test_newer_deletes_of_kept_files_are_no_conflict(self) -> None:
+        keeping = {
+            group: replace(change, inputs=(), kept=change.inputs)
+            for group, change in changes(**GROUPS).items()
+        }
+        newer = view([A, B, C], [Delete(POSITION, 6, of="a"), Delete(POSITION, 6)])
+        assert validate_no_new_deletes(keeping, START, newer) == validate_kept_live(keeping, newer) == {}
 
 
 class TestNewDeletes:

@@ -12,9 +12,16 @@ import pytest
 from lithify.clock import SystemClock
 from lithify.errors import CorruptTable
 from lithify.formats.iceberg.compaction import planning, step
-from lithify.formats.iceberg.compaction.row_accounts import check_rows
+from lithify.formats.iceberg.compaction.row_accounts import check_deletes, check_rows
 from lithify.formats.iceberg.compaction.tasks import tasks_of
-from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, NewDataFile, Partition
+from lithify.formats.iceberg.model import (
+    Content,
+    DataFile,
+    DeleteFile,
+    NewDataFile,
+    NewDeleteFile,
+    Partition,
+)
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.results import TaskOutputs
@@ -61,6 +68,28 @@ def test_rows_must_be_explained(files: list[DataFile], least: int, most: int) ->
         new = [NewDataFile("n", "parquet", 1, after, NOWHERE, None)]  # type: ignore[arg-type]
         with nullcontext() if least <= after <= most else pytest.raises(CorruptTable):
             check_rows(files, new)
+
+
+def new_deletes(rows: int, of: str | None = "d") -> NewDeleteFile:
+    return NewDeleteFile("n", "parquet", 1, rows, NOWHERE, of)
+
+
+@pytest.mark.parametrize(
+    ("deletes", "is_right"),
+    [
+        case([], True, id="none"),
+        case([new_deletes(1)], True, id="of one row"),
+        case([new_deletes(10)], True, id="of all rows"),
+        case([new_deletes(11)], False, id="of more rows than there are"),
+        case([new_deletes(0)], False, id="of no row"),
+        case([new_deletes(1, "e")], False, id="of a file that is not kept"),
+        case([new_deletes(1, None)], False, id="of any file"),
+        case([new_deletes(1), new_deletes(1)], False, id="two of one file"),
+    ],
+)
+def test_new_deletes_are_of_kept_files(deletes: list[NewDeleteFile], is_right: bool) -> None:
+    with nullcontext() if is_right else pytest.raises(CorruptTable):
+        check_deletes([data()], deletes)
 
 
 @pytest.mark.parametrize("times", [0, 2])
