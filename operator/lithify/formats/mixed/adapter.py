@@ -15,6 +15,7 @@ from lithify.formats.iceberg.compaction.groups import IcebergGroup, parse_group
 from lithify.formats.iceberg.compaction.lost_groups import check_again
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.mixed import pinning, planning, tasks
+from lithify.formats.mixed.expiring import expire_changes
 from lithify.formats.mixed.inspecting import inspect
 from lithify.formats.mixed.line_commit import LineCommit
 from lithify.formats.mixed.plan import MixedPlan
@@ -47,8 +48,11 @@ class OpenedTable:
         self._table.base.check_writable()
 
     def recover(self, clock: Clock) -> Recovered:
-        """Removes the files of dead attempts."""
-        return recover(IcebergRemains(self._table.base), clock)
+        """Removes the files of dead attempts at both stores, and consumed files from the change store."""
+        found = [recover(IcebergRemains(store), clock) for store in (self._table.base, self._table.change)]
+        problems = [problem for each in found for problem in each.problems]
+        problems += expire_changes(self._table, clock)
+        return Recovered(sum(each.deleted for each in found), tuple(problems))
 
     def find_run(self, run: str) -> PastRun | None:
         """What a run has committed."""

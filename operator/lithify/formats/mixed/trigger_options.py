@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lithify.errors import InvalidOption
-from lithify.formats.iceberg.properties import is_true, number_in
+from lithify.formats.iceberg.properties import number_in
 from lithify.formats.mixed.nodes import level_of_nodes
 
 DELETE_BYTES = "compact.major.delete.file.size.bytes"
@@ -30,7 +30,6 @@ MINOR_INTERVAL = "self-optimizing.minor.trigger.interval"
 MAJOR_INTERVAL = "self-optimizing.major.trigger.interval"
 FULL_INTERVAL = "self-optimizing.full.trigger.interval"
 DUPLICATE_RATIO = "self-optimizing.major.trigger.duplicate-ratio"
-ENABLED = "self-optimizing.enabled"
 """Properties of Amoro; that of the major interval was dropped after version 0.4."""
 
 OFF = -1
@@ -83,11 +82,6 @@ def write_nodes(properties: Mapping[str, str]) -> int:
     except ValueError as error:
         raise InvalidOption(BASE_NODES, str(error)) from error
     return nodes
-
-
-def is_self_optimizing(properties: Mapping[str, str]) -> bool | None:
-    """Whether a table's properties say that Amoro's service optimizes it; None if they do not say."""
-    return is_true(properties, ENABLED) if ENABLED in properties else None
 
 
 def major_options(

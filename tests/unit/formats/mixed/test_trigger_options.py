@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lithify.errors import InvalidOption
-from lithify.formats.mixed.trigger_options import MajorOptions, is_self_optimizing, major_options, write_nodes
+from lithify.formats.mixed.trigger_options import MajorOptions, major_options, write_nodes
 from support.cases import case
 
 MIB = 1 << 20
@@ -151,10 +151,3 @@ def test_invalid_values_are_refused_by_name(name: str, text: str) -> None:
 @pytest.mark.parametrize(("properties", "nodes"), [({}, 4), ({"base.file-index.hash-bucket": "1"}, 1)])
 def test_written_nodes_are_those_of_the_base_store(properties: dict[str, str], nodes: int) -> None:
     assert write_nodes({"change.file-index.hash-bucket": "16", **properties}) == nodes
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("true", True), ("TRUE", True), ("false", False), (None, None)]
-)
-def test_the_service_optimizes_tables_that_say_so(text: str | None, expected: bool | None) -> None:
-    assert is_self_optimizing({} if text is None else {"self-optimizing.enabled": text}) is expected

@@ -18,6 +18,7 @@ from lithify.formats.iceberg.table.metadata import TableMetadata
 
 REPLACE = "replace"
 OVERWRITE = "overwrite"
+DELETE = "delete"
 
 
 class CommitExtension(Protocol):

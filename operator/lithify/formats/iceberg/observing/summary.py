@@ -31,7 +31,7 @@ from lithify.formats.iceberg.observing.held_files import held_work
 from lithify.formats.iceberg.observing.judging import PartitionJudge, clustered_by
 from lithify.formats.iceberg.planning.statistics import SUMS_BY_COLUMN
 from lithify.formats.iceberg.planning.triggers import verdicts
-from lithify.formats.iceberg.properties import digits_in
+from lithify.formats.iceberg.properties import digits_in, is_true
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, WHOLE, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec
@@ -40,6 +40,8 @@ from lithify.formats.protocol.model import TriggerVerdict
 from lithify.formats.protocol.observation import Finding, KeptSnapshots, Observation
 from lithify.formats.protocol.observing import Filter
 from lithify.formats.protocol.partition import PartitionFilter, PartitionSpec, PartitionValues
+
+_AMORO_ENABLED = "self-optimizing.enabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
         partitions_due=_largest(due, places) if is_filtered else (),
         full_partitions=_largest(idle, places) if is_filtered or wanted.idle_seconds is not None else (),
         next_trigger=until,
+        waits=other_optimizers(table.properties),
         full_wait=idle_wait(wanted, len(busy), until),
         blocked=held.blocked,
         groups=len(figures),
@@ -115,6 +118,16 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
             DELETES.name: _deletes(cache.figures, figures, places),
         },
     )
+
+
+def other_optimizers(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """The services of other projects that optimize a table, too, as sentences for people.
+
+    Where the property is missing, only Amoro knows whether its service takes the table.
+    """
+    if not is_true(properties, _AMORO_ENABLED):
+        return ()
+    return (f"Amoro's service optimizes it, too ({_AMORO_ENABLED} = true): turn one of both off",)
 
 
 def _by_column(figures: pa.Table, column: int | None) -> pa.Table:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lithify.errors import InvalidOption
-from lithify.formats.iceberg.properties import is_true, number_in
+from lithify.formats.iceberg.properties import digits_in, is_true, number_in
 
 TARGET_SIZE = "target-file-size-bytes"
 MIN_SIZE = "min-file-size-bytes"
@@ -29,6 +29,11 @@ VECTOR_ROWS = "lithify.vector-rows-threshold"
 """Options of our own; Java has none of these."""
 TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
 """The table property that is the default of the target size."""
+AMORO_TARGET_SIZE = "self-optimizing.target-size"
+AMORO_FILE_COUNT = "self-optimizing.minor.trigger.file-count"
+"""Properties of tables that Amoro optimizes, which count where neither a run nor Iceberg's own property says
+anything. Values that are no positive number say nothing: they are not for us, and refuse no table.
+"""
 
 _MIN_RATIO, _MAX_RATIO = 0.75, 1.8
 
@@ -116,13 +121,15 @@ def planning_options(options: Mapping[str, str], properties: Mapping[str, str]) 
         InvalidOption: a value is none, or values contradict each other.
     """
     default = PlanningOptions()
-    usual = number_in(properties, TARGET_SIZE_PROPERTY, default.target_size, 1)
+    size_of_amoro = digits_in(properties, AMORO_TARGET_SIZE) or default.target_size
+    usual = number_in(properties, TARGET_SIZE_PROPERTY, size_of_amoro, 1)
     target = number_in(options, TARGET_SIZE, usual, 1)
+    count = digits_in(properties, AMORO_FILE_COUNT) or default.min_input_files
     return PlanningOptions(
         target_size=target,
         min_size=number_in(options, MIN_SIZE, int(target * _MIN_RATIO), 0, target - 1),
         max_size=number_in(options, MAX_SIZE, int(target * _MAX_RATIO), target + 1),
-        min_input_files=number_in(options, MIN_INPUT_FILES, default.min_input_files, 1),
+        min_input_files=number_in(options, MIN_INPUT_FILES, count, 1),
         rewrite_all=is_true(options, REWRITE_ALL),
         max_group_size=number_in(options, MAX_GROUP_SIZE, default.max_group_size, 1),
         max_group_files=_optional(options, MAX_GROUP_FILES, 1),

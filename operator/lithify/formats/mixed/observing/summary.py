@@ -19,7 +19,7 @@ from lithify.columns.column_groups import flagged, integers, is_one_of, listed, 
 from lithify.engine.observe.cache import ObservationCache
 from lithify.engine.observe.summing import MOST_PARTITIONS, idle_wait, most, total
 from lithify.formats.iceberg.compaction.groups import parse_group
-from lithify.formats.iceberg.observing.summary import kept_snapshots
+from lithify.formats.iceberg.observing.summary import kept_snapshots, other_optimizers
 from lithify.formats.iceberg.table.partition_paths import WHOLE
 from lithify.formats.mixed.declarations import CHANGES
 from lithify.formats.mixed.file_columns import fingerprint_in, folder_of
@@ -67,6 +67,7 @@ def summarise(
         partitions_due=_largest(table, due) if is_filtered else (),
         full_partitions=_largest(table, idle) if is_filtered or wanted.idle_seconds is not None else (),
         next_trigger=_earliest(until, figures, judge.now),
+        waits=other_optimizers(table.properties),
         full_wait=idle_wait(wanted, len(busy), until),
         blocked=tuple(held.values()),
         groups=len(figures),

@@ -173,6 +173,20 @@ def test_properties_that_change_without_a_snapshot_are_seen_without_reading_mani
     assert found.findings
 
 
+def test_a_service_that_optimizes_the_table_too_is_told(lakehouse: Lakehouse, tmp_path: Path) -> None:
+    request = ObservationRequest(lakehouse.address(), "table")
+    watch = observer(tmp_path / "watch")
+    seen = watch.observe(request)
+    assert seen is not None
+    with opened(lakehouse).transaction() as transaction:
+        transaction.set_properties({"self-optimizing.enabled": "true"})
+
+    found = watch.observe(following(request, seen))
+
+    assert found is not None
+    assert [seen.waits, [each[:15] for each in found.waits]] == [(), ["Amoro's service"]]
+
+
 def test_manifests_that_were_left_out_silently_are_noticed(
     lakehouse: Lakehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

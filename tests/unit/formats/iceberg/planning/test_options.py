@@ -6,6 +6,7 @@ import pytest
 
 from lithify.errors import InvalidOption
 from lithify.formats.iceberg.planning.options import JobOrder, PlanningOptions, planning_options
+from support.cases import case
 
 MIB = 1 << 20
 
@@ -23,6 +24,39 @@ def test_target_size_is_the_tables_unless_an_option_says_otherwise() -> None:
     assert planning_options({}, table).target_size == 100 * MIB
     options = planning_options({"target-file-size-bytes": "1000"}, table)
     assert (options.target_size, options.min_size, options.max_size) == (1000, 750, 1800)
+
+
+@pytest.mark.parametrize(
+    ("options", "properties", "expected"),
+    [
+        case({}, {"self-optimizing.target-size": "1000"}, (1000, 5), id="target size"),
+        case({}, {"self-optimizing.minor.trigger.file-count": "12"}, (512 * MIB, 12), id="number of files"),
+        case(
+            {},
+            {"self-optimizing.target-size": "1000", "write.target-file-size-bytes": "2000"},
+            (2000, 5),
+            id="the property of Iceberg goes first",
+        ),
+        case(
+            {"target-file-size-bytes": "3000", "min-input-files": "3"},
+            {"self-optimizing.target-size": "1000", "self-optimizing.minor.trigger.file-count": "12"},
+            (3000, 3),
+            id="options of the run go first",
+        ),
+        case(
+            {},
+            {"self-optimizing.target-size": "128MB", "self-optimizing.minor.trigger.file-count": "-1"},
+            (512 * MIB, 5),
+            id="other values say nothing",
+        ),
+        case({}, {"self-optimizing.target-size": "0"}, (512 * MIB, 5), id="nor does zero"),
+    ],
+)
+def test_properties_of_amoro_are_defaults(
+    options: dict[str, str], properties: dict[str, str], expected: tuple[int, int]
+) -> None:
+    found = planning_options(options, properties)
+    assert (found.target_size, found.min_input_files) == expected
 
 
 @pytest.mark.parametrize(

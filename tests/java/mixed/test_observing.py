@@ -1,0 +1,28 @@
+"""What observers tell of tables of Arctic 0.4.1, besides what the contract of all formats asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from infrastructure.arctic.client import Arctic
+from infrastructure.arctic.model import KeyedTable
+from lithify.formats.mixed.stores import PRIMARY_KEY
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.observing import ObservationRequest
+from lithify.formats.registry import open_observer
+from support.runs import ShiftedClock
+
+
+def test_a_service_that_optimizes_the_table_too_is_told(arctic: Arctic, tmp_path: Path) -> None:
+    table = KeyedTable(tmp_path / "db" / "t", {"id": "long", "v": "string"}, ["id"])
+    arctic.create(table, {PRIMARY_KEY: "id"})
+    arctic.write_change(table, [["INSERT", 1, "x"]])
+    address = TableAddress(str(tmp_path), "db.t", format="mixed-iceberg")
+    told = []
+    for enabled in ("false", "true"):
+        arctic.set_properties(table, {"self-optimizing.enabled": enabled})
+        watch = open_observer("mixed-iceberg", tmp_path / enabled, 1 << 20, ShiftedClock(), 8)
+        seen = watch.observe(ObservationRequest(address, "table"))
+        assert seen is not None
+        told.append([each[:15] for each in seen.waits])
+    assert told == [[], ["Amoro's service"]]
