@@ -75,6 +75,7 @@ class RandomHistory(Generic[T]):
         has_plain_positions: whether position deletes may have plain names, which readers of both generations
             understand differently.
         begun: transaction ids that were taken and have not been used, so that commits come out of order.
+        is_beside: whether a run of somebody else's is under way.
     """
 
     writer: Writer[T]
@@ -82,6 +83,7 @@ class RandomHistory(Generic[T]):
     chance: random.Random
     has_plain_positions: bool
     begun: list[int] = field(default_factory=list)
+    is_beside: bool = False
 
     @classmethod
     def start(
@@ -113,13 +115,13 @@ class RandomHistory(Generic[T]):
     def beside(self) -> str:
         """Takes one step beside a run of somebody else's, and gives its name.
 
-        It uses no transaction id that is older than the run's. A delete of one that is committed during the
-        run hits rows before the run's commit and not after it, also where Arctic's optimizer runs.
+        What it writes has no older transaction than the run's, so neither ids that were taken earlier nor
+        plain names: the order of such rows and of merged deletes would follow from who commits first.
         """
-        waiting, self.begun = self.begun, []
+        waiting, self.begun, self.is_beside = self.begun, [], True
         step = self.chance.choice((*_CHANGES, RandomHistory.minor, RandomHistory.rewrite))
         step(self)
-        self.begun += waiting
+        self.begun, self.is_beside = [*waiting, *self.begun], False
         return step.__name__
 
     # Steps
@@ -136,7 +138,7 @@ class RandomHistory(Generic[T]):
     def write_base(self) -> None:
         """Appends rows to base, by Arctic's writer or by another one of Iceberg's."""
         rows = [self._row(self.chance.randrange(_KEYS)) for _ in range(self.chance.randint(1, 5))]
-        plain = self.chance.random() < 0.3
+        plain = not self.is_beside and self.chance.random() < 0.3
         self.writer.write_base(self.table, rows, 0 if plain else self._transaction(), plain_names=plain)
 
     def delete_positions(self) -> None:

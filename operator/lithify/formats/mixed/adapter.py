@@ -109,7 +109,7 @@ class OpenedTable:
     ) -> step.IcebergStep:
         """Begins a step."""
         units = {unit.group: unit for unit in plan.units}
-        extension = LineCommit(self._table, units, plan.view.change_snapshot, clock)
+        extension = LineCommit(self._table, units, plan.view.change_snapshot.id, clock)
         return step.begin(self._table.base, plan, tasks, run, after, clock, extension)
 
 

@@ -13,6 +13,7 @@ from lithify.formats.iceberg.commit.changes import GroupChange
 from lithify.formats.iceberg.commit.extension import DELETE
 from lithify.formats.iceberg.commit.rules import Reasons
 from lithify.formats.iceberg.commit.snapshot_files import SnapshotFiles
+from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.table.evolving import TableChanges
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.mixed.stores import MixedTable
@@ -35,7 +36,7 @@ class ExpiryCommit:
     folders: Mapping[Any, str]
     operation: str = DELETE
 
-    def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata) -> Reasons:
+    def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata, view: View) -> Reasons:
         """The groups with a file that base no longer has.
 
         Base is loaded again in every try, after the metadata of the change store that the try is built on. No
@@ -43,7 +44,7 @@ class ExpiryCommit:
         commit is missed. Whatever else is committed is harmless: sequence numbers only grow, so new change
         files are above every line, and a line that moves on covers more of them.
         """
-        del metadata
+        del metadata, view
         line = self.table.read_line(self.table.base.refresh())
         highest = {group: max(file.sequence for file in change.inputs) for group, change in changes.items()}
         return {

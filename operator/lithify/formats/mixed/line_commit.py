@@ -20,10 +20,12 @@ from lithify.formats.iceberg.commit.changes import GroupChange
 from lithify.formats.iceberg.commit.extension import OVERWRITE
 from lithify.formats.iceberg.commit.rules import Reasons
 from lithify.formats.iceberg.commit.snapshot_files import SnapshotFiles
-from lithify.formats.iceberg.manifests.view import ManifestReader
+from lithify.formats.iceberg.manifests.view import ManifestReader, View
 from lithify.formats.iceberg.table.evolving import TableChanges
 from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.partition_paths import PartitionSpec, spec_of
 from lithify.formats.iceberg.table.snapshots import EMPTY
+from lithify.formats.mixed.late_files import overtaken_by_base_files, overtaken_by_changes
 from lithify.formats.mixed.line_files import FOLDER, statistics_entry, summary_flags, write_line
 from lithify.formats.mixed.line_properties import PROPERTY, moved_property
 from lithify.formats.mixed.optimized_line import NOTHING_MERGED
@@ -33,6 +35,7 @@ from lithify.formats.mixed.units import MixedUnit
 
 LINE_MOVED = "others have merged changes of its partition since it was planned"
 CHANGES_GONE = "others have removed changes of its partition since it was planned"
+OVERTAKEN = "others have committed files of its partition with an older transaction than what was merged"
 _PRODUCER = {"snapshot.producer": "OPTIMIZE"}
 """By this readers of increments know that a snapshot has no new rows."""
 
@@ -44,7 +47,7 @@ class LineCommit:
     Attributes:
         table: the table.
         units: the units of the step by group.
-        planned: id of the snapshot of the change store that was planned on; None if it had none.
+        planned: id of the change store's snapshot that was planned on; None where it is not known.
         clock: source of the time at which partitions were merged.
     """
 
@@ -54,24 +57,27 @@ class LineCommit:
     clock: Clock
     operation: str = OVERWRITE
 
-    def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata) -> Reasons:
-        """The groups whose line or changes are others than when they were planned."""
+    def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata, view: View) -> Reasons:
+        """The groups whose line or changes are others than when they were planned, or were overtaken."""
         line, units = self.table.read_line(metadata), {group: self.units[group] for group in changes}
         moved = {g: LINE_MOVED for g, unit in units.items() if line.sequence_of(unit.folder) != unit.line}
-        return {**self._without_changes(units), **moved}
+        overtaken = overtaken_by_base_files(units, view, _spec_of(metadata))
+        return {**self._by_changes(units), **dict.fromkeys(overtaken, OVERTAKEN), **moved}
 
-    def _without_changes(self, units: Mapping[Any, MixedUnit]) -> Reasons:
-        """The groups of which a change file is no longer live. Reads nothing if nothing was committed."""
-        self.table.change.refresh()
-        head = self.table.change.head()
-        if (None if head is None else head.id) == self.planned:
+    def _by_changes(self, units: Mapping[Any, MixedUnit]) -> Reasons:
+        """Conflicts in the change store. Reads nothing if nothing was committed to it."""
+        metadata = self.table.change.refresh()
+        head = self.table.change.head() or EMPTY
+        if head.id == self.planned:
             return {}
         reader = ManifestReader(self.table.change.storage)
-        paths = reader.view(reader.manifests((head or EMPTY).manifest_list)).data["file_path"]
+        view = reader.view(reader.manifests(head.manifest_list))
+        overtaken = overtaken_by_changes(units, view, _spec_of(metadata))
         merged = {group: [each.file.path for each in unit.changes] for group, unit in units.items()}
         wanted = pa.array([path for each in merged.values() for path in each], pa.string())
-        live = set(listed(wanted.filter(pc.is_in(wanted, value_set=whole(paths)))))
-        return {group: CHANGES_GONE for group, each in merged.items() if not live.issuperset(each)}
+        live = set(listed(wanted.filter(pc.is_in(wanted, value_set=whole(view.data["file_path"])))))
+        gone = [group for group, each in merged.items() if not live.issuperset(each)]
+        return {**dict.fromkeys(overtaken, OVERTAKEN), **dict.fromkeys(gone, CHANGES_GONE)}
 
     def changes(self, groups: Collection[Any], base: TableMetadata, files: SnapshotFiles) -> TableChanges:
         """The line with the partitions of some groups moved, in the form in which the table has it."""
@@ -88,3 +94,7 @@ class LineCommit:
         files.store(path, written.data)
         statistics = statistics_entry(written, path, files.snapshot_id)
         return TableChanges(summary={**_PRODUCER, **summary_flags()}, statistics=statistics)
+
+
+def _spec_of(metadata: TableMetadata) -> PartitionSpec:
+    return spec_of(metadata, metadata.spec_id)

@@ -10,7 +10,7 @@ lack are found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ import pyarrow as pa
 from lithify.columns.column_groups import integers
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.budget import Budget
-from lithify.errors import CorruptTable
+from lithify.errors import CorruptTable, UnsupportedTable
 from lithify.files.types import ColumnType, Field
 from lithify.formats.iceberg.data_files.reader import FileReader
 from lithify.formats.iceberg.data_files.schema import Schema
@@ -69,27 +69,39 @@ class ChangeDeletes:
     """The deletes of a task; implements `AppliedDeletes`.
 
     Attributes:
-        files: its delete files of the change store, as equality deletes by the key.
+        changes: its delete files of the change store, as equality deletes by the key.
         later: paths of the data files of which a row may be older than one of these deletes.
         sequences: when rows and deletes were written.
         kept: paths of the data files that stay, whose position deletes stay, too.
+        disputed: position delete files that only some readers apply, by the paths of data files.
     """
 
-    files: tuple[DeleteFile, ...]
+    changes: tuple[DeleteFile, ...]
     later: frozenset[str] = field(default_factory=frozenset)
     sequences: ChangeSequences = field(default_factory=lambda: ChangeSequences({}, frozenset()))
     kept: frozenset[str] = field(default_factory=frozenset)
+    disputed: Mapping[str, tuple[DeleteFile, ...]] = field(default_factory=dict)
+
+    @property
+    def files(self) -> tuple[DeleteFile, ...]:
+        """The files that are read besides the deletes of data files."""
+        return (*self.changes, *(delete for each in self.disputed.values() for delete in each))
 
     def positions(
         self, files: Sequence[DataFile], reader: FileReader, schema: Schema, budget: Budget, folder: Path
     ) -> DeletedPositions:
-        """The positions of deleted rows; see `deletes.positions`."""
+        """The positions of deleted rows; see `deletes.positions`.
+
+        Raises:
+            UnsupportedTable: a disputed delete file has positions of a data file.
+        """
+        self._check_disputed(files, reader, schema, budget, folder)
         known = deleted_positions(files, reader, schema, budget, folder)
         found = {path: positions for path, positions in known.items() if path not in self.kept}
         concerned = tuple(file for file in files if file.path in self.later)
-        if not self.files or not concerned:
+        if not self.changes or not concerned:
             return found
-        scope = Scope(self.files[0].equality_ids, self.files, concerned)
+        scope = Scope(self.changes[0].equality_ids, self.changes, concerned)
         changed = deleted_in_scope(scope, reader, schema, budget, folder / "changes", self.sequences)
         for path, positions in changed.items():
             if path not in known:
@@ -97,6 +109,17 @@ class ChangeDeletes:
             else:
                 found[path] = positions - known[path] if path in self.kept else known[path] | positions
         return found
+
+    def _check_disputed(
+        self, files: Sequence[DataFile], reader: FileReader, schema: Schema, budget: Budget, folder: Path
+    ) -> None:
+        suspects = [
+            replace(file, deletes=self.disputed[file.path]) for file in files if file.path in self.disputed
+        ]
+        for path in deleted_positions(suspects, reader, schema, budget, folder):
+            names = ", ".join(delete.path for delete in self.disputed[path])
+            problem = f"files that delete its rows are of another node, by their names: {names}"
+            raise UnsupportedTable(path, (problem,))
 
 
 def change_deletes(subtree: Subtree, key_ids: Sequence[int]) -> ChangeDeletes:
@@ -113,10 +136,11 @@ def change_deletes(subtree: Subtree, key_ids: Sequence[int]) -> ChangeDeletes:
     older = [each for each in (*subtree.base, *subtree.kept) if each.transaction < subtree.last_delete]
     older += [each for each in subtree.inserts if each.transaction <= subtree.last_delete]
     return ChangeDeletes(
-        files=tuple(_equality_delete(each, key_ids) for each in subtree.deletes),
+        changes=tuple(_equality_delete(each, key_ids) for each in subtree.deletes),
         later=frozenset(each.file.path for each in older),
         sequences=ChangeSequences({each.file.path: ranks[each.transaction] for each in files}, change_files),
         kept=frozenset(each.file.path for each in subtree.kept),
+        disputed={each.file.path: each.disputed for each in (*subtree.base, *subtree.kept) if each.disputed},
     )
 
 

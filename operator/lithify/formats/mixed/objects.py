@@ -2,7 +2,8 @@
 
 Called by planning. Position deletes apply to base files of their node and below (`BasicMixedFileScanTask`).
 Readers of version 0.4 only apply those of the same node (`BasicArcticFileScanTask`), and those of Iceberg do
-not know nodes. Where the readers of a table disagree about a delete, its partition cannot be merged.
+not know nodes. Where the readers of a table disagree about a delete, its partition cannot be merged; tasks
+find out whether a disputed delete file is about a file at all.
 """
 
 from __future__ import annotations
@@ -75,15 +76,14 @@ class KeyedObjects:
         """The deletes that readers of today apply to a file."""
         return tuple(each for each in file.deletes if self._is_above(each, node))
 
-    def _disputed(self, file: DataFile, node: int) -> str | None:
-        """A delete that only some readers apply to a file; None if there is none."""
-        for each in file.deletes:
-            is_above, is_same = self._is_above(each, node), self._nodes_of_deletes[each.row] == node
-            if (self._by_older and is_above and not is_same) or (
-                each.referenced is not None and not is_above
-            ):
-                return each.path
-        return None
+    def _disputed(self, file: DataFile, node: int) -> tuple[DeleteFile, ...]:
+        """The deletes that only some readers would apply to a file, if they are about it."""
+        return tuple(each for each in file.deletes if self._is_disputed(each, node))
+
+    def _is_disputed(self, delete: DeleteFile, node: int) -> bool:
+        is_above, is_same = self._is_above(delete, node), self._nodes_of_deletes[delete.row] == node
+        only_today = self._by_older and is_above and not is_same
+        return only_today or (delete.referenced is not None and not is_above)
 
     def _is_above(self, delete: DeleteFile, node: int) -> bool:
         return bool(is_ancestor_or_same(self._nodes_of_deletes[delete.row], node))

@@ -51,19 +51,19 @@ def repin_view(table: MixedTable, groups: Collection[IcebergGroup]) -> MixedView
 
 def _pinned(table: MixedTable, chosen: Chosen | None) -> MixedView | None:
     table.refresh()
-    head, newest = table.base.head(), table.change.head()
-    if head is None and newest is None:
+    head, newest = table.base.head() or EMPTY, table.change.head() or EMPTY
+    if head is EMPTY and newest is EMPTY:
         return None
-    base = pin_snapshot(table.base, head or EMPTY)
+    base = pin_snapshot(table.base, head)
     reader = ManifestReader(table.change.storage)
-    change = reader.view(reader.manifests((newest or EMPTY).manifest_list))
+    change = reader.view(reader.manifests(newest.manifest_list))
     specs = [spec_of(each.metadata, each.metadata.spec_id) for each in (table.base, table.change)]
     if chosen is not None:
         base = replace(base, view=_selected(base.view, specs[0], chosen))
         change = _selected(change, specs[1], chosen)
     line = table.read_line(table.base.metadata)
     files = keyed_columns(base.view, change, specs[0], specs[1], line)
-    return MixedView(base, change, None if newest is None else newest.id, line, files)
+    return MixedView(base, change, newest, line, files)
 
 
 def _selected(view: View, spec: PartitionSpec, chosen: Chosen) -> View:

@@ -96,6 +96,7 @@ def _unit(
         folder=due.folder,
         line=view.line.sequence_of(due.folder),
         to_sequence=max(changes, default=NOTHING_MERGED),
+        change_sequence=view.change_snapshot.sequence,
     )
 
 
@@ -129,9 +130,5 @@ def _unreadable(table: MixedTable, units: Sequence[MixedUnit]) -> Iterator[Block
 
 def _problem(table: MixedTable, unit: MixedUnit) -> str | None:
     """Why a partition cannot be merged; None if it can."""
-    files = (each for part in unit.subtrees for each in (*part.base, *part.kept))
-    disputed = next((each.disputed for each in files if each.disputed is not None), None)
-    if disputed is not None:
-        return f"{disputed}: by its name it is of another node than a file of which it deletes rows"
     assert unit.partition is not None  # noqa: S101  # keyed tables have one spec
     return table.keys.problem_of(unit.partition, by_older=table.in_folders)

@@ -26,13 +26,13 @@ class KeyedFile:
         file: the file; base files have the position deletes that apply to them.
         node: id of the node that has all of its rows.
         transaction: id of the transaction that wrote it.
-        disputed: a position delete file that some readers apply to it and others do not; None for none.
+        disputed: position delete files that some readers apply to it and others do not.
     """
 
     file: DataFile
     node: int
     transaction: int
-    disputed: str | None = None
+    disputed: tuple[DeleteFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,24 @@ class MixedUnit(IcebergUnit):
         folder: the folder of the partition, by which the line names it.
         line: the line of the partition when it was planned, `NOTHING_MERGED` if it had none.
         to_sequence: the highest sequence number of the changes that are merged, `NOTHING_MERGED` without any.
+        change_sequence: that of the change store's snapshot that was planned on.
     """
 
     subtrees: tuple[Subtree, ...] = ()
     folder: str = ""
     line: int = NOTHING_MERGED
     to_sequence: int = NOTHING_MERGED
+    change_sequence: int = 0
+
+    @property
+    def last_delete(self) -> int:
+        """The highest transaction of the deletes that are merged; -1 for none."""
+        return max((part.last_delete for part in self.subtrees), default=-1)
+
+    @property
+    def last_row(self) -> int:
+        """The highest transaction of new base files; -1 for none."""
+        return max((part.transaction for part in self.subtrees if part.rows), default=-1)
 
     @property
     def changes(self) -> Iterator[KeyedFile]:

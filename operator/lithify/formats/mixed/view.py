@@ -17,6 +17,7 @@ from lithify.errors import CorruptTable
 from lithify.formats.iceberg.compaction.plan import PinnedView
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec
+from lithify.formats.iceberg.table.snapshots import Snapshot
 from lithify.formats.mixed.file_names import FileKind, FileNames, names_in_base, names_in_change
 from lithify.formats.mixed.optimized_line import OptimizedLine
 from lithify.formats.protocol.model import SnapshotId
@@ -63,14 +64,14 @@ class MixedView:
     Attributes:
         base: the base store; of data files only the selected ones.
         change: the live files of the change store, likewise.
-        change_snapshot: id of the change store's snapshot; None if it has none.
+        change_snapshot: the change store's snapshot; `EMPTY` if it has none.
         line: which changes base has.
         files: the files of both.
     """
 
     base: PinnedView
     change: View
-    change_snapshot: int | None
+    change_snapshot: Snapshot
     line: OptimizedLine
     files: KeyedColumns
 

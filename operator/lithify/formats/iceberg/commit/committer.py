@@ -111,7 +111,7 @@ class Committer:
             return Validation({}, dict.fromkeys(changes, NO_BRANCH))
         view = self._view_of(base)
         conflicts = {
-            **self._extension.conflicts(changes, base.metadata),
+            **self._extension.conflicts(changes, base.metadata, view),
             **conflicts_of(changes, self._start, base.metadata, self._table.branch, view),
         }
         ready = {group: change for group, change in changes.items() if group not in conflicts}

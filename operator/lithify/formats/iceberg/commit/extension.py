@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from lithify.formats.iceberg.commit.changes import GroupChange
 from lithify.formats.iceberg.commit.rules import Reasons
 from lithify.formats.iceberg.commit.snapshot_files import SnapshotFiles
+from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.table.evolving import NO_CHANGES, TableChanges
 from lithify.formats.iceberg.table.metadata import TableMetadata
 
@@ -29,8 +30,8 @@ class CommitExtension(Protocol):
         """The operation of the snapshot: what it says of the table's rows."""
         ...
 
-    def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata) -> Reasons:
-        """The groups that the newest metadata refuses, with the reason."""
+    def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata, view: View) -> Reasons:
+        """The groups that the newest metadata and its live files refuse, with the reason."""
         ...
 
     def changes(self, groups: Collection[Any], base: TableMetadata, files: SnapshotFiles) -> TableChanges:
@@ -44,9 +45,9 @@ class PlainTable:
 
     operation: str = REPLACE
 
-    def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata) -> Reasons:
+    def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata, view: View) -> Reasons:
         """None."""
-        del changes, metadata
+        del changes, metadata, view
         return {}
 
     def changes(self, groups: Collection[Any], base: TableMetadata, files: SnapshotFiles) -> TableChanges:

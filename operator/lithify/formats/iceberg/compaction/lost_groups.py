@@ -14,7 +14,7 @@ from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.plan import IcebergUnit, StepPlan
 from lithify.formats.iceberg.manifests.view import ManifestReader
-from lithify.formats.iceberg.table.snapshots import NO_SNAPSHOT
+from lithify.formats.iceberg.table.snapshots import EMPTY, NO_SNAPSHOT
 from lithify.formats.iceberg.table.table import IcebergTable
 
 
@@ -53,7 +53,7 @@ class LostGroups:
             manifests = reader.manifests(head.manifest_list)
             self._view = reader.view(manifests, self._statistics, self._view)
         return {
-            **self._extension.conflicts(left, table.metadata),
+            **self._extension.conflicts(left, table.metadata, self._view),
             **conflicts_of(left, self._start, table.metadata, table.branch, self._view),
         }
 
@@ -65,14 +65,16 @@ def check_again(
     if not units:
         return {}
     metadata, head, changes = table.refresh(), table.head(), _unwritten(units)
-    start, conflicts = units[0].start, extension.conflicts(changes, metadata)
-    if (NO_SNAPSHOT if head is None else head.id) == start.snapshot:
-        return conflicts
-    if head is None:
+    start, reader = units[0].start, ManifestReader(table.storage)
+    if head is None and start.snapshot != NO_SNAPSHOT:
         return dict.fromkeys(changes, NO_BRANCH)
-    reader = ManifestReader(table.storage)
-    view = reader.view(reader.manifests(head.manifest_list))
-    return {**conflicts, **conflicts_of(changes, start, metadata, table.branch, view)}
+    if extension is PLAIN_TABLE and head is not None and head.id == start.snapshot:
+        return {}
+    view = reader.view(reader.manifests((head or EMPTY).manifest_list))
+    return {
+        **extension.conflicts(changes, metadata, view),
+        **conflicts_of(changes, start, metadata, table.branch, view),
+    }
 
 
 def _unwritten(units: Sequence[IcebergUnit]) -> dict[IcebergGroup, GroupChange]:
