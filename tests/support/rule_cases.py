@@ -106,6 +106,8 @@ ICEBERG: Spec = {"format": "Iceberg", "metastore": "Rest", "warehouse": "lake", 
 ICEBERG_JDBC: Spec = {**JDBC, "format": "Iceberg", "options": {"catalog-name": "lake"}}
 HIVE: Spec = {**ICEBERG_JDBC, "metastore": "Hive", "uri": "thrift://hive:9083", "options": {}}
 GLUE: Spec = {"format": "Iceberg", "metastore": "Glue", "warehouse": "s3://lake/tables"}
+KEYED_JDBC: Spec = {**ICEBERG_JDBC, "format": "MixedIceberg"}
+KEYED_NAME = "a Jdbc catalog of keyed tables needs the option catalog-name: the name by which writers open it"
 ICEBERG_NAME = "a Jdbc catalog needs the option catalog-name: the name by which writers open it"
 PAIMON_STORES = "the metastore of a catalog of the format Paimon is Filesystem, Rest or Jdbc"
 URI_NEEDED = (
@@ -209,6 +211,7 @@ CATALOGS = (
             ),
             ("warehouse-relative", "warehouse", WAREHOUSE, HIVE, _with(HIVE, warehouse="lake")),
             ("jdbc-without-name", "options", ICEBERG_NAME, ICEBERG_JDBC, _without(ICEBERG_JDBC, "options")),
+            ("keyed-without-name", "options", KEYED_NAME, KEYED_JDBC, _without(KEYED_JDBC, "options")),
             ("metastore-of-paimon", "metastore", PAIMON_STORES, HIVE, _with(HIVE, format="Paimon")),
         )
     ),
@@ -394,6 +397,8 @@ SIZE = "a size is a number of bytes above 0, with or without a unit, such as 512
 SIZES = (
     *("spec.triggers.primaryKey.totalSizeBelow", "spec.triggers.primaryKey.incrementalSizeAbove"),
     "spec.triggers.partitionFiles.outputFileSize",
+    *("spec.triggers.changeStore.deleteBytesPerNode", "spec.triggers.changeStore.leastDeleteBytesPerNode"),
+    "spec.triggers.changeStore.smallFileSize",
     *("spec.limits.bytesPerHour", "spec.spark.driver.memory", "spec.spark.driver.scratchSize"),
     *("spec.spark.executor.memory", "spec.spark.executor.scratchSize", "spec.spark.taskMemory"),
     *("spec.spark.taskSize", "spec.spark.commitEvery", "spec.minGain.bytes"),
@@ -402,11 +407,11 @@ SIZES = (
 """All fields that take sizes."""
 GOOD_SIZES = (
     *("2G", "1.5Gi", "500M", "0.5Gi", "1e9", 2147483648, "2147483648", "3.5E2", "1k", ".5Ti"),
-    *("1Ki", "+4Mi", "12P", "3E"),
+    *("1Ki", "+4Mi", "12P", "3E", "64Mi", "2.25Gi", "7e3"),
 )
 NO_SIZES = (
     *("2GB", "1.5 Gi", "0", "0.0Gi", "-1Gi", -1, "1ki", "1e", "lots", "1.5.1Gi"),
-    *("", "1gi", "Mi", "1KiB"),
+    *("", "1gi", "Mi", "1KiB", "1,5Gi", "0x10", "--1"),
 )
 WINDOW: Spec = {"start": "22:00", "end": "06:00"}
 COLUMN_NAMES = "names of partition columns have 1 to 128 characters"

@@ -128,7 +128,8 @@ class TestPrecedence:
     def test_an_empty_group_of_triggers_is_as_an_absent_one(self, group: str) -> None:
         """The API server adds empty ones to policies that were stored before a format was known."""
         assert policy(triggers={group: {}}) == policy()
-        others = {each.name: {each.triggers[-1].name: 7} for each in TRIGGER_GROUPS if each.name != group}
+        last = {each.name: each.triggers[-1] for each in TRIGGER_GROUPS if each.name != group}
+        others = {name: {each.name: max(7, each.minimum or 0)} for name, each in last.items()}
         for name in FORMATS:
             with_empty, without = (policy(triggers={**others, **added}) for added in ({group: {}}, {}))
             expected = table_overrides(without, self.OWN, declared(name))
