@@ -5,8 +5,8 @@ with --commits, one bucket is compacted while others commit all the time; with -
 copied instead of decoded; with --append, tables without a key are compacted; with --changelogs, tables are
 compacted with changelogs, lookups and deletion vectors; with --shared, small tables are compacted by a driver
 each and by one for all; with --iceberg, tables of Iceberg are compacted by Spark and by us; with
---iceberg-planning, such of many files are planned. Java and ours are pinned to the same core wherever they
-are compared, one at a time.
+--iceberg-planning, such of many files are planned; with --keyed, a keyed table is merged by Arctic and by us.
+Java and ours are pinned to the same core wherever they are compared, one at a time.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from against_java import (
     copying,
     iceberg,
     iceberg_tables,
+    keyed,
     page,
     planning,
     shared,
@@ -55,6 +56,7 @@ def main() -> None:
     kind.add_argument("--shared", action="store_true", help="small tables, alone and with one driver for all")
     kind.add_argument("--iceberg", action="store_true", help="Iceberg's tables, beside Spark")
     kind.add_argument("--iceberg-planning", action="store_true", help="plan Iceberg's tables of many files")
+    kind.add_argument("--keyed", action="store_true", help="a keyed table, beside Arctic 0.4.1")
     known = [case.name for case in iceberg_tables.cases()]
     parser.add_argument("--cases", nargs="*", choices=known, default=[], help="of --iceberg; by default all")
     parser.add_argument("--tables", type=int, default=20, help="tables that share a driver")
@@ -82,6 +84,8 @@ def _figures(given: Namespace) -> tuple[str, str]:
     if given.iceberg_planning:
         figures = iceberg_planning.compare(iceberg_planning.SHAPES, given.repeats or 3)
         return "iceberg planning", figures
+    if given.keyed:
+        return "keyed", keyed.compare(given.rows, given.repeats or 3)
     if given.append:
         return "append", appending.compare(given.rows, given.repeats or 3)
     if given.copying:

@@ -168,6 +168,19 @@ def test_files_that_base_references_stay(arctic: Arctic, table: KeyedTable) -> N
     assert rows(arctic, table) == before
 
 
+def test_files_stay_if_the_line_that_readers_may_have_is_not_known(arctic: Arctic, table: KeyedTable) -> None:
+    rest(arctic, table)  # commits to base, so that the line of an hour ago is in an older file
+    there = live(arctic, table)
+    for path in table.base.glob("metadata/v*.metadata.json"):
+        if path.name != f"v{(table.base / 'metadata' / 'version-hint.text').read_text()}.metadata.json":
+            path.unlink()
+
+    report = run(table)
+
+    assert (report.status, report.uncleaned) == ("NothingToDo", ())
+    assert live(arctic, table) == there
+
+
 def test_files_leave_at_most_once_a_day(arctic: Arctic, table: KeyedTable) -> None:
     rest(arctic, table)
     run(table)

@@ -22,7 +22,7 @@ from lithify.columns.column_groups import Numbers, integers, taken
 from lithify.engine.attempts.heartbeat import Heartbeat
 from lithify.engine.commit import loop
 from lithify.engine.commit.patience import backoff_of
-from lithify.errors import LithifyError
+from lithify.errors import LithifyError, MissingFile
 from lithify.faults import failpoint
 from lithify.formats.iceberg.attempts.scope import Scope, journal_of
 from lithify.formats.iceberg.commit.changes import GroupChange
@@ -95,7 +95,10 @@ def _settled_lines(table: MixedTable, now: int) -> tuple[OptimizedLine, ...]:
         return ()
     if path == metadata.file:
         return (table.read_line(metadata),)
-    return table.read_line(metadata), table.read_line(read_metadata(table.storage, path))
+    try:
+        return table.read_line(metadata), table.read_line(read_metadata(table.storage, path))
+    except MissingFile:
+        return ()
 
 
 def _expired(table: MixedTable, pinned: PinnedView, lines: tuple[OptimizedLine, ...], before: int) -> Numbers:

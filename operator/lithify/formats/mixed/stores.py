@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from lithify.errors import NotFound, UnsupportedTable
+from lithify.errors import MissingFile, NotFound, UnsupportedTable
 from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
 from lithify.formats.iceberg.table.files import joint_storage
 from lithify.formats.iceberg.table.metadata import TableMetadata
@@ -112,11 +112,15 @@ class MixedTable:
         """The line in some metadata of its base store.
 
         Raises:
+            MissingFile: its file is gone; the snapshot may have expired concurrently.
             CorruptTable, UnsupportedTable, StorageError: it cannot be read.
         """
 
         def read(file: LineFile) -> bytes:
-            return self.storage.read_bytes(file.path, _MOST_LINE)
+            try:
+                return self.storage.read_bytes(file.path, _MOST_LINE)
+            except FileNotFoundError as error:
+                raise MissingFile(file.path) from error
 
         return read_line(metadata, self.base.branch, self.keys, read)
 
