@@ -398,7 +398,7 @@ SIZES = (
     *("spec.triggers.primaryKey.totalSizeBelow", "spec.triggers.primaryKey.incrementalSizeAbove"),
     "spec.triggers.partitionFiles.outputFileSize",
     *("spec.triggers.changeStore.deleteBytesPerNode", "spec.triggers.changeStore.leastDeleteBytesPerNode"),
-    "spec.triggers.changeStore.smallFileSize",
+    "spec.triggers.changeStore.smallBaseFileSize",
     *("spec.limits.bytesPerHour", "spec.spark.driver.memory", "spec.spark.driver.scratchSize"),
     *("spec.spark.executor.memory", "spec.spark.executor.scratchSize", "spec.spark.taskMemory"),
     *("spec.spark.taskSize", "spec.spark.commitEvery", "spec.minGain.bytes"),

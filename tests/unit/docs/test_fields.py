@@ -38,7 +38,13 @@ FOREIGN: Mapping[str, set[str]] = {
     "docs/commands.md": {"a.b.t", "shop.orders"},
     "docs/discovery.md": {"database.table", "sales.orders"},
     "docs/monitoring.md": {"honorLabels"},
-    "docs/operator.md": {"cluster.local", "minio.storage.svc"},
+    "docs/keyed-tables.md": {"db.t", "self-optimizing.enabled", "self-optimizing.max-file-count"},
+    "docs/operator.md": {
+        "cluster.local",
+        "minio.storage.svc",
+        "self-optimizing.minor.trigger.file-count",
+        "self-optimizing.target-size",
+    },
     "docs/security.md": {"managedFields", "resourceNames"},
     "spark-images/README.md": {"operator.tar", "spark.tar"},
 }

@@ -110,13 +110,13 @@ _TRIGGERS = TriggerGroup(
             100000,
         ),
         Trigger(
-            "smallFileSize",
+            "smallBaseFileSize",
             "Base files below this size are small (compact.major.small.file.size.bytes). Default: an eighth "
             "of the target size (self-optimizing.target-size).",
             "compact.major.small.file.size.bytes",
         ),
         Trigger(
-            "intervalSeconds",
+            "mergeIntervalSeconds",
             "Time after which a partition with anything to merge is merged (compact.major.interval.max). "
             "Default: an hour for changes, a day for small base files and deletes.",
             "compact.major.interval.max",
