@@ -19,7 +19,8 @@ from lithify.clock import SystemClock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
-from lithify.formats.mixed.stores import PRIMARY_KEY
+from lithify.formats.mixed.adapter import OpenedTable
+from lithify.formats.mixed.stores import PRIMARY_KEY, open_mixed_table
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.results import Slot, joined_slots
 from lithify.formats.protocol.strategy import Strategy
@@ -47,14 +48,25 @@ def run(
     table: KeyedTable, options: Mapping[str, str] = ALL_ARE_LARGE, strategy: Strategy = Strategy.MINOR
 ) -> Report:
     """A run of ours."""
-    name = f"{table.location.parent.name}.{table.location.name}"
-    return run_at(table.location.parent.parent, name, {PRIMARY_KEY: ",".join(table.key), **options}, strategy)
+    return run_at(address_of(table, options), strategy)
 
 
-def run_at(warehouse: Path, name: str, options: Mapping[str, str], strategy: Strategy) -> Report:
-    """A run of ours at a table in a catalog of folders."""
-    address = TableAddress(str(warehouse), name, overrides=options, format="mixed-iceberg")
+def run_at(address: TableAddress, strategy: Strategy) -> Report:
+    """A run of ours at an address."""
     return compact(Request(address, Selection(strategy=strategy)), InlineRunner(), SystemClock())
+
+
+def address_of(table: KeyedTable, options: Mapping[str, str]) -> TableAddress:
+    """The address of a table, with options of a run."""
+    warehouse, name = table.location.parent.parent, f"{table.location.parent.name}.{table.location.name}"
+    overrides = {PRIMARY_KEY: ",".join(table.key), **options}
+    return TableAddress(str(warehouse), name, overrides=overrides, format="mixed-iceberg")
+
+
+def due(table: KeyedTable, options: Mapping[str, str]) -> list[str | None]:
+    """The trigger of each partition that is due, as `inspect` shows it."""
+    opened = OpenedTable(open_mixed_table(address_of(table, options)))
+    return [group.due for group in opened.inspect(Selection(), SystemClock()).groups]
 
 
 def rows_of(arctic: Arctic, table: KeyedTable) -> Rows:
@@ -264,6 +276,22 @@ def test_a_minor_makes_no_partition_due_but_by_time(
     assert run(table, {"compact.major.small.file.size.bytes": "1", **options}).status == "NothingToDo"
 
 
+def test_deletes_of_other_nodes_make_no_partition_due(arctic: Arctic, table: KeyedTable) -> None:
+    """Iceberg keeps a delete file of several data files while any older file of its partition stays."""
+    by_time = {**ALL_ARE_LARGE, "self-optimizing.major.trigger.interval": "1"}
+    fill(arctic, table, *range(20))
+    fill(arctic, table, *range(20, 40))
+    change(arctic, table, gone=[3, 11, 23, 31])  # of one node
+    arctic.minor(table)
+    before = rows_of(arctic, table)
+
+    while run(table, by_time).status != "NothingToDo":
+        assert rows_of(arctic, table) == before
+
+    assert len(base_files(arctic, table)[1]) == 1
+    assert due(table, by_time) == [None]
+
+
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_table_reads_the_same_after_any_minor(arctic: Arctic, tmp_path: Path, seed: int) -> None:
@@ -301,7 +329,8 @@ def test_random_table_of_todays_layout_reads_the_same_after_any_minor(
     for _ in range(4):
         steps = [*history.changing(4)]
         before = rows()
-        run_at(tmp_path, "db.t", ALL_ARE_LARGE, Strategy.MINOR)
+        address = TableAddress(str(tmp_path), "db.t", overrides=ALL_ARE_LARGE, format="mixed-iceberg")
+        run_at(address, Strategy.MINOR)
         assert rows() == before, steps
         if history.chance.random() < 0.5:
             steps.append(history.optimize())

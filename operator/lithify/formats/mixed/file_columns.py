@@ -1,7 +1,7 @@
 """The files of a keyed table as rows: what figures of partitions are made of, in plans and observations.
 
 Called by planning and observers. A row is a base file, an unmerged change file, or a position delete file of
-the base store. Pure.
+the base store that applies to one of its files. Pure.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import WHOLE, PartitionSpec
 from lithify.formats.mixed.file_names import FileKind
+from lithify.formats.mixed.needed_deletes import needed_deletes
 from lithify.formats.mixed.optimized_line import NOTHING_MERGED
 from lithify.formats.mixed.view import MixedView, folders_of
 from lithify.formats.protocol.model import fingerprint_of
@@ -90,10 +91,10 @@ def kind_number(kind: FileKind) -> int:
 
 
 def _deletes(view: View, metadata: TableMetadata, spec: PartitionSpec) -> pa.Table:
-    rows = np.arange(len(view.deletes), dtype=np.int64)
+    rows = np.flatnonzero(needed_deletes(view))
     folders = folders_of(view, view.deletes, spec)
     groups = pa.array(
-        [folders[number] for number in integers(view.deletes["partition"]).tolist()], pa.string()
+        [folders[number] for number in integers(view.deletes["partition"])[rows].tolist()], pa.string()
     )
     kinds = np.full(len(rows), kind_number(FileKind.POSITION_DELETE), dtype=np.int64)
     return _with(_rows(view.deletes, rows, _times(metadata)), groups, kinds)
