@@ -37,8 +37,14 @@ FOREIGN: Mapping[str, set[str]] = {
     "docs/benchmarks.md": {"variant.inferShreddingSchema"},
     "docs/commands.md": {"a.b.t", "shop.orders"},
     "docs/discovery.md": {"database.table", "sales.orders"},
+    "docs/keyed-tables.md": {"change.data.ttl.minutes", "db.t", "self-optimizing.max-file-count"},
     "docs/monitoring.md": {"honorLabels"},
-    "docs/operator.md": {"cluster.local", "minio.storage.svc"},
+    "docs/operator.md": {
+        "cluster.local",
+        "minio.storage.svc",
+        "self-optimizing.minor.trigger.file-count",
+        "self-optimizing.target-size",
+    },
     "docs/security.md": {"managedFields", "resourceNames"},
     "spark-images/README.md": {"operator.tar", "spark.tar"},
 }
