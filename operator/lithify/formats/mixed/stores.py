@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from lithify.errors import MissingFile, NotFound, UnsupportedTable
 from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
 from lithify.formats.iceberg.table.files import joint_storage
-from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.iceberg.table.partition_paths import spec_of
 from lithify.formats.iceberg.table.partition_specs import partition_fields
 from lithify.formats.iceberg.table.table import IcebergTable
+from lithify.formats.mixed.key_hashes import refused_keys
 from lithify.formats.mixed.line_files import LineFile
 from lithify.formats.mixed.line_properties import PROPERTY
 from lithify.formats.mixed.optimized_line import OptimizedLine
@@ -143,6 +144,8 @@ class MixedTable:
         for store, what in ((self.base, "base"), (self.change, "change")):
             if store.metadata.format_version != _VERSION:
                 yield f"format-version = {store.metadata.format_version} of its {what} store: it has to be 2"
+        if self.base.branch != MAIN:
+            yield f"branch {self.base.branch}: changes are merged into the main branch only"
         if len(self.base.metadata.specs) > 1:
             yield "it had another partition spec before: the rows of a key would be in several partitions"
         yield from self._hive()
@@ -164,6 +167,7 @@ class MixedTable:
         missing = [name for name in self.key if name not in known]
         if missing:
             yield f"{PRIMARY_KEY} = {','.join(self.key)}: there is no column {missing[0]}"
+        yield from refused_keys([column for column in self.schema.columns if column.name in self.key])
 
 
 def open_mixed_table(address: TableAddress) -> MixedTable:
