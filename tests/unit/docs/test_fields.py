@@ -37,8 +37,13 @@ FOREIGN: Mapping[str, set[str]] = {
     "docs/benchmarks.md": {"variant.inferShreddingSchema"},
     "docs/commands.md": {"a.b.t", "shop.orders"},
     "docs/discovery.md": {"database.table", "sales.orders"},
+    "docs/keyed-tables.md": {
+        "change.data.ttl.minutes",
+        "db.t",
+        "self-optimizing.enabled",
+        "self-optimizing.max-file-count",
+    },
     "docs/monitoring.md": {"honorLabels"},
-    "docs/keyed-tables.md": {"db.t", "self-optimizing.enabled", "self-optimizing.max-file-count"},
     "docs/operator.md": {
         "cluster.local",
         "minio.storage.svc",
