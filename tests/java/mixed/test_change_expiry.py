@@ -13,12 +13,15 @@ import pytest
 from pyiceberg.table import StaticTable
 
 from infrastructure.arctic.client import Arctic
+from infrastructure.arctic.mixed import MixedTable, MixedTables
 from infrastructure.arctic.model import KeyedTable
+from infrastructure.iceberg import catalogs
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.formats.mixed.expiring import EXPIRY
-from lithify.formats.mixed.stores import PRIMARY_KEY
+from lithify.formats.mixed.stored_line import is_in_files
+from lithify.formats.mixed.stores import PRIMARY_KEY, open_mixed_table
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
@@ -62,12 +65,21 @@ def age(table: KeyedTable, by: timedelta) -> None:
 
 
 def address_of(table: KeyedTable) -> TableAddress:
-    return TableAddress(str(table.location.parent.parent), "db.t", format="mixed-iceberg")
+    return address_in(table.location.parent.parent)
+
+
+def address_in(warehouse: Path) -> TableAddress:
+    return TableAddress(str(warehouse), "db.t", format="mixed-iceberg")
 
 
 def run(table: KeyedTable, strategy: Strategy = Strategy.MINOR, shift: timedelta = timedelta()) -> Report:
-    request = Request(address_of(table), Selection(strategy=strategy))
-    return compact(request, InlineRunner(), ShiftedClock(shift))
+    return run_at(address_of(table), strategy, shift)
+
+
+def run_at(
+    address: TableAddress, strategy: Strategy = Strategy.MINOR, shift: timedelta = timedelta()
+) -> Report:
+    return compact(Request(address, Selection(strategy=strategy)), InlineRunner(), ShiftedClock(shift))
 
 
 def rest(arctic: Arctic, table: KeyedTable) -> None:
@@ -270,6 +282,30 @@ def test_files_stay_if_the_line_goes_back_meanwhile(
     run(table)
 
     assert there - live(arctic, table) == (set() if goes_back else gone)
+
+
+def test_consumed_files_of_todays_layout_leave_by_the_line_in_puffin_files(
+    mixed_tables: MixedTables, tmp_path: Path
+) -> None:
+    catalog = catalogs.folder_of_tables(tmp_path)
+    table = mixed_tables.create(MixedTable(catalog, "db.t", COLUMNS, ["id"], ["p"]), PROPERTIES)
+    mixed_tables.write_change(table, [["INSERT", 1, "a", "x"], ["INSERT", 2, "b", "y"]])
+    mixed_tables.rewrite(table)
+    mixed_tables.write_change(table, [["DELETE", 1, "a", "x"]])
+    rest = {f"self-optimizing.{name}.trigger.interval": "-1" for name in ("minor", "major")}
+    mixed_tables.set_properties(table, {**rest, "compact.major.delete.file.ratio": "-1"})
+    before = sorted(mixed_tables.read(table), key=repr)
+    there = mixed_tables.files(table).change
+    assert before == [[2, "b", "y"]]
+    assert is_in_files(open_mixed_table(address_in(tmp_path)).base.metadata, "main")
+
+    reports = [run_at(address_in(tmp_path), shift=shift) for shift in (timedelta(), EIGHT_DAYS)]
+
+    assert [(each.status, each.uncleaned) for each in reports] == [("NothingToDo", ())] * 2
+    left = [file.path for file in there if file.type == "ED"]
+    assert len(there) == 3
+    assert [file.path for file in mixed_tables.files(table).change] == left
+    assert sorted(mixed_tables.read(table), key=repr) == before
 
 
 def _rewrite_base(table: KeyedTable, old: str, new: str) -> None:
