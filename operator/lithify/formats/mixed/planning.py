@@ -7,6 +7,7 @@ data.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -83,7 +84,8 @@ def _unit(
     if not parts:
         return
     changes = [each.file.sequence for part in parts for each in (*part.inserts, *part.deletes)]
-    partition = next(each.file.partition for part in parts for each in (*part.rows, *part.deletes))
+    found = next(each.file.partition for part in parts for each in (*part.rows, *part.deletes))
+    partition = replace(found, spec_id=view.base.start.spec_id)  # the change store may number it otherwise
     yield MixedUnit(
         group=IcebergGroup(due.folder or WHOLE, fingerprint, table.keys.values_of(due.folder)),
         files=tuple(each.file for part in parts for each in part.base),

@@ -178,8 +178,9 @@ def open_mixed_table(address: TableAddress) -> MixedTable:
         LithifyError: a store cannot be opened; see `open_iceberg_table`.
     """
     in_folders = _is_in_folders(address)
-    base = open_iceberg_table(_of(address, f"{address.name}.base") if in_folders else address)
-    change = open_iceberg_table(_of(address, f"{address.name}.change" if in_folders else _change_of(base)))
+    base = open_iceberg_table(_of(address, f"{address.name}.base") if in_folders else address, is_store=True)
+    name = f"{address.name}.change" if in_folders else _change_of(base)
+    change = open_iceberg_table(_of(address, name), is_store=True)
     storage = joint_storage(address, (base.metadata, change.metadata), (base.pointer, change.pointer))
     named = address.overrides.get(PRIMARY_KEY) or base.metadata.properties.get(PRIMARY_KEY) or ""
     key = tuple(name.strip() for name in named.split(",") if name.strip())
@@ -205,7 +206,7 @@ def _is_in_folders(address: TableAddress) -> bool:
     if address.catalog_options.get("metastore", FOLDER) != FOLDER:
         return False
     try:
-        open_iceberg_table(address)
+        open_iceberg_table(address, is_store=True)
     except NotFound:
         return True
     return False

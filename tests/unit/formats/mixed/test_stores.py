@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from lithify.errors import NotFound, UnsupportedTable
+from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.mixed.stores import PRIMARY_KEY, open_mixed_table, tables_among
 from lithify.formats.protocol.address import TableAddress
 from support.cases import case
@@ -24,14 +24,21 @@ BASE = {
 }
 
 
+CHANGE = {"mixed-format.table-store": "change"}
+
+
 def made(
-    folder: Path, base: Mapping[str, str] = BASE, schema: pa.Schema | None = None, **change: Any
+    folder: Path,
+    base: Mapping[str, str] = BASE,
+    schema: pa.Schema | None = None,
+    change_properties: Mapping[str, str] = CHANGE,
 ) -> TableAddress:
     """Where a table with both stores is."""
+    version = {"format-version": "2"}
     lakehouse = Lakehouse(folder)
     columns = schema or pa.schema([("id", pa.int64()), ("name", pa.string())])
-    lakehouse.table(NAME, schema=columns, properties={"format-version": "2", **base})
-    lakehouse.table(f"{NAME}_change_", schema=columns, **{"properties": {"format-version": "2"}, **change})
+    lakehouse.table(NAME, schema=columns, properties={**version, **base})
+    lakehouse.table(f"{NAME}_change_", schema=columns, properties={**version, **change_properties})
     return lakehouse.address(NAME, format="mixed-iceberg")
 
 
@@ -76,7 +83,7 @@ def test_tables_that_cannot_be_merged_are_refused_by_name(
 
 
 def test_change_store_of_another_version_is_refused(tmp_path: Path) -> None:
-    table = open_mixed_table(made(tmp_path, properties={"format-version": "1"}))
+    table = open_mixed_table(made(tmp_path, change_properties={"format-version": "1"}))
 
     assert any("change store" in each for each in table.refusals)
 
@@ -99,3 +106,29 @@ def test_catalogs_list_keyed_tables_by_their_change_stores() -> None:
     names = ("a.t", "a.t_change_", "a.plain", "b.u.base", "b.u.change", "b.alone.base")
 
     assert sorted(tables_among(names)) == ["a.t", "b.u"]
+
+
+@pytest.mark.parametrize("name", [NAME, f"{NAME}_change_"], ids=["base", "change"])
+def test_stores_are_refused_as_tables_of_their_own(tmp_path: Path, name: str) -> None:
+    address = replace(made(tmp_path, change_properties=CHANGE), name=name, format="iceberg")
+
+    with pytest.raises(UnsupportedTable) as refused:
+        open_iceberg_table(address).check_supported()
+
+    assert "MixedIceberg" in refused.value.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "is_refused"),
+    [case(("base", "change"), True, id="keyed"), case(("base",), False, id="keyless")],
+)
+def test_stores_in_folders_are_known_by_the_one_beside_them(
+    tmp_path: Path, names: tuple[str, ...], is_refused: bool
+) -> None:
+    lakehouse = Lakehouse(tmp_path)
+    for name in names:
+        lakehouse.table(f"db.t.{name}", properties={"table.create-timestamp": "1"})
+
+    opened = open_iceberg_table(lakehouse.address("db.t.base"))
+
+    assert any("MixedIceberg" in each for each in opened.refusals) == is_refused

@@ -28,12 +28,14 @@ class LoadedTable:
         overrides: properties of this run that replace stored ones.
         branch: the branch that is written.
         is_remotely_signed: whether its catalog's server wants to sign each request for a file.
+        is_keyed_store: whether it is a store of a keyed table of Arctic or Amoro.
     """
 
     json: Mapping[str, Any]
     overrides: Mapping[str, str]
     branch: str
     is_remotely_signed: bool = False
+    is_keyed_store: bool = False
 
 
 def refusals(table: LoadedTable) -> Iterator[str]:
@@ -46,6 +48,11 @@ def refusals(table: LoadedTable) -> Iterator[str]:
         yield (
             "s3.remote-signing-enabled = true: the catalog's server wants to sign each request, which this "
             "release does not ask it for; have it vend credentials, or give the Catalog keys"
+        )
+    if table.is_keyed_store:
+        yield (
+            "mixed-format.table-store: it is a store of a keyed table of Arctic or Amoro, and names of its files "
+            "tell what its rows are; give the Catalog the format MixedIceberg"
         )
     yield from _encryption(table.json)
     yield from _inline_manifests(table.json)
