@@ -51,8 +51,8 @@ def refusals(table: LoadedTable) -> Iterator[str]:
         )
     if table.is_keyed_store:
         yield (
-            "mixed-format.table-store: it is a store of a keyed table of Arctic or Amoro, whose names of files "
-            "tell what rows are; give the Catalog the format MixedIceberg"
+            "mixed-format.table-store: it is a store of a keyed table of Arctic or Amoro, and names of its "
+            "files tell what rows are; give the Catalog the format MixedIceberg"
         )
     yield from _encryption(table.json)
     yield from _inline_manifests(table.json)
