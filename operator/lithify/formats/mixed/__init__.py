@@ -2,7 +2,13 @@
 
 Rooms, each importing only those below it (import-linter has the order):
 
+- `adapter`: what runs call. `observing`: what the operator's workers call.
+- `planning`, `tasks`, `line_commit`, `expiring`, `inspecting`: the work of a run, from plan to commit.
+- `due`, `keeping`, `late_files`, `merge_on_read`, `objects`, `pinning`, `plan`, `expiry_commit`: their parts.
+- `file_columns`, `partition_sums`, `view`, `needed_deletes`: files of both stores as columns, and their sums.
+- `stores`: opens both stores, and tells why a table is refused.
 - `triggers`: whether partitions are due, and why, by their `figures` and by `trigger_options`.
+- `units`, `dividing`, `change_expiry`, `details`: values of plans; rows by node; which changes are consumed.
 - `stored_line`: reads the optimized line, in whichever form a table has it.
 - `line_files`, `line_properties`: its two forms, in Puffin files and in a table property.
 - `sequences`: how many changes are merged at once, where there are too many.
