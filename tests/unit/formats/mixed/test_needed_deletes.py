@@ -10,7 +10,7 @@ import pytest
 
 from lithify.formats.mixed.needed_deletes import needed_deletes
 from support.cases import case
-from unit.formats.iceberg.commit.views import POSITION, Data, Delete, view
+from support.iceberg_views import POSITION, Data, Delete, view
 
 BASE = "{}-B-1-00000-0-77-00000.parquet"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lithify.formats.iceberg.commit.dropping import dropped_deletes
 from support.cases import case
-from unit.formats.iceberg.commit.views import EQUALITY, POSITION, Data, Delete, view
+from support.iceberg_views import EQUALITY, POSITION, Data, Delete, view
 
 GLOBAL = 9
 """The spec whose equality deletes apply to all partitions."""

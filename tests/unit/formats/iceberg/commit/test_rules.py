@@ -18,7 +18,7 @@ from lithify.formats.iceberg.commit.rules import (
 )
 from lithify.formats.iceberg.table.metadata import TableMetadata, parse_metadata
 from support.cases import case
-from unit.formats.iceberg.commit.views import EQUALITY, POSITION, START, Data, Delete, changes, view
+from support.iceberg_views import EQUALITY, POSITION, START, Data, Delete, changes, view
 
 A, B, C = Data("a"), Data("b"), Data("c", partition=1)
 GROUPS = {"one": ["a", "b"], "two": ["c"]}
