@@ -18,6 +18,7 @@ PLAIN = {
     "lithify.resources.modelling._adapter": "shapes of our kinds",
     "lithify.engine.support.rules._glob": "patterns of this release's rules",
     "lithify.io.s3.gate.gate": "the proxy, whose endpoints are admitted again for each connection",
+    "lithify.formats.mixed.text_hashes._powers": "powers of 31, by length",
     "lithify.formats.iceberg.manifests.entry_columns.KNOWN_ENTRY": "fields that Iceberg specifies",
     "lithify.formats.iceberg.manifests.manifest_lists.KNOWN_LIST": "fields of manifest lists",
     "lithify.formats.iceberg.manifests.schemas.KNOWN_ENTRY": "the same fields",

@@ -87,7 +87,7 @@ async def test_flat_figures_are_read_and_replaced(
     spec = {"identifier": "sales.orders", "catalogRef": {"name": "lake"}}
     kubectl.apply(flattened(new))
     try:
-        kubectl("wait", "crd", new["metadata"]["name"], "--for=condition=Established", "--timeout=60s")
+        kubectl.await_definition(new["metadata"]["name"])
         head = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": key.name}}
         await api.create(kind, namespace, {**head, "spec": spec})
         await api.patch(kind, key, {"status": {"observation": FLAT}}, subresource="status")

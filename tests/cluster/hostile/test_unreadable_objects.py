@@ -219,7 +219,7 @@ async def test_what_an_older_definition_let_in_is_read_under_both(
     kind, new = former(f"{namespace}.example.com")
     kubectl.apply(with_open_templates(new))
     try:
-        kubectl("wait", "crd", new["metadata"]["name"], "--for=condition=Established", "--timeout=60s")
+        kubectl.await_definition(new["metadata"]["name"])
         texts = Texts(port, namespace)
         for name, template in {**TEMPLATES, "good": "{}"}.items():
             spec = {"spark": {"driver": {"podTemplate": "here"}}}

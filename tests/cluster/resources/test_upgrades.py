@@ -64,7 +64,7 @@ def group(namespace: str, kubectl: Kubectl) -> Iterator[str]:
     found = [within(name, each) for each in yaml.safe_load_all(EARLIER.read_text())]
     kubectl.apply(*found)
     for each in found:
-        kubectl("wait", "crd", each["metadata"]["name"], "--for=condition=Established", "--timeout=60s")
+        kubectl.await_definition(each["metadata"]["name"])
     yield name
     for each in found:
         kubectl("delete", "crd", each["metadata"]["name"], "--wait=false")
@@ -115,7 +115,7 @@ def with_new_defaults(item: dict[str, Any]) -> dict[str, Any]:
     spec: dict[str, Any] = item["spec"]
     if item["kind"] != POLICY.name:
         return spec
-    return {**spec, "triggers": {**spec["triggers"], "partitionFiles": {}}}
+    return {**spec, "triggers": {**spec["triggers"], "partitionFiles": {}, "changeStore": {}}}
 
 
 def set_status(kubectl: Kubectl, plural: str, name: str, status: dict[str, Any]) -> None:

@@ -55,6 +55,11 @@ class Kubectl:
         items = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
         return self("apply", "-f", "-", stdin=json.dumps(items))
 
+    def await_definition(self, name: str) -> None:
+        """Waits until a CustomResourceDefinition is served; `--for=condition` fails while it has none."""
+        condition = '{.status.conditions[?(@.type=="Established")].status}'
+        self("wait", "crd", name, f"--for=jsonpath={condition}=True", "--timeout=60s")
+
     def get(self, *what: str) -> dict[str, Any]:
         """An object, or a list of them."""
         found: dict[str, Any] = json.loads(self("get", *what, "-o", "json"))
