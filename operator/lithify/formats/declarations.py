@@ -220,6 +220,13 @@ REST = Metastore(
     names_warehouses=True,
 )
 JDBC = Metastore("Jdbc", "jdbc", UriForm("^jdbc:", "begins with jdbc:"))
+HIVE = Metastore("Hive", "hive", UriForm("^thrift://", "begins with thrift://"))
+GLUE = Metastore("Glue", "glue")
+
+
+def as_ratio(percent: int) -> str:
+    """A number of per cent as options have ratios; a `written` of triggers."""
+    return str(percent / 100)
 
 
 @dataclass(frozen=True, slots=True)

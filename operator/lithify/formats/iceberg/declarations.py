@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from lithify.formats.declarations import (
     FILESYSTEM,
+    GLUE,
+    HIVE,
     JDBC,
     REST,
     Block,
@@ -15,18 +17,13 @@ from lithify.formats.declarations import (
     Format,
     GroupFigure,
     Kind,
-    Metastore,
     Metric,
     Total,
     Trigger,
     TriggerGroup,
-    UriForm,
+    as_ratio,
     required_option,
 )
-
-
-def _ratio(percent: int) -> str:
-    return str(percent / 100)
 
 
 def _counted(name: str, series: str, what: str, column: str | None = None) -> Figure:
@@ -124,7 +121,7 @@ _TRIGGERS = TriggerGroup(
             "delete-ratio-threshold",
             1,
             100,
-            _ratio,
+            as_ratio,
         ),
         Trigger(
             "deletesPerFile",
@@ -153,17 +150,10 @@ _TRIGGERS = TriggerGroup(
     ),
 )
 
-_METASTORES = (
-    REST,
-    JDBC,
-    Metastore("Hive", "hive", UriForm("^thrift://", "begins with thrift://")),
-    Metastore("Glue", "glue"),
-    FILESYSTEM,
-)
 _NAMED = "a Jdbc catalog needs the option catalog-name: the name by which writers open it"
 
 FORMAT = Format(
-    metastores=_METASTORES,
+    metastores=(REST, JDBC, HIVE, GLUE, FILESYSTEM),
     blocks=(DATA_FILES, DELETES),
     triggers=(_TRIGGERS,),
     catalog_rules=(required_option(JDBC, "catalog-name", _NAMED),),

@@ -22,6 +22,7 @@ from lithify.formats.declarations import (
     Total,
     Trigger,
     TriggerGroup,
+    as_ratio,
     required_option,
 )
 
@@ -38,10 +39,6 @@ def _bytes(size: int) -> str:
 
 def _seconds(seconds: int) -> str:
     return f"{seconds} s"
-
-
-def _ratio(percent: int) -> str:
-    return str(percent / 100)
 
 
 _BUCKETS = Figure("buckets", Kind.COUNT, "Buckets with files.")
@@ -214,7 +211,7 @@ _APPEND_TRIGGERS = TriggerGroup(
             "compaction.delete-ratio-threshold",
             0,
             100,
-            _ratio,
+            as_ratio,
         ),
         Trigger(
             "smallFileAgeSeconds",

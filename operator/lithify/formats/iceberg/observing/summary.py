@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,14 @@ from lithify.columns.column_groups import (
     whole,
     with_columns,
 )
-from lithify.engine.observe.summing import MOST_PARTITIONS, idle_wait, most, total
+from lithify.engine.observe.summing import (
+    MOST_PARTITIONS,
+    by_idleness,
+    first_idle,
+    idle_wait,
+    most,
+    total,
+)
 from lithify.formats.iceberg.declarations import DATA_FILES, DELETES
 from lithify.formats.iceberg.observing.cached_files import IcebergCache, partition_of
 from lithify.formats.iceberg.observing.held_files import held_work
@@ -84,11 +90,11 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
     held = held_work(cache, figures, judge, column, wanted.selection.held, places.path)
     selected = _selected(table, held.figures, places, wanted)
     due = flagged(selected, integers(selected["due_files"]) > 0)
-    idle, busy = _by_idleness(selected, wanted, judge.now)
+    idle, busy = by_idleness(selected, wanted, judge.now)
     counted = not integers(figures["uncounted"]).any()
     deleted, rows = total(figures, "deleted_rows"), total(figures, "rows")
     is_filtered = bool(wanted.selection.partitions)
-    until = _first_idle(busy, wanted)
+    until = first_idle(busy, wanted)
     return Observation(
         table_uuid=cache.state.table.uuid,
         snapshot=None if newest is None else newest.id,
@@ -148,21 +154,6 @@ def _selected(table: IcebergTable, figures: pa.Table, places: Places, wanted: Fi
     found = (places.values(group) for group in listed(figures["group"]))
     chosen = [each is not None and partitions.selects(each) for each in found]
     return flagged(figures, np.array(chosen, dtype=bool))
-
-
-def _by_idleness(figures: pa.Table, wanted: Filter, now: datetime) -> tuple[pa.Table, pa.Table]:
-    """The partitions that a full compaction takes, and those that were written to lately."""
-    if wanted.idle_seconds is None:
-        return figures, figures.slice(0, 0)
-    limit = (now - timedelta(seconds=wanted.idle_seconds)).timestamp() * 1000
-    is_idle = integers(figures["millis"]) <= limit
-    return flagged(figures, is_idle), flagged(figures, ~is_idle)
-
-
-def _first_idle(busy: pa.Table, wanted: Filter) -> datetime | None:
-    if not len(busy) or wanted.idle_seconds is None:
-        return None
-    return moment_of(int(integers(busy["millis"]).min())) + timedelta(seconds=wanted.idle_seconds)
 
 
 def _findings(due: pa.Table, judge: PartitionJudge, column: int | None, places: Places) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,14 @@ from lithify.amounts import count_of
 from lithify.clock import epoch_millis, moment_of
 from lithify.columns.column_groups import flagged, integers, is_one_of, listed, taken, whole
 from lithify.engine.observe.cache import ObservationCache
-from lithify.engine.observe.summing import MOST_PARTITIONS, idle_wait, most, total
+from lithify.engine.observe.summing import (
+    MOST_PARTITIONS,
+    by_idleness,
+    first_idle,
+    idle_wait,
+    most,
+    total,
+)
 from lithify.formats.iceberg.compaction.groups import parse_group
 from lithify.formats.iceberg.observing.summary import kept_snapshots, other_optimizers
 from lithify.formats.iceberg.table.partition_paths import WHOLE
@@ -45,8 +52,8 @@ def summarise(
     selected = _selected(table, figures, wanted)
     is_due = integers(selected["due_files"]) > 0
     due = flagged(selected, is_due & ~is_one_of(selected["group"], [*held]))
-    idle, busy = _by_idleness(selected, wanted, judge.now)
-    until = _first_idle(busy, wanted)
+    idle, busy = by_idleness(selected, wanted, judge.now)
+    until = first_idle(busy, wanted)
     deleted, rows = total(figures, "delete_rows"), total(figures, "base_rows") + total(figures, "insert_rows")
     is_filtered = bool(wanted.selection.partitions)
     return Observation(
@@ -99,20 +106,6 @@ def _selected(table: MixedTable, figures: pa.Table, wanted: Filter) -> pa.Table:
     partitions.check(table.name, (table.keys.seam,))
     found = (table.keys.values_of(folder) for folder in listed(figures["group"]))
     return flagged(figures, np.array([partitions.selects(each) for each in found], dtype=bool))
-
-
-def _by_idleness(figures: pa.Table, wanted: Filter, now: datetime) -> tuple[pa.Table, pa.Table]:
-    """The partitions that a full compaction takes, and those that were written to lately."""
-    if wanted.idle_seconds is None:
-        return figures, figures.slice(0, 0)
-    is_idle = integers(figures["millis"]) <= epoch_millis(now - timedelta(seconds=wanted.idle_seconds))
-    return flagged(figures, is_idle), flagged(figures, ~is_idle)
-
-
-def _first_idle(busy: pa.Table, wanted: Filter) -> datetime | None:
-    if not len(busy) or wanted.idle_seconds is None:
-        return None
-    return moment_of(int(integers(busy["millis"]).min())) + timedelta(seconds=wanted.idle_seconds)
 
 
 def _earliest(until: datetime | None, figures: pa.Table, now: datetime) -> datetime | None:
