@@ -3,7 +3,7 @@
 The table has base files in four nodes, and a change store with inserts, updates and deletes. Ours is a whole
 run, from planning to the commit; Arctic's is what its executor does with each node, and the commit. Arctic
 has done the same work before. The processor time is that of the whole process, Java's compiler and collector
-included. Nothing is told before Arctic reads the same rows from both results as before.
+included. Figures are printed only after Arctic has read the same rows from both results as before.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _PROPERTIES = {
     PRIMARY_KEY: "id",
 }
 _INSERTED, _UPDATED, _DELETED = 10, 10, 20
-"""One row for so many of base, over all commits."""
+"""Number of base rows for each such row, over all commits."""
 _MIB = 1 << 20
 _CENT = pa.scalar(Decimal("0.01"))
 _CLOCK = SystemClock(UTC)

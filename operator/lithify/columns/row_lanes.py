@@ -60,7 +60,7 @@ class ByteBlock:
 
     @cached_property
     def _aligned_stops(self) -> _Words:
-        """For each eight bytes, the highest bit of those that may be the last one of a number."""
+        """The words of eight bytes, in which bytes that may end a number have their highest bit set."""
         whole = self.octets[: len(self.octets) // _WORD_BYTES * _WORD_BYTES].view("<u8")
         return cast(_Words, ~whole & _CONTINUES)
 

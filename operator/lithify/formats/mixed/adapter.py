@@ -18,9 +18,8 @@ from lithify.formats.mixed import pinning, planning, tasks
 from lithify.formats.mixed.expiring import expire_changes
 from lithify.formats.mixed.inspecting import inspect
 from lithify.formats.mixed.line_commit import LineCommit
-from lithify.formats.mixed.plan import MixedPlan
 from lithify.formats.mixed.stores import MixedTable, open_mixed_table
-from lithify.formats.mixed.units import MixedUnit
+from lithify.formats.mixed.units import MixedPlan, MixedUnit
 from lithify.formats.mixed.view import MixedView
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.inspection import TableInspection
@@ -96,7 +95,7 @@ class OpenedTable:
         """Groups whose work could no longer be committed."""
         if not units:
             return {}
-        extension = LineCommit(self._table, {unit.group: unit for unit in units}, None, SystemClock())
+        extension = LineCommit(self._table, {unit.group: unit for unit in units}, SystemClock())
         return check_again(self._table.base, units, extension)
 
     def begin(
@@ -109,7 +108,7 @@ class OpenedTable:
     ) -> step.IcebergStep:
         """Begins a step."""
         units = {unit.group: unit for unit in plan.units}
-        extension = LineCommit(self._table, units, plan.view.change_snapshot.id, clock)
+        extension = LineCommit(self._table, units, clock)
         return step.begin(self._table.base, plan, tasks, run, after, clock, extension)
 
 

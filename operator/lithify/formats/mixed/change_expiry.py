@@ -7,7 +7,7 @@ partition's line is above it:
   and the change store after files left it, would miss their rows. So a line counts from `SETTLED_MILLIS` on
   after it moved.
 - Version 0.4 adds insert files of the change store to base as they are. While base references such a file, it
-  stays: whoever expires snapshots of the change store deletes what only those had.
+  stays: expiry of the change store's snapshots deletes files that no later snapshot has.
 - Streams read changes as they are written; the time to live of Amoro is for them.
 
 Amoro compares the line with the transactions in names, which are at most the sequence numbers, and so removes

@@ -47,7 +47,7 @@ def rule_of(options: MajorOptions, *, has_changes: bool) -> KeepRule:
 
 
 def with_kept(part: Subtree, rule: KeepRule) -> Subtree:
-    """A subtree whose base files are those that are rewritten.
+    """Divides the base files of a subtree into rewritten ones and kept ones.
 
     Change files that version 0.4 has moved to base never stay: the change store may delete them. Of the files
     that stay, only those are mentioned that are older than a delete.

@@ -39,7 +39,7 @@ def overtaken_by_base_files(units: Units, view: View, spec: PartitionSpec) -> fr
 
 def overtaken_by_changes(units: Units, view: View, spec: PartitionSpec) -> frozenset[Any]:
     """The groups with new changes that are older than what is merged; `view` is that of the change store."""
-    new = _newer(view, max((unit.change_sequence for unit in units.values()), default=0))
+    new = _newer(view, max((unit.change.sequence for unit in units.values()), default=0))
     names = names_in_change(new["file_path"], integers(new["sequence_number"]).astype(np.int64))
     return _groups(units, view, spec, new, lambda unit: _is_older(names, unit))
 

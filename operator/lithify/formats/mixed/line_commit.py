@@ -46,14 +46,12 @@ class LineCommit:
 
     Attributes:
         table: the table.
-        units: the units of the step by group.
-        planned: id of the change store's snapshot that was planned on; None where it is not known.
+        units: units of one plan by group.
         clock: source of the time at which partitions were merged.
     """
 
     table: MixedTable
     units: Mapping[Any, MixedUnit]
-    planned: int | None
     clock: Clock
     operation: str = OVERWRITE
 
@@ -68,7 +66,7 @@ class LineCommit:
         """Conflicts in the change store. Reads nothing if nothing was committed to it."""
         metadata = self.table.change.refresh()
         head = self.table.change.head() or EMPTY
-        if head.id == self.planned:
+        if all(head.id == unit.change.id for unit in units.values()):
             return {}
         reader = ManifestReader(self.table.change.storage)
         view = reader.view(reader.manifests(head.manifest_list))

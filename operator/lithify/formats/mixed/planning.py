@@ -17,16 +17,16 @@ from lithify.engine.tasks.blocked_groups import blocked_group
 from lithify.errors import UnsupportedTable
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.listed_twice import blocks_of
+from lithify.formats.iceberg.compaction.plan import PlanOfGroups
 from lithify.formats.iceberg.table.partition_paths import WHOLE, spec_of
 from lithify.formats.mixed.due import Due, due_partitions
 from lithify.formats.mixed.file_columns import files_of, fingerprint_in
 from lithify.formats.mixed.keeping import rule_of, with_kept
 from lithify.formats.mixed.objects import KeyedObjects
 from lithify.formats.mixed.optimized_line import NOTHING_MERGED
-from lithify.formats.mixed.plan import MixedPlan
 from lithify.formats.mixed.sequences import merged_sequence, most_change_files
 from lithify.formats.mixed.stores import MixedTable
-from lithify.formats.mixed.units import MixedUnit, Subtree
+from lithify.formats.mixed.units import MixedPlan, MixedUnit, Subtree
 from lithify.formats.mixed.view import MixedView
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.results import Block
@@ -59,7 +59,7 @@ def plan(table: MixedTable, view: MixedView, selection: Selection, clock: Clock)
     chosen = tuple(unit for unit in found if unit.group not in left_out)
     resting = len(view.files.places) - len(found)
     reasons: Mapping[str, int] = {MERGED if is_full else NO_TRIGGER: resting} if resting > 0 else {}
-    return MixedPlan(view, chosen, reasons, tuple(held), blocks)
+    return PlanOfGroups(view.base, chosen, reasons, tuple(held), blocks)
 
 
 def is_worth_it(part: Subtree) -> bool:
@@ -98,7 +98,7 @@ def _unit(
         folder=due.folder,
         line=view.line.sequence_of(due.folder),
         to_sequence=max(changes, default=NOTHING_MERGED),
-        change_sequence=view.change_snapshot.sequence,
+        change=view.change_snapshot,
     )
 
 

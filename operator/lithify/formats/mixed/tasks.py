@@ -20,9 +20,8 @@ from lithify.formats.mixed.dividing import NodeDivider, destination
 from lithify.formats.mixed.file_names import FileKind, name_start
 from lithify.formats.mixed.merge_on_read import change_deletes
 from lithify.formats.mixed.nodes import written_nodes
-from lithify.formats.mixed.plan import MixedPlan
 from lithify.formats.mixed.stores import MixedTable
-from lithify.formats.mixed.units import KeyedFile, MixedUnit, Subtree
+from lithify.formats.mixed.units import KeyedFile, MixedPlan, MixedUnit, Subtree
 from lithify.formats.protocol.tasks import Sizing
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from lithify.errors import CorruptTable
-from lithify.formats.iceberg.compaction.plan import IcebergUnit
+from lithify.formats.iceberg.compaction.plan import IcebergUnit, PlanOfGroups
 from lithify.formats.iceberg.compaction.row_accounts import check_deletes
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, NewDataFile, NewDeleteFile
+from lithify.formats.iceberg.table.snapshots import EMPTY, Snapshot
 from lithify.formats.mixed.details import CHANGES
 from lithify.formats.mixed.optimized_line import NOTHING_MERGED
 from lithify.formats.protocol.details import Detail, Details
@@ -78,14 +80,14 @@ class MixedUnit(IcebergUnit):
         folder: the folder of the partition, by which the line names it.
         line: the line of the partition when it was planned, `NOTHING_MERGED` if it had none.
         to_sequence: the highest sequence number of the changes that are merged, `NOTHING_MERGED` without any.
-        change_sequence: that of the change store's snapshot that was planned on.
+        change: the change store's snapshot that was planned on.
     """
 
     subtrees: tuple[Subtree, ...] = ()
     folder: str = ""
     line: int = NOTHING_MERGED
     to_sequence: int = NOTHING_MERGED
-    change_sequence: int = 0
+    change: Snapshot = EMPTY
 
     @property
     def last_delete(self) -> int:
@@ -155,3 +157,6 @@ class MixedUnit(IcebergUnit):
             problem = f"it has {before} rows, of which at least {least} stay, but {after} were written"
             raise CorruptTable(self.group.path, problem)
         check_deletes(self.kept, deletes)
+
+
+MixedPlan: TypeAlias = PlanOfGroups[MixedUnit]

@@ -12,7 +12,7 @@ from lithify.formats.iceberg.commit.changes import GroupChange
 from lithify.formats.iceberg.commit.extension import PLAIN_TABLE, CommitExtension
 from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
-from lithify.formats.iceberg.compaction.plan import IcebergUnit, StepPlan
+from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
 from lithify.formats.iceberg.manifests.view import ManifestReader
 from lithify.formats.iceberg.table.snapshots import EMPTY, NO_SNAPSHOT
 from lithify.formats.iceberg.table.table import IcebergTable
@@ -21,7 +21,9 @@ from lithify.formats.iceberg.table.table import IcebergTable
 class LostGroups:
     """The groups of a plan that others have changed since, found again and again while tasks run."""
 
-    def __init__(self, table: IcebergTable, plan: StepPlan, extension: CommitExtension = PLAIN_TABLE) -> None:
+    def __init__(
+        self, table: IcebergTable, plan: IcebergPlan, extension: CommitExtension = PLAIN_TABLE
+    ) -> None:
         self._table = table
         self._start = plan.pinned.start
         self._statistics = plan.pinned.statistics

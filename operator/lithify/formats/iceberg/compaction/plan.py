@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, TypeAlias, TypeVar
 
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.compaction.details import DELETES
@@ -112,26 +112,15 @@ class IcebergUnit:
         check_deletes(self.kept, deletes)
 
 
-class StepPlan(Protocol):
-    """A plan as far as steps need it."""
-
-    @property
-    def pinned(self) -> PinnedView:
-        """The view that was planned on."""
-        ...
-
-    @property
-    def units(self) -> Sequence[IcebergUnit]:
-        """The work."""
-        ...
+UnitT = TypeVar("UnitT", bound=IcebergUnit, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergPlan:
-    """The work of a run; of metadata, only files that are listed more than once block a group."""
+class PlanOfGroups(Generic[UnitT]):
+    """The work of a run at a table of Iceberg, or of a format that stands on its tables."""
 
     pinned: PinnedView
-    units: tuple[IcebergUnit, ...]
+    units: tuple[UnitT, ...]
     resting: Mapping[str, int]
     held: tuple[IcebergGroup, ...]
 
@@ -153,3 +142,6 @@ class IcebergPlan:
     def snapshot_id(self) -> SnapshotId:
         """Id of the snapshot that was planned on."""
         return self.pinned.snapshot_id
+
+
+IcebergPlan: TypeAlias = PlanOfGroups[IcebergUnit]

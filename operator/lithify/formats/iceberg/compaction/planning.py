@@ -14,7 +14,7 @@ from lithify.columns.column_groups import Flags, flagged, integers
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.compaction.groups import IcebergGroup, group_of
 from lithify.formats.iceberg.compaction.listed_twice import blocks_of, repeated_paths
-from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView
+from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView, PlanOfGroups
 from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
@@ -84,7 +84,7 @@ def plan(table: IcebergTable, pinned: PinnedView, selection: Selection) -> Icebe
     chosen = tuple(unit for unit in found if unit.group not in left_out)
     resting = len(rewrites.partitions) - len({unit.group.place for unit in found})
     reason = ONE_GOOD_FILE if options.rewrite_all else NO_TRIGGER
-    return IcebergPlan(pinned, chosen, {reason: resting} if resting > 0 else {}, tuple(held), blocks)
+    return PlanOfGroups(pinned, chosen, {reason: resting} if resting > 0 else {}, tuple(held), blocks)
 
 
 def rewrites_of(pinned: PinnedView, options: PlanningOptions) -> tuple[RewritePlan, FileObjects]:

@@ -21,7 +21,7 @@ from lithify.formats.iceberg.commit.options import commit_patience
 from lithify.formats.iceberg.compaction.details import REMOVED_ROWS
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.lost_groups import LostGroups, check_again
-from lithify.formats.iceberg.compaction.plan import IcebergUnit, StepPlan
+from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
 from lithify.formats.iceberg.model import DataFile, NewDataFile, NewDeleteFile
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.iceberg.table.snapshots import ATTEMPT, BASE, GROUPS, RUN, TO_COME
@@ -42,7 +42,7 @@ _MOST_LISTED = 16 << 10
 
 def begin(
     table: IcebergTable,
-    plan: StepPlan,
+    plan: IcebergPlan,
     tasks: Mapping[IcebergGroup, Sequence[RewriteTask]],
     run: str,
     after: int,
@@ -76,7 +76,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
     def __init__(
         self,
         table: IcebergTable,
-        plan: StepPlan,
+        plan: IcebergPlan,
         work: Sequence[tuple[IcebergUnit, RewriteTask]],
         attempt: IcebergAttempt,
         clock: Clock,

@@ -84,7 +84,7 @@ class MappedColumns:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _are_as_asked(self, schema: pa.Schema) -> bool:
-        """Whether the columns of batches are those that are asked for, in their order and types."""
+        """Whether batches have exactly the requested columns, in order and type."""
         return len(schema) == len(self.columns) and all(
             stored is not None
             and stored.name == have.name
