@@ -38,6 +38,10 @@ _TAKEN_OVER = (
 )
 """What a description of a table has in common with an update of one."""
 _REFUSED = frozenset({"AccessDeniedException", "UnrecognizedClientException", "InvalidSignatureException"})
+_UNABLE = ("Internal", "ServiceUnavailable", "Throttling", "RequestLimit")
+"""How codes begin that tell of a failure or of too many requests; those of timeouts end with the word."""
+_RETRIES = 2
+"""Of a request by the client (a number: botocore fails on texts); runs and the operator retry as well."""
 _OUTRUN = "ConcurrentModificationException"
 _MISSING = "EntityNotFoundException"
 _KEY = "glue.access-key-id"
@@ -63,7 +67,8 @@ class GlueTables(PointerFiles):
                 f"the Catalog brings no {_KEY}, and the operator does not ask Glue with rights of its own ("
             )
             raise OutOfReach("Glue", problem, OWN_IDENTITY, " is for files only)")
-        self._client = GlueCatalog("lithify", **options)
+        client: dict[str, Any] = {**options, "glue.max-retries": _RETRIES}
+        self._client = GlueCatalog("lithify", **client)
         self._uri = str(self._client.glue.meta.endpoint_url)
         parts = urlsplit(self._uri)
         admit(parts.hostname or "", parts.port or 443)
@@ -123,7 +128,7 @@ class GlueTables(PointerFiles):
             return NotAllowed(self._uri, f"Glue refuses the request ({code})")
         if code == _MISSING and name is not None:
             return NotFound("table", str(name), f"{self._uri} does not have it")
-        if code.startswith("Internal") or code.endswith("TimeoutException"):
+        if code.startswith(_UNABLE) or code.endswith("TimeoutException"):
             return CatalogUnavailable(self._uri, f"Glue fails ({code})")
         return StorageError(self._uri, f"Glue refuses the request ({code})")
 
