@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from infrastructure.oracle.client import Table
+from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import Reason
+from lithify.resources.names import ANNOTATION_COMMITTED
 from support.operators.objects import QUIET, policy
 from support.operators.scene import message, proves
 from support.operators.server import COMPACTIONS, POLICIES, TABLES, Object, condition
 from support.operators.stage import Stage
+from support.tables import append
 
 SELDOM = {"checkIntervalSeconds": 3600}
 """No change may wait for the next look."""
@@ -25,6 +27,18 @@ def test_a_lowered_trigger_starts_a_run_at_once(plain: Table, stage: Stage) -> N
     run = stage.first_run(care)
     stage.ended(run)
     assert stage.story.now(TABLES, care.lake) is not None
+
+
+def test_an_announced_commit_is_seen_at_once(oracle: Oracle, plain: Table, stage: Stage) -> None:
+    table = stage.copied(plain)
+    care = stage.care_for(table, under={**SELDOM, "triggers": QUIET})
+    stage.table_says(care, "CompactionNeeded", "False", "NotDue")
+    append(oracle, table)
+    newest = str(oracle.snapshots(table)[-1]["id"])
+
+    stage.kubectl("annotate", "laketable", care.lake, f"{ANNOTATION_COMMITTED}={newest}")
+
+    stage.story.until(TABLES, care.lake, lambda found: found["status"]["observation"]["snapshotId"] == newest)
 
 
 def test_a_policy_that_comes_and_goes(plain: Table, stage: Stage) -> None:

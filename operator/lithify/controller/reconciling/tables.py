@@ -35,6 +35,7 @@ from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import AutomaticRun, Compaction, CompactionSpec
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
 from lithify.resources.names import (
+    ANNOTATION_COMMITTED,
     ANNOTATION_REQUESTED,
     ANNOTATION_STRATEGY,
     CATALOG,
@@ -64,6 +65,8 @@ class Tables:
     _endings: dict[ObjectKey, TableProblem | None] = field(default_factory=dict)
     _finished: dict[ObjectKey, frozenset[str]] = field(default_factory=dict)
     """The uids of each table's finished Compactions when it was last reconciled."""
+    _announced: dict[ObjectKey, str] = field(default_factory=dict)
+    """The snapshot that a writer of each table has announced last."""
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Updates status and starts a due run; returns the seconds until the table is to be requeued."""
@@ -79,6 +82,7 @@ class Tables:
         runs = context.store.runs_of(key)
         now = context.now()
         self._observe_after_runs(key, runs)
+        self._observe_announced(table)
         counted = replace(table, status=after_runs(table, runs, rules, now, generation))
         missing, next_observation = await self._observe(counted, spec, context.store.catalog_of(table))
         decision_input = self._gather(counted, spec, runs, missing)
@@ -99,6 +103,7 @@ class Tables:
         self.context.scheduler.forget(key)
         self._endings.pop(key, None)
         self._finished.pop(key, None)
+        self._announced.pop(key, None)
         self.context.slots.leave(key, LAKE_TABLE)
         self.context.metrics.table_changed(key, None)
 
@@ -114,6 +119,22 @@ class Tables:
         if new:
             has_failed = any(over[uid] is ConditionStatus.FALSE for uid in new)
             self.context.scheduler.want(key, full=has_failed)
+
+    def _observe_announced(self, table: LakeTable) -> None:
+        """Requests an observation if a writer has announced a commit that the last one did not see.
+
+        Each announcement counts once. The first observation sees whatever was announced before it, and one
+        that is under way is followed by another, since it may have begun before the commit. Ids have no order
+        here: an older snapshot costs an observation that finds nothing new.
+        """
+        key, announced = table.metadata.key, table.metadata.annotations.get(ANNOTATION_COMMITTED, "")
+        if announced == self._announced.get(key, ""):
+            return
+        self._announced[key] = announced
+        seen = self.context.scheduler.seen(key)
+        has_begun = seen.is_known or seen.underway
+        if announced and has_begun and (seen.observation is None or announced != seen.observation.snapshot):
+            self.context.scheduler.want(key)
 
     def _tell_catalog(self, table: LakeTable) -> None:
         """Requeues the catalog if the last observation has news about it; once for all tables."""

@@ -23,14 +23,16 @@ from lithify.controller.reconciling.store import Store
 from lithify.controller.reconciling.tables import Tables
 from lithify.controller.telemetry.credentials import CatalogCredentials
 from lithify.controller.telemetry.metrics import Metrics, new_registry
+from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import ObservationRequest
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.modelling import plain
-from lithify.resources.names import COMPACTION, ObjectKey, ResourceKind
+from lithify.resources.names import ANNOTATION_COMMITTED, COMPACTION, ObjectKey, ResourceKind
 from lithify.resources.objects import Condition, Metadata
 from lithify.resources.policy import CompactionPolicy, CompactionPolicySpec
+from support.cases import case
 from support.deciding.situations import BUSY, NOON, QUIET, table
 from support.running.runs import run_of
 
@@ -141,6 +143,15 @@ class Stage:
         await self.tables.reconcile(KEY)
         return self.server.created
 
+    def announce(self, snapshot: str) -> None:
+        """A writer of the table announces a commit."""
+        made = self.store.tables.get(KEY)
+        assert made is not None
+        version = str(int(made.metadata.resource_version or 0) + 1)
+        annotations = {ANNOTATION_COMMITTED: snapshot}
+        metadata = replace(made.metadata, annotations=annotations, resource_version=version)
+        assert self.store.tables.put(replace(made, metadata=metadata))
+
     def end_run(self, reason: Reason) -> None:
         """The table's run is over, and nobody has been told of it yet."""
         (run,) = self.store.compactions
@@ -227,3 +238,54 @@ async def test_a_created_run_is_recorded_as_the_operators_own_before_it_is_recon
     assert stage.server.recorded == {name: {"automatic": {}}}
     assert stage.server.seen_as_creating == [True]
     assert stage.tables.context.creating == set()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("announced", "looks"),
+    [
+        case(["9"], 1, id="what was seen"),
+        case(["10"], 2, id="a new one"),
+        case(["10", "10"], 2, id="twice"),
+        case(["10", "9", "11"], 3, id="two, between them the one that was seen"),
+        case([""], 1, id="nothing"),
+    ],
+)
+async def test_an_announced_commit_is_looked_at_once(announced: list[str], looks: int) -> None:
+    stage = Stage()
+    stage.observer.says = replace(QUIET, snapshot=SnapshotId("9"))
+    await stage.reconcile()
+    await stage.observe()
+    for snapshot in announced:
+        stage.announce(snapshot)
+        await stage.reconcile()
+        if stage.scheduler.seen(KEY).underway:
+            await stage.observe()
+            await stage.reconcile()
+    assert len(stage.observer.asked) == looks
+
+
+@pytest.mark.asyncio
+async def test_a_commit_that_is_announced_during_an_observation_is_seen_by_another_one() -> None:
+    stage = Stage()
+    stage.observer.says = QUIET
+    await stage.reconcile()
+    stage.announce("10")
+    await stage.reconcile()
+    await stage.observe()
+    await stage.reconcile()
+    await stage.observe()
+    assert len(stage.observer.asked) == 2
+
+
+@pytest.mark.asyncio
+async def test_what_was_announced_before_the_operator_started_is_seen_by_its_first_observation() -> None:
+    stage = Stage()
+    stage.observer.says = QUIET
+    stage.announce("10")
+    for _ in range(2):
+        await stage.reconcile()
+        if stage.scheduler.seen(KEY).underway:
+            await stage.observe()
+    await stage.reconcile()
+    assert len(stage.observer.asked) == 1
