@@ -24,5 +24,6 @@ def test_a_service_that_optimizes_the_table_too_is_told(arctic: Arctic, tmp_path
         watch = open_observer("mixed-iceberg", tmp_path / enabled, 1 << 20, ShiftedClock(), 8)
         seen = watch.observe(ObservationRequest(address, "table"))
         assert seen is not None
+        assert seen.check_seconds == 600
         told.append([each[:15] for each in seen.waits])
     assert told == [[], ["Amoro's service"]]

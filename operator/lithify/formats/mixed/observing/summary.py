@@ -37,6 +37,9 @@ from lithify.formats.protocol.observation import Finding, Observation
 from lithify.formats.protocol.observing import Filter
 from lithify.formats.protocol.partition import PartitionFilter
 
+_CHECK_SECONDS = 600
+"""Ten minutes, as in Arctic's service: both stores are read again after a commit to either."""
+
 
 def summarise(
     table: MixedTable, cache: ObservationCache[Any], judge: PartitionJudge, wanted: Filter
@@ -80,6 +83,7 @@ def summarise(
         groups=len(figures),
         deleted_rows=deleted + total(figures, "position_rows"),
         nearest=_nearest(figures),
+        check_seconds=_CHECK_SECONDS,
         blocks={CHANGES.name: _changes(figures)},
     )
 
