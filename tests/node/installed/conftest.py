@@ -11,6 +11,9 @@ import pytest
 
 from infrastructure.cluster.fixtures import Cluster
 from infrastructure.cluster.node import Node
+from infrastructure.iceberg.catalogs import S3_IO
+from infrastructure.iceberg.fixtures import s3_properties
+from infrastructure.iceberg.rest_server import RestCatalogServer
 from infrastructure.images.build import build_archives
 from infrastructure.objectstore.server import S3Server
 from infrastructure.oracle.client import Oracle, Table
@@ -138,3 +141,11 @@ def site_in(
         # What is on its way out must not be mistaken for the volume of the next test.
         kubectl("delete", "pvc", claim["metadata"]["name"], "--ignore-not-found", _PATIENT)
         kubectl("delete", "pv", volume["metadata"]["name"], "--ignore-not-found", _PATIENT)
+
+
+@pytest.fixture
+def rest_server(lake: Lake, tmp_path: Path) -> Iterator[RestCatalogServer]:
+    """A REST catalog whose tables are in the lake."""
+    given = {**S3_IO, **s3_properties(lake.server)}
+    with RestCatalogServer(tmp_path / "rest", f"s3://{lake.bucket}/iceberg", given) as server:
+        yield server

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from infrastructure.cluster.node import Node
 from infrastructure.iceberg.catalogs import S3_IO
 from infrastructure.iceberg.fixtures import s3_properties
@@ -15,19 +10,10 @@ from infrastructure.iceberg.spark import SparkIceberg
 from infrastructure.iceberg.tables import LINEAGE, SparkTable
 from infrastructure.oracle.client import Table
 from lithify.resources.compaction import Reason
-from node.installed.lake import Lake
 from node.installed.site import Site
 from support.operators.scene import status_of
 
 DUE = {"triggers": {"partitionFiles": {"minInputFiles": 3, "deleteRatioPercent": 5}}}
-
-
-@pytest.fixture
-def rest_server(lake: Lake, tmp_path: Path) -> Iterator[RestCatalogServer]:
-    """A REST catalog whose tables are in the lake."""
-    given = {**S3_IO, **s3_properties(lake.server)}
-    with RestCatalogServer(tmp_path / "rest", f"s3://{lake.bucket}/iceberg", given) as server:
-        yield server
 
 
 def test_a_table_of_a_rest_catalog_is_compacted_and_spark_reads_the_same_rows(
