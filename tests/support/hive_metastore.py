@@ -36,7 +36,7 @@ class Metastore:
         database: the table's database, in small letters as metastores store it.
         table: its name.
         location: the place of its newest metadata.
-        compares: whether `expected_parameter_key` is heeded: metastores from 4.0 on do.
+        compares: whether `expected_parameter_key` is heeded: those of 2.3.10 and from 4.0 on do.
         locks: ids of the locks that are held or waited for, by the names that they were asked for.
     """
 

@@ -1,8 +1,8 @@
 """Hive metastores: a parameter of a table has the place of its newest metadata, replaced under a lock.
 
-Metastores from 4.0 on compare the parameter themselves, too (`expected_parameter_key`); older ones ignore
-that and rely on the lock, which they forget when they hear nothing of its holder for some minutes. So what
-may be slow is asked first, and the lock is renewed right before the parameter is replaced.
+Metastores of 2.3.10 and from 4.0 on compare the parameter themselves, too (`expected_parameter_key`); others
+ignore that and rely on the lock, which they forget when they hear nothing of its holder for some minutes. So
+what may be slow is asked first, and the lock is renewed right before the parameter is replaced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Commits through a Hive metastore, whose releases before 4.0 rely on locks alone."""
+"""Commits through a Hive metastore, some of whose releases rely on locks alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.hive_metastore import Metastore, serving
 NAME = TableName(("sales",), "orders")
 
 
-@pytest.fixture(params=[case(False, id="before 4.0"), case(True, id="from 4.0 on")])
+@pytest.fixture(params=[case(False, id="locks alone"), case(True, id="locks and comparison")])
 def metastore(request: pytest.FixtureRequest) -> Metastore:
     return Metastore(compares=request.param)
 
