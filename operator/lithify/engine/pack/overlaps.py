@@ -52,10 +52,12 @@ class Overlaps:
         """
         rows = np.flatnonzero(files & self.is_known)
         lower, upper = self._codes(self.lower)[rows], self._codes(self.upper)[rows]
-        begun = np.searchsorted(np.sort(lower), lower, side="right")
-        ended = np.searchsorted(np.sort(upper), lower)
+        order = np.argsort(lower)  # bounds that ascend are found several times faster
+        starts = lower[order]
+        begun = np.searchsorted(starts, starts, side="right")
+        ended = np.searchsorted(np.sort(upper), starts)
         found = np.zeros(len(files), dtype=np.int64)
-        found[rows] = begun - ended
+        found[rows[order]] = begun - ended
         return found
 
     def overlap(self) -> float:
@@ -84,9 +86,10 @@ class Overlaps:
 
     def order(self, rows: Numbers) -> Numbers:
         """Some files by their group and their bounds; those without bounds come last, in their order."""
-        is_unknown = ~self.is_known[rows]
-        lower, upper = (np.where(is_unknown, 0, bounds[rows]) for bounds in (self.lower, self.upper))
-        return rows[np.lexsort((upper, lower, is_unknown, self.groups[rows]))]
+        most = int(self.upper.max(initial=0)) + 1
+        is_known = self.is_known[rows]
+        lower, upper = (np.where(is_known, bounds[rows], most) for bounds in (self.lower, self.upper))
+        return rows[np.lexsort((upper, self.groups[rows] * (most + 1) + lower))]
 
     def gaps(self, ordered: Numbers, others: Flags) -> Flags:
         """Before which files there is another one that lies entirely between it and all files before it.
