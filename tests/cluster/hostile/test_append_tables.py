@@ -47,6 +47,7 @@ def refusals(table: Table) -> str:
     return " ".join(refused.value.reasons)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("options", "named"),
     [

@@ -149,6 +149,7 @@ class Beside(InlineRunner):
         return found
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize(
     "act",

@@ -64,6 +64,7 @@ UNANSWERED: list[tuple[Sequence[Step], int]] = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("steps", "puts"), UNANSWERED)
 def test_what_became_of_a_put_is_found_out(
     oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy, steps: list[Step], puts: int

@@ -60,6 +60,7 @@ MEANWHILE = [
 ]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("point", ["tasks-done", "manifests-written"])
 @pytest.mark.parametrize(("where", "is_conflict"), MEANWHILE)
 def test_rows_that_java_deletes_meanwhile_stay_deleted(

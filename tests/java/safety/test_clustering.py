@@ -115,6 +115,7 @@ def address(table: Table) -> TableAddress:
     return TableAddress(str(table.warehouse), str(table.name))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
 @pytest.mark.parametrize(
     ("step", "is_conflict"),
