@@ -9,18 +9,23 @@ of the JSON of `lithify inspect`, in snake_case.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 
 class Kind(StrEnum):
-    """What a figure is: a number, a share in per cent, or the path of a group, which tenants have named."""
+    """What a figure is.
+
+    A number, a share in per cent, the path of a group, which tenants have named, or figures of a few groups.
+    """
 
     COUNT = "count"
     BYTES = "bytes"
     PERCENT = "percent"
     GROUP = "group"
+    GROUPS = "groups"
 
 
 class Combine(StrEnum):
@@ -64,6 +69,13 @@ class Metric:
     totals: tuple[Total, ...] = ()
 
 
+MOST_GROUPS = 10
+"""Groups of a figure of the kind `GROUPS`."""
+
+FigureValue: TypeAlias = int | str | tuple[Mapping[str, int | str], ...] | None
+"""A figure; of the kind `GROUPS` one mapping for each group, with the names of its parts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A figure of a table, in status.
@@ -75,6 +87,7 @@ class Figure:
         is_optional: whether a table may lack it; paths of groups always may.
         metric: its metrics; None for none.
         column: heading in `kubectl get laketables -o wide`; None for no column.
+        parts: what is told of each group, for `GROUPS`: figures of the other kinds, which none lacks.
     """
 
     name: str
@@ -83,6 +96,7 @@ class Figure:
     is_optional: bool = False
     metric: Metric | None = None
     column: str | None = None
+    parts: tuple[Figure, ...] = ()
 
     @property
     def may_be_unset(self) -> bool:

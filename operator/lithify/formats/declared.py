@@ -6,18 +6,27 @@ adapter without its package, which may import libraries that only workers and dr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lithify.formats.adapters import ADAPTERS, FORMATS
-from lithify.formats.declarations import Block, Figure, Format, Kind, Metastore, TriggerGroup
+from lithify.formats.declarations import (
+    MOST_GROUPS,
+    Block,
+    Figure,
+    FigureValue,
+    Format,
+    Kind,
+    Metastore,
+    TriggerGroup,
+)
 
 _Named = TypeVar("_Named", Block, TriggerGroup, Metastore)
 
-FigureValues = Mapping[str, int | str | None]
+FigureValues = Mapping[str, FigureValue]
 """The figures of a block by their names."""
 
 
@@ -77,9 +86,7 @@ def check_blocks(found: Mapping[str, FigureValues]) -> None:
         block = known_blocks().get(name)
         if block is None:
             raise ValueError(f"no format declares figures {name}")
-        _check_names(block, values)
-        for figure in block.figures:
-            _check(figure, values[figure.name])
+        _check_all(name, block.figures, values)
 
 
 @cache
@@ -89,11 +96,13 @@ def known_blocks() -> Mapping[str, Block]:
     return {block.name: block for block in every}
 
 
-def _check_names(block: Block, values: FigureValues) -> None:
-    names = {figure.name for figure in block.figures}
+def _check_all(name: str, figures: Sequence[Figure], values: FigureValues) -> None:
+    names = {figure.name for figure in figures}
     if names != values.keys():
         wrong = ", ".join(sorted(names ^ values.keys()))
-        raise ValueError(f"figures {block.name} are not those declared: {wrong}")
+        raise ValueError(f"figures {name} are not those declared: {wrong}")
+    for figure in figures:
+        _check(figure, values[figure.name])
 
 
 def _check(figure: Figure, value: object) -> None:
@@ -101,6 +110,10 @@ def _check(figure: Figure, value: object) -> None:
         is_right = figure.may_be_unset
     elif figure.kind is Kind.GROUP:
         is_right = isinstance(value, str)
+    elif figure.kind is Kind.GROUPS:
+        is_right = isinstance(value, tuple) and len(value) <= MOST_GROUPS
+        for each in value if isinstance(value, tuple) else ():
+            _check_all(figure.name, figure.parts, each)
     else:
         is_right = isinstance(value, int) and not isinstance(value, bool)
     if not is_right:

@@ -7,11 +7,12 @@ value is what was declared is checked where it comes from (`formats.declared.che
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import GenericAlias
 from typing import Any, TypeVar
 
 from pydantic import Field
 
-from lithify.formats.declarations import Block, Figure, Kind, Trigger, TriggerGroup
+from lithify.formats.declarations import MOST_GROUPS, Block, Figure, FigureValue, Kind, Trigger, TriggerGroup
 from lithify.formats.declared import FigureValues, blocks, trigger_groups
 from lithify.resources.modelling import part
 from lithify.resources.quantities import LARGEST, Quantity
@@ -51,14 +52,28 @@ def with_trigger_groups(kind: type[Part]) -> type[Part]:
 def blocks_of(values: Mapping[str, FigureValues]) -> dict[str, Any]:
     """The fields of observed blocks, within the bounds of status; without those of formats not on offer."""
     return {
-        block.name: _PARTS[block.name](**_bounded(block, values[block.name]))
+        block.name: _PARTS[block.name](**_bounded(block.figures, values[block.name]))
         for block in BLOCKS
         if block.name in values
     }
 
 
 def figures_in(summary: object) -> Iterator[tuple[Block, Figure, int | str]]:
-    """The figures of a summary's blocks, as far as it has them."""
+    """The figures of a summary's blocks, as far as it has them, without those of several groups."""
+    for block, figure, value in _values_in(summary):
+        if figure.kind is not Kind.GROUPS:
+            yield block, figure, value
+
+
+def groups_in(summary: object) -> Iterator[str]:
+    """The paths of all groups that a summary's blocks name."""
+    for _, figure, value in _values_in(summary):
+        entries = value if figure.kind is Kind.GROUPS else ()
+        named = [(each, getattr(entry, each.name)) for entry in entries for each in figure.parts]
+        yield from (path for each, path in [(figure, value), *named] if each.kind is Kind.GROUP)
+
+
+def _values_in(summary: object) -> Iterator[tuple[Block, Figure, Any]]:
     for block in BLOCKS:
         found = getattr(summary, block.name, None)
         for figure in block.figures if found is not None else ():
@@ -96,6 +111,9 @@ def _block_part(block: Block) -> type[Any]:
 
 def _figure_field(figure: Figure) -> tuple[Any, Any]:
     description = figure.description
+    if figure.kind is Kind.GROUPS:
+        entries = GenericAlias(tuple, (_groups_part(figure), ...))
+        return entries, Field(default=(), alias=figure.name, description=description, max_length=MOST_GROUPS)
     if figure.kind is Kind.GROUP:
         return str | None, Field(
             default=None, alias=figure.name, description=description, max_length=GROUP_LENGTH
@@ -105,16 +123,22 @@ def _figure_field(figure: Figure) -> tuple[Any, Any]:
     return int, Field(default=0, alias=figure.name, description=description, ge=0)
 
 
-def _bounded(block: Block, values: FigureValues) -> dict[str, int | str | None]:
+def _groups_part(figure: Figure) -> type[Any]:
+    fields = {each.name: _figure_field(each) for each in figure.parts}
+    return _made(f"{_capital(figure.name)}Entry", f"An entry of {figure.name}.", fields)
+
+
+def _bounded(figures: Iterable[Figure], values: FigureValues) -> dict[str, Any]:
     """Values that the schema takes."""
-    found: dict[str, int | str | None] = {}
-    for figure in block.figures:
-        value = values[figure.name]
-        if isinstance(value, str):
-            found[figure.name] = value[:GROUP_LENGTH]
-        else:
-            found[figure.name] = None if value is None else max(0, min(LARGEST, value))
-    return found
+    return {figure.name: _bounded_value(figure, values[figure.name]) for figure in figures}
+
+
+def _bounded_value(figure: Figure, value: FigureValue) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_bounded(figure.parts, each) for each in value[:MOST_GROUPS])
+    if isinstance(value, str):
+        return value[:GROUP_LENGTH]
+    return None if value is None else max(0, min(LARGEST, value))
 
 
 def _trigger_part(group: TriggerGroup) -> type[Any]:

@@ -27,3 +27,25 @@ def test_a_service_that_optimizes_the_table_too_is_told(arctic: Arctic, tmp_path
         assert seen.check_seconds == 600
         told.append([each[:15] for each in seen.waits])
     assert told == [[], ["Amoro's service"]]
+
+
+def test_partitions_with_changes_are_told_with_their_lines(arctic: Arctic, tmp_path: Path) -> None:
+    columns = {"id": "long", "p": "string"}
+    table = KeyedTable(tmp_path / "db" / "t", columns, ["id"], ["p"])
+    arctic.create(table, {PRIMARY_KEY: "id"})
+    arctic.write_change(table, [["INSERT", 1, "a"], ["INSERT", 2, "b"], ["INSERT", 3, "c"]])
+    arctic.rewrite(table)
+    arctic.write_change(table, [["INSERT", 4, "a"]])
+    arctic.write_change(table, [["DELETE", 4, "a"], ["DELETE", 2, "b"]])
+    line = arctic.line(table)
+
+    watch = open_observer("mixed-iceberg", tmp_path / "cache", 1 << 20, ShiftedClock(), 8)
+    address = TableAddress(str(tmp_path), "db.t", format="mixed-iceberg")
+    seen = watch.observe(ObservationRequest(address, "table"))
+
+    assert seen is not None
+    told = seen.blocks["changeStore"]["furthestBehind"]
+    assert isinstance(told, tuple)
+    found = [(each["name"], each["line"], each["lag"], each["changeFiles"]) for each in told]
+    assert sorted(found) == [("p=a", line["p=a"], 2, 2), ("p=b", line["p=b"], 2, 1)]
+    assert all(int(each["deleteBytes"]) > 0 for each in told)

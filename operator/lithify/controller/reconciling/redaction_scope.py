@@ -13,9 +13,8 @@ from typing import Any
 from lithify.controller.reconciling.queue import Item
 from lithify.controller.reconciling.store import Store
 from lithify.controller.telemetry.credentials import concerning
-from lithify.formats.declarations import Kind
 from lithify.redaction import names_of
-from lithify.resources.figures import figures_in
+from lithify.resources.figures import groups_in
 from lithify.resources.modelling import plain
 from lithify.resources.names import CATALOG, COMPACTION, LAKE_TABLE, ObjectKey
 from lithify.resources.table import LakeTable
@@ -42,7 +41,7 @@ def _names_in(tables: list[LakeTable]) -> list[str]:
         seen, blocked = table.status.observation, table.status.blocked_buckets
         found += _texts(plain(table.spec))
         found += names_of(table.spec.identifier)
-        found += [str(value) for _, figure, value in figures_in(seen) if figure.kind is Kind.GROUP]
+        found += groups_in(seen)
         found += [block.bucket for block in blocked]
     return found
 

@@ -66,6 +66,18 @@ CHANGES = Block(
         Figure("maxChangeFilesPartition", Kind.GROUP, "The partition with most unmerged change files."),
         Figure("maxLag", Kind.COUNT, "Most commits of changes by which a partition's line is behind."),
         Figure("maxLagPartition", Kind.GROUP, "That partition."),
+        Figure(
+            "furthestBehind",
+            Kind.GROUPS,
+            "Up to ten partitions with changes to merge, those whose lines are furthest behind.",
+            parts=(
+                Figure("name", Kind.GROUP, "The partition."),
+                Figure("line", Kind.COUNT, "Changes up to this sequence number are in base; 0 for none."),
+                Figure("lag", Kind.COUNT, "Commits of changes by which its line is behind."),
+                Figure("changeFiles", Kind.COUNT, "Its change files that are not merged."),
+                Figure("deleteBytes", Kind.BYTES, "Its bytes of deleted rows that are not merged."),
+            ),
+        ),
     ),
     group_figures=(
         GroupFigure("changes_to_merge", "change to merge", "changes to merge"),

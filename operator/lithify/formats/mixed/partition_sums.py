@@ -28,7 +28,7 @@ def partition_sums(files: pa.Table, small_file_size: int) -> pa.Table:
         `delete_bytes` and `delete_rows` (of the change store), `position_files`, `position_bytes`,
         `position_rows`, `bytes` of all, `optimized` (when it was merged last, 0 if never), `first_change`
         (when the first unmerged change was committed, 0 if there is none or it is not known), `millis` (when
-        its newest file was committed) and `lag` (number of commits of changes by which its line is behind).
+        its newest file was committed), `line` and `lag` (number of commits of changes by which it is behind).
     """
     groups, size, rows = ColumnGroups(files, ["group"]), integers(files["size"]), integers(files["rows"])
     kinds, millis = integers(files["kind"]), integers(files["millis"])
@@ -61,5 +61,6 @@ def partition_sums(files: pa.Table, small_file_size: int) -> pa.Table:
         optimized=groups.max(integers(files["optimized"])),
         first_change=np.where(first == _LATEST, 0, first),
         millis=groups.max(millis),
+        line=groups.max(integers(files["line"])),
         lag=groups.max(np.where(changes, integers(files["sequence"]) - integers(files["line"]), 0)),
     )

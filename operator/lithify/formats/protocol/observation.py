@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from lithify.formats.declarations import FigureValue
 from lithify.formats.protocol.model import BlockedGroup, SnapshotId
 
 
@@ -127,7 +128,7 @@ class Observation:
     groups: int = 0
     deleted_rows: int | None = None
     nearest: str = ""
-    blocks: Mapping[str, Mapping[str, int | str | None]] = field(default_factory=dict)
+    blocks: Mapping[str, Mapping[str, FigureValue]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from lithify.engine.observe.summing import (
     most,
     total,
 )
+from lithify.formats.declarations import MOST_GROUPS, FigureValue
 from lithify.formats.iceberg.compaction.groups import parse_group
 from lithify.formats.iceberg.observing.summary import kept_snapshots, other_optimizers
 from lithify.formats.iceberg.table.partition_paths import WHOLE
@@ -156,7 +157,7 @@ def _nearest(figures: pa.Table) -> str:
     return f"at most {count_of(changes, 'unmerged change file')} in a partition"
 
 
-def _changes(figures: pa.Table) -> dict[str, int | str | None]:
+def _changes(figures: pa.Table) -> dict[str, FigureValue]:
     most_files, busiest = most(figures, "change_files", "group")
     lag, furthest = most(figures, "lag", "group")
     return {
@@ -168,4 +169,20 @@ def _changes(figures: pa.Table) -> dict[str, int | str | None]:
         "maxChangeFilesPartition": (busiest or WHOLE) if most_files else None,
         "maxLag": lag,
         "maxLagPartition": (furthest or WHOLE) if lag else None,
+        "furthestBehind": tuple(_furthest_behind(figures)),
     }
+
+
+def _furthest_behind(figures: pa.Table) -> Iterator[Mapping[str, int | str]]:
+    """The partitions whose lines are furthest behind, with what readers of them have to merge."""
+    lags = integers(figures["lag"])
+    order = np.argsort(-lags, kind="stable")[: min(MOST_GROUPS, int((lags > 0).sum()))]
+    columns = ["group", "line", "lag", "change_files", "delete_bytes"]
+    for row in taken(figures.select(columns), order).to_pylist():
+        yield {
+            "name": row["group"] or WHOLE,
+            "line": max(0, row["line"]),
+            "lag": row["lag"],
+            "changeFiles": row["change_files"],
+            "deleteBytes": row["delete_bytes"],
+        }

@@ -30,6 +30,8 @@ from support.glue import Glue, serving
 from support.iceberg_runs import CLOCK
 from support.iceberg_tables import SCHEMA, rows
 
+pytestmark = pytest.mark.thorough
+
 NAME = "sales.orders"
 ORDERS = parse_name(NAME)
 
