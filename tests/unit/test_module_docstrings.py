@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import lithify
 
 ROOT = Path(lithify.__file__).parent
@@ -14,6 +16,7 @@ OUTSIDE = {
 """Words of others in backticks, such as columns and procedures of Iceberg."""
 
 
+@pytest.mark.thorough
 def test_module_docstrings_name_only_what_exists() -> None:
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in ROOT.rglob("*.py")}
     known = OUTSIDE | _names_of(trees)

@@ -14,7 +14,7 @@ import pytest
 
 import lithify
 from lithify.formats.adapters import ADAPTERS, FORMATS
-from lithify.formats.declarations import Block, Figure, Format, Kind
+from lithify.formats.declarations import MOST_GROUPS, Block, Figure, Format, Kind
 from lithify.formats.declared import blocks, check_blocks, declared, format_named, joined
 from support.cases import case
 
@@ -37,6 +37,18 @@ SEEN: Mapping[str, Any] = {
     "maxSmallFiles": 3,
     "maxSmallFilesBucket": "bucket-0",
     "deletedRows": 7,
+}
+BEHIND: Mapping[str, Any] = {"name": "p=a", "line": 4, "lag": 2, "changeFiles": 3, "deleteBytes": 100}
+CHANGES: Mapping[str, Any] = {
+    "changeFiles": 3,
+    "insertBytes": 10,
+    "deleteBytes": 100,
+    "positionDeleteFiles": 0,
+    "maxChangeFiles": 3,
+    "maxChangeFilesPartition": "p=a",
+    "maxLag": 2,
+    "maxLagPartition": "p=a",
+    "furthestBehind": (BEHIND,),
 }
 
 
@@ -108,6 +120,8 @@ def test_every_adapter_declares_a_metastore(name: str) -> None:
 def test_blocks_as_declared_are_taken() -> None:
     check_blocks({"append": SEEN})
     check_blocks({"append": {**SEEN, "deletedRows": None, "maxSmallFilesBucket": None}})
+    check_blocks({"changeStore": CHANGES})
+    check_blocks({"changeStore": {**CHANGES, "furthestBehind": (BEHIND,) * MOST_GROUPS}})
     check_blocks({})
 
 
@@ -121,6 +135,12 @@ def test_blocks_as_declared_are_taken() -> None:
         case({"append": {**SEEN, "buckets": "1"}}, id="a text for a number"),
         case({"append": {**SEEN, "buckets": True}}, id="a truth value for a number"),
         case({"append": {**SEEN, "maxSmallFilesBucket": 1}}, id="a number for a path"),
+        case({"changeStore": {**CHANGES, "furthestBehind": None}}, id="no groups"),
+        case({"changeStore": {**CHANGES, "furthestBehind": (BEHIND,) * 11}}, id="too many groups"),
+        case({"changeStore": {**CHANGES, "furthestBehind": ({**BEHIND, "lag": "2"},)}}, id="a text"),
+        case(
+            {"changeStore": {**CHANGES, "furthestBehind": ({"name": "p=a"},)}}, id="a figure less of a group"
+        ),
     ],
 )
 def test_blocks_that_are_not_as_declared_are_refused(found: Mapping[str, Any]) -> None:
