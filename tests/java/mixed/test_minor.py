@@ -232,7 +232,39 @@ def test_rows_that_were_deleted_already_are_not_deleted_again(arctic: Arctic, ta
     change(arctic, table, gone=[3, 7])
     before = rows_of(arctic, table)
 
-    assert written(run(table)) == (0, 1, 1)
+    assert written(run(table)) == (0, 1, 2)
+    assert [each.records for each in base_files(arctic, table)[1]] == [2]
+    assert rows_of(arctic, table) == base_rows(arctic, table) == before
+
+
+def test_a_file_that_stays_has_one_delete_file_after_many_minors(arctic: Arctic, table: KeyedTable) -> None:
+    large = fill(arctic, table, *range(400))
+    for number in range(4):
+        change(arctic, table, gone=[number * 4, number * 4 + 1])  # each time of the same two nodes
+        before = rows_of(arctic, table)
+        run(table)
+        assert rows_of(arctic, table) == base_rows(arctic, table) == before
+
+    data, deletes = base_files(arctic, table)
+    assert data == large
+    assert sum(each.records for each in deletes) == 8
+    assert len(deletes) == len({each.node for each in deletes})
+
+
+def test_a_delete_file_of_several_files_stays_beside_that_of_one(arctic: Arctic, table: KeyedTable) -> None:
+    fill(arctic, table, *range(200))
+    fill(arctic, table, *range(200, 400))
+    change(arctic, table, gone=[3, 11, 203, 211])  # of one node
+    arctic.minor(table)
+    (of_several,) = base_files(arctic, table)[1]
+    change(arctic, table, gone=[7])
+    before = rows_of(arctic, table)
+
+    run(table)
+
+    deletes = {each.path: each.records for each in base_files(arctic, table)[1]}
+    assert deletes.pop(of_several.path) == 4
+    assert [*deletes.values()] == [1]
     assert rows_of(arctic, table) == base_rows(arctic, table) == before
 
 

@@ -181,6 +181,7 @@ class NewDeleteFile:
         metrics: figures of its columns; none for vectors.
         offset: first byte of a vector's blob; None for files that are no vectors.
         length: bytes of that blob.
+        replaced: the delete files of which it has all positions, so that nothing needs them any more.
     """
 
     path: str
@@ -192,3 +193,4 @@ class NewDeleteFile:
     metrics: FileMetrics = field(default_factory=FileMetrics)
     offset: int | None = None
     length: int | None = None
+    replaced: tuple[str, ...] = ()

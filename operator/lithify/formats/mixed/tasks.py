@@ -67,7 +67,8 @@ def _task(
 def _kept(each: KeyedFile, partition: Partition, transaction: int) -> KeptFile:
     """A base file that stays: readers of version 0.4 only apply position deletes of exactly its node."""
     start = name_start(each.node, FileKind.POSITION_DELETE, transaction)
-    return KeptFile(each.file, Destination(partition, start))
+    older = tuple(delete for delete in each.file.deletes if delete.referenced == each.file.path)
+    return KeptFile(each.file, Destination(partition, start), older)
 
 
 def _place(part: Subtree, partition: Partition, nodes: int) -> Destination | None:

@@ -158,8 +158,9 @@ class Committer:
         outputs = tuple(file for change in changes for file in change.outputs)
         removed = is_one_of(view.data["file_path"], inputs)
         new = self._start.sequence if outputs else None
-        dropped = dropped_deletes(view, ~removed, new, metadata.unpartitioned_specs)
         added = tuple(file for change in changes for file in change.deletes)
+        dropped = dropped_deletes(view, ~removed, new, metadata.unpartitioned_specs)
+        dropped |= is_one_of(view.deletes["file_path"], [path for file in added for path in file.replaced])
         return Replacement(outputs, removed, dropped, added)
 
     def _summary(

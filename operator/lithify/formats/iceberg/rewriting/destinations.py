@@ -12,7 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from lithify.columns.order import Part
-from lithify.formats.iceberg.model import DataFile, Partition
+from lithify.formats.iceberg.model import DataFile, DeleteFile, Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,12 @@ class KeptFile:
     Attributes:
         file: the file, with the deletes that apply to it already.
         destination: where its new position delete file goes.
+        older: those deletes that are about this file alone; the new file takes their positions over.
     """
 
     file: DataFile
     destination: Destination
+    older: tuple[DeleteFile, ...] = ()
 
 
 class RowDivider(Protocol):

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.files.options import ParquetOptions
+from lithify.formats.iceberg.data_files.reader import FileReader
 from lithify.formats.iceberg.data_files.schema import Schema
-from lithify.formats.iceberg.deletes.position_files import PATH, POSITION
+from lithify.formats.iceberg.deletes.position_files import PATH, POSITION, read_positions
 from lithify.formats.iceberg.model import NewDeleteFile
 from lithify.formats.iceberg.rewriting.destinations import KeptFile
 from lithify.formats.iceberg.rewriting.new_files import NewFiles
@@ -29,18 +30,25 @@ _PORTION = 1 << 20
 """Positions of a row group."""
 
 
-def write_deletes(files: NewFiles, target: WriteTarget, kept: KeptFile, positions: BitMap64) -> NewDeleteFile:
-    """Writes the position delete file of a data file.
+def write_deletes(
+    files: NewFiles, target: WriteTarget, kept: KeptFile, positions: BitMap64, reader: FileReader
+) -> NewDeleteFile:
+    """Writes the position delete file of a data file, with the positions that it takes over.
 
     Args:
         files: opens it.
         target: how data files of the table are written.
         kept: the data file, and where the new file goes.
-        positions: the positions of its deleted rows; at least one.
+        positions: the positions of its rows that no delete file deletes yet; at least one.
+        reader: reads the older delete files.
 
     Raises:
+        MissingFile, CorruptTable: an older delete file cannot be read.
         StorageError: it cannot be written.
     """
+    older = _taken_over(kept, reader)
+    for found in older.values():
+        positions = positions | found
     file = files.open_next(kept.destination, target=_target_like(target))
     try:
         for start in range(0, len(positions), _PORTION):
@@ -57,7 +65,21 @@ def write_deletes(files: NewFiles, target: WriteTarget, kept: KeptFile, position
         partition=written.partition,
         referenced=kept.file.path,
         metrics=written.metrics,
+        replaced=tuple(older),
     )
+
+
+def _taken_over(kept: KeptFile, reader: FileReader) -> dict[str, BitMap64]:
+    """The positions of older delete files by path.
+
+    Manifests say that these are about one data file. One with other rows than those of it is left as it is.
+    """
+    found = {}
+    for each in kept.older:
+        positions = read_positions(reader, each, {kept.file.path: kept.file.rows}).get(kept.file.path)
+        if positions is not None and len(positions) == each.rows:
+            found[each.path] = positions
+    return found
 
 
 def _target_like(target: WriteTarget) -> WriteTarget:

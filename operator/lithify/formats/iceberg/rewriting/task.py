@@ -96,7 +96,7 @@ class RewriteTask(StepTask):
             every = self._data_files
             deleted = self.deletes.positions(every, reader, self.target.schema, self.budget, folder)
             outputs = self._rewrite(stop, files, reader, deleted, folder) if self.files else TaskOutputs()
-            return replace(outputs, deletes=tuple(self._delete(stop, files, deleted)))
+            return replace(outputs, deletes=tuple(self._delete(stop, files, reader, deleted)))
 
     @property
     def _data_files(self) -> list[DataFile]:
@@ -122,13 +122,15 @@ class RewriteTask(StepTask):
             return self._pack(stop, files, reader, deleted, self._destination)
         return TaskOutputs(data=tuple(self._sort(stop, files, reader, deleted, folder)))
 
-    def _delete(self, stop: StopCheck, files: NewFiles, deleted: DeletedPositions) -> Iterator[NewDeleteFile]:
+    def _delete(
+        self, stop: StopCheck, files: NewFiles, reader: FileReader, deleted: DeletedPositions
+    ) -> Iterator[NewDeleteFile]:
         """Writes the deleted rows of files that stay."""
         for each in self.kept:
             positions = deleted.get(each.file.path)
             if positions:
                 stop.check()
-                yield write_deletes(files, self.target, each, positions)
+                yield write_deletes(files, self.target, each, positions, reader)
 
     def _pack(
         self,
