@@ -58,10 +58,10 @@ check: $(READY) helm ## Lint, types, layers, unit tests (under a minute once war
 	$(MAKE) --jobs 2 --output-sync=target unit-data unit-others
 
 # Two processes of their own: to hand thousands of tests to workers, each of a few milliseconds, takes half as long again.
-unit-data: $(READY)
+unit-data: $(READY) ## The unit tests of formats and files; `check` runs them beside the others
 	$(UNIT) tests/unit/formats tests/unit/files
 
-unit-others: $(READY)
+unit-others: $(READY) ## All other unit tests
 	$(UNIT) tests/unit --ignore tests/unit/formats --ignore tests/unit/files
 
 format: $(READY) ## Format and fix what can be fixed
