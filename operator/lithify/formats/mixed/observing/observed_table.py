@@ -55,7 +55,7 @@ class _DetailsFormat:
         return MixedDetails()
 
 
-LAYOUT = Layout("mixed 1", FILES, ("group",), ("group", "path", "offset"), _DetailsFormat(), MixedDetails())
+LAYOUT = Layout("mixed 2", FILES, ("group",), ("group", "path", "offset"), _DetailsFormat(), MixedDetails())
 """How the files of keyed tables are cached."""
 
 MixedCache = ObservationCache[MixedDetails]
