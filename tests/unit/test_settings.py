@@ -42,6 +42,7 @@ def texts_of(module: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+@pytest.mark.thorough
 def test_no_message_that_can_reach_an_object_names_a_flag() -> None:
     found = {}
     for module in PACKAGE.rglob("*.py"):

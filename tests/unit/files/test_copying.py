@@ -159,6 +159,7 @@ def test_a_file_of_no_row_groups_is_a_file() -> None:
     assert pq.read_table(pa.BufferReader(joined([content, content]))).equals(table)
 
 
+@pytest.mark.thorough
 def test_column_chunks_larger_than_a_piece_are_copied_whole() -> None:
     table = pa.table({"x": pa.array(range(3 * READ_BYTES // 8))})
     sink = io.BytesIO()

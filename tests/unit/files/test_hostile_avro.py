@@ -263,6 +263,7 @@ def test_blocks_whose_compressed_bytes_are_cut_off_are_refused(tmp_path: Path, c
         read(tmp_path, content(INTEGERS, 300, b"", codec, packed[: len(packed) // 2]), 300)
 
 
+@pytest.mark.thorough
 def test_a_single_row_may_be_large(tmp_path: Path) -> None:
     """It is a block of its own, however large."""
     value = os.urandom(1 << 20) * 65

@@ -30,6 +30,7 @@ def test_footers_of_many_narrow_files_are_read_once(tmp_path: Path) -> None:
     assert all(footers.of(path) is known for path, known in zip(paths, first, strict=True))
 
 
+@pytest.mark.thorough
 def test_oldest_footers_of_wide_files_give_way(tmp_path: Path) -> None:
     paths = _files(tmp_path, 140, 100)
     footers = OrcFooters(local_storage(tmp_path))

@@ -35,6 +35,7 @@ def write_and_kill(folder: Path, steps: int, rest: int) -> list[int]:
 
 
 @pytest.mark.asyncio
+@pytest.mark.thorough
 async def test_killed_at_any_moment(folder: Folder) -> None:
     folder.save("a.yaml", table())
     folder.api.read_changes()

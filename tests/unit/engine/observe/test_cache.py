@@ -206,6 +206,7 @@ class TestDamage:
         assert is_kept(kept, "key")
         assert only_file(tmp_path) != path
 
+    @pytest.mark.thorough
     def test_a_flipped_bit_is_noticed_or_does_not_matter(self, tmp_path: Path) -> None:
         kept = kept_in(tmp_path)
         keep(kept, "key")

@@ -77,6 +77,7 @@ def read_in_a_process(
     return found
 
 
+@pytest.mark.thorough
 def test_decoding_ends_in_an_expected_error_within_bounds() -> None:
     found = read_in_a_process(seed=0, count=20 * examples(100))
 

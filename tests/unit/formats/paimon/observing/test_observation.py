@@ -406,6 +406,7 @@ class TestPortions:
         watcher.observed = replace(OBSERVED, layout=replace(LAYOUT, portion=3))
         watcher.start_again()
 
+    @pytest.mark.thorough
     def test_all_looks_find_what_they_find_otherwise(self, table: SmallTable, watcher: Watcher) -> None:
         def at_once() -> Observation:
             return replace(watcher, observed=OBSERVED).full()

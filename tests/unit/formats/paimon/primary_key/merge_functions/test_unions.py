@@ -143,6 +143,7 @@ def test_theta_sketches_have_as_many_hashes_as_bytes_for_them(bits: int, width: 
         UNIONS["theta_sketch"](start + count.to_bytes(width, "little") + bytes(range(1, 100)), theta(0, 5))
 
 
+@pytest.mark.thorough
 def test_damaged_values_and_vectors_are_read_or_refused() -> None:
     """In a process of bounded memory, which the C++ libraries might take along."""
     seed = secrets.randbelow(1 << 40)
