@@ -145,13 +145,14 @@ class ObservationScheduler:
         """The state of a table's observations."""
         return self._seen.setdefault(key, TableState())
 
-    def want(self, key: ObjectKey, *, full: bool = False) -> None:
+    def want(self, key: ObjectKey, *, full: bool = False, outdates: bool = True) -> None:
         """Makes an observation due at the next `ask`, because the table has changed.
 
-        `full` makes it a full one, because earlier results may no longer hold.
+        `full` makes it a full one, because earlier results may no longer hold. Without `outdates`, decisions
+        go on by the last one meanwhile: others may announce commits faster than observations end.
         """
         seen = self.seen(key)
-        seen.wanted = seen.outdated = True
+        seen.wanted, seen.outdated = True, seen.outdated or outdates
         if full:
             seen.full_at = -math.inf
 

@@ -134,7 +134,7 @@ class Tables:
         seen = self.context.scheduler.seen(key)
         has_begun = seen.is_known or seen.underway
         if announced and has_begun and (seen.observation is None or announced != seen.observation.snapshot):
-            self.context.scheduler.want(key)
+            self.context.scheduler.want(key, outdates=False)
 
     def _tell_catalog(self, table: LakeTable) -> None:
         """Requeues the catalog if the last observation has news about it; once for all tables."""

@@ -289,3 +289,15 @@ async def test_what_was_announced_before_the_operator_started_is_seen_by_its_fir
             await stage.observe()
     await stage.reconcile()
     assert len(stage.observer.asked) == 1
+
+
+@pytest.mark.asyncio
+async def test_commits_that_are_announced_during_each_observation_hold_back_no_run() -> None:
+    stage = Stage()
+    await stage.reconcile()
+    for number in range(3):
+        stage.announce(str(100 + number))
+        await stage.reconcile()
+        await stage.observe()
+        await stage.reconcile()
+    assert len(stage.server.created) == 1
