@@ -113,6 +113,8 @@ def _check(figure: Figure, value: object) -> None:
     elif figure.kind is Kind.GROUPS:
         is_right = isinstance(value, tuple) and len(value) <= MOST_GROUPS
         for each in value if isinstance(value, tuple) else ():
+            if not isinstance(each, Mapping):
+                raise ValueError(f"figure {figure.name} has what is no group: {type(each).__name__}")  # noqa: TRY004  # as for all
             _check_all(figure.name, figure.parts, each)
     else:
         is_right = isinstance(value, int) and not isinstance(value, bool)

@@ -136,6 +136,7 @@ def test_blocks_as_declared_are_taken() -> None:
         case({"append": {**SEEN, "buckets": True}}, id="a truth value for a number"),
         case({"append": {**SEEN, "maxSmallFilesBucket": 1}}, id="a number for a path"),
         case({"changeStore": {**CHANGES, "furthestBehind": None}}, id="no groups"),
+        case({"changeStore": {**CHANGES, "furthestBehind": ("p=a",)}}, id="a text for a group"),
         case({"changeStore": {**CHANGES, "furthestBehind": (BEHIND,) * 11}}, id="too many groups"),
         case({"changeStore": {**CHANGES, "furthestBehind": ({**BEHIND, "lag": "2"},)}}, id="a text"),
         case(

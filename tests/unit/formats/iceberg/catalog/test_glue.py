@@ -80,7 +80,10 @@ def test_a_compaction_keeps_the_rows_and_what_glue_says_of_the_table(
     glue.loses_answers = loses_answers
 
     address = TableAddress(str(tmp_path), NAME, {"metastore": "glue", **glue.options}, format="iceberg")
-    compact(Request(address, Selection(strategy=Strategy.FULL)), InlineRunner(), CLOCK)
+    report = compact(Request(address, Selection(strategy=Strategy.FULL)), InlineRunner(), CLOCK)
+
+    assert report.status == "Compacted"
+    assert not glue.loses_answers
 
     found = writer.load_table(NAME)
     assert len(found.inspect.files()) == 1
