@@ -111,12 +111,18 @@ def _check(figure: Figure, value: object) -> None:
     elif figure.kind is Kind.GROUP:
         is_right = isinstance(value, str)
     elif figure.kind is Kind.GROUPS:
-        is_right = isinstance(value, tuple) and len(value) <= MOST_GROUPS
-        for each in value if isinstance(value, tuple) else ():
-            if not isinstance(each, Mapping):
-                raise ValueError(f"figure {figure.name} has what is no group: {type(each).__name__}")  # noqa: TRY004  # as for all
-            _check_all(figure.name, figure.parts, each)
+        is_right = _are_groups(value)
     else:
         is_right = isinstance(value, int) and not isinstance(value, bool)
     if not is_right:
         raise ValueError(f"figure {figure.name} is no {figure.kind}: {type(value).__name__}")
+    if isinstance(value, tuple):
+        for each in value:
+            _check_all(figure.name, figure.parts, each)
+
+
+def _are_groups(value: object) -> bool:
+    """Whether a value is a mapping for each of a few groups."""
+    if not isinstance(value, tuple) or len(value) > MOST_GROUPS:
+        return False
+    return all(isinstance(each, Mapping) for each in value)

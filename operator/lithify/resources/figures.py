@@ -104,16 +104,17 @@ def _made(name: str, doc: str, fields: _Fields) -> type[Any]:
     return part()(_with(bare, fields))
 
 
-def _block_part(block: Block) -> type[Any]:
-    fields = {figure.name: _figure_field(figure) for figure in block.figures}
-    return _made(f"{_capital(block.name)}Figures", f"Figures of {block.tables}.", fields)
+def _figures_part(name: str, doc: str, figures: Iterable[Figure]) -> type[Any]:
+    return _made(_capital(name), doc, {figure.name: _figure_field(figure) for figure in figures})
 
 
 def _figure_field(figure: Figure) -> tuple[Any, Any]:
     description = figure.description
     if figure.kind is Kind.GROUPS:
-        entries = GenericAlias(tuple, (_groups_part(figure), ...))
-        return entries, Field(default=(), alias=figure.name, description=description, max_length=MOST_GROUPS)
+        part_of_each = _figures_part(f"{figure.name}Entry", f"An entry of {figure.name}.", figure.parts)
+        return GenericAlias(tuple, (part_of_each, ...)), Field(
+            default=(), alias=figure.name, description=description, max_length=MOST_GROUPS
+        )
     if figure.kind is Kind.GROUP:
         return str | None, Field(
             default=None, alias=figure.name, description=description, max_length=GROUP_LENGTH
@@ -121,11 +122,6 @@ def _figure_field(figure: Figure) -> tuple[Any, Any]:
     if figure.is_optional:
         return int | None, Field(default=None, alias=figure.name, description=description, ge=0)
     return int, Field(default=0, alias=figure.name, description=description, ge=0)
-
-
-def _groups_part(figure: Figure) -> type[Any]:
-    fields = {each.name: _figure_field(each) for each in figure.parts}
-    return _made(f"{_capital(figure.name)}Entry", f"An entry of {figure.name}.", fields)
 
 
 def _bounded(figures: Iterable[Figure], values: FigureValues) -> dict[str, Any]:
@@ -158,4 +154,7 @@ def _capital(name: str) -> str:
     return f"{name[0].upper()}{name[1:]}"
 
 
-_PARTS = {block.name: _block_part(block) for block in BLOCKS}
+_PARTS = {
+    block.name: _figures_part(f"{block.name}Figures", f"Figures of {block.tables}.", block.figures)
+    for block in BLOCKS
+}

@@ -46,9 +46,7 @@ def write_deletes(
         MissingFile, CorruptTable: an older delete file cannot be read.
         StorageError: it cannot be written.
     """
-    older = _taken_over(kept, reader)
-    for found in older.values():
-        positions = positions | found
+    positions, replaced = _with_older(kept, positions, reader)
     file = files.open_next(kept.destination, target=_target_like(target))
     try:
         for start in range(0, len(positions), _PORTION):
@@ -65,21 +63,22 @@ def write_deletes(
         partition=written.partition,
         referenced=kept.file.path,
         metrics=written.metrics,
-        replaced=tuple(older),
+        replaced=replaced,
     )
 
 
-def _taken_over(kept: KeptFile, reader: FileReader) -> dict[str, BitMap64]:
-    """The positions of older delete files by path.
+def _with_older(kept: KeptFile, positions: BitMap64, reader: FileReader) -> tuple[BitMap64, tuple[str, ...]]:
+    """The positions with those of older delete files, and the paths of these.
 
     Manifests say that these are about one data file. One with other rows than those of it is left as it is.
     """
-    found = {}
+    file, replaced = kept.file, []
     for each in kept.older:
-        positions = read_positions(reader, each, {kept.file.path: kept.file.rows}).get(kept.file.path)
-        if positions is not None and len(positions) == each.rows:
-            found[each.path] = positions
-    return found
+        found = read_positions(reader, each, {file.path: file.rows}).get(file.path)
+        if found is not None and len(found) == each.rows:
+            positions = positions | found
+            replaced.append(each.path)
+    return positions, tuple(replaced)
 
 
 def _target_like(target: WriteTarget) -> WriteTarget:
