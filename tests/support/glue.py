@@ -32,7 +32,7 @@ class Glue:
 
     Attributes:
         uri: its address.
-        updates: the bodies of all updates of tables, also of those that it refused.
+        updates: the bodies of all requests to update a table, refused ones included.
         failure: the code with which it answers every request from now on.
         loses_answers: whether the next update is carried out and answered with a failure.
     """

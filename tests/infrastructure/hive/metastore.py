@@ -23,6 +23,7 @@ from infrastructure.oracle.process import spark_jar
 
 _HERE = Path(__file__).resolve().parent
 _START_SECONDS = 90.0
+_ANSWER_MILLIS = 60_000
 _OPENED = ("java.lang", "java.net", "java.nio", "java.util", "java.util.concurrent")
 
 
@@ -73,7 +74,9 @@ class HiveMetastore:
     @contextmanager
     def client(self) -> Iterator[Client]:
         """A connection, for what is not about Iceberg."""
-        transport = TTransport.TBufferedTransport(TSocket.TSocket("127.0.0.1", self.port))
+        connection = TSocket.TSocket("127.0.0.1", self.port)
+        connection.setTimeout(_ANSWER_MILLIS)
+        transport = TTransport.TBufferedTransport(connection)
         transport.open()
         try:
             yield Client(TBinaryProtocol.TBinaryProtocol(transport))

@@ -157,5 +157,7 @@ def locked(metastore: HiveMetastore, name: TableName) -> Iterator[None]:
     with metastore.client() as client:
         lock = client.lock(request)
         assert lock.state == LockState.ACQUIRED
-        yield
-        client.unlock(UnlockRequest(lock.lockid))
+        try:
+            yield
+        finally:
+            client.unlock(UnlockRequest(lock.lockid))

@@ -80,7 +80,6 @@ def insert_late(oracle: Oracle, table: Table) -> object:
     return insert(oracle, table, 99)
 
 
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "step",
     [

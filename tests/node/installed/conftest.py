@@ -18,7 +18,7 @@ from infrastructure.images.build import build_archives
 from infrastructure.objectstore.server import S3Server
 from infrastructure.oracle.client import Oracle, Table
 from node.installed.installation import HOME, Installation
-from node.installed.lake import Lake
+from node.installed.lake import Lake, LakeCatalog
 from node.installed.pods import holds_volume
 from node.installed.site import Site
 from support.operators.holds import Holds
@@ -144,8 +144,8 @@ def site_in(
 
 
 @pytest.fixture
-def rest_server(lake: Lake, tmp_path: Path) -> Iterator[RestCatalogServer]:
+def lake_catalog(lake: Lake, node: Node, tmp_path: Path) -> Iterator[LakeCatalog]:
     """A REST catalog whose tables are in the lake."""
     given = {**S3_IO, **s3_properties(lake.server)}
     with RestCatalogServer(tmp_path / "rest", f"s3://{lake.bucket}/iceberg", given) as server:
-        yield server
+        yield LakeCatalog(lake, server, node.host_address)

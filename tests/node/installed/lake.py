@@ -8,6 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from infrastructure.iceberg.catalogs import S3_IO, CatalogAddress
+from infrastructure.iceberg.fixtures import s3_properties
+from infrastructure.iceberg.rest_server import RestCatalogServer
 from infrastructure.objectstore.server import S3Server
 from infrastructure.oracle.client import Table
 from lithify.engine.attempts.clean_up import recover
@@ -63,3 +66,28 @@ class Lake:
         """The Secret that its Catalogs name."""
         options: Mapping[str, str] = self.server.options()
         return secret(CREDENTIALS, **{key: options[name] for name, key in _IN_SECRET.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class LakeCatalog:
+    """A REST catalog whose tables are in the lake.
+
+    Attributes:
+        lake: the lake.
+        server: who serves the catalog.
+        host: the address at which pods reach it.
+    """
+
+    lake: Lake
+    server: RestCatalogServer
+    host: str
+
+    @property
+    def clients(self) -> CatalogAddress:
+        """The catalog as Spark and pyiceberg open it, with their keys to the lake."""
+        return self.server.address({**S3_IO, **s3_properties(self.lake.server)})
+
+    def spec_of(self, table_format: str) -> dict[str, Any]:
+        """What differs in the spec of its Catalog from that of a folder in the lake."""
+        uri = f"http://{self.host}:{self.server.port}"
+        return {"format": table_format, "metastore": "Rest", "uri": uri, "warehouse": "lake"}

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from infrastructure.cluster.node import Node
-from infrastructure.iceberg.catalogs import S3_IO
-from infrastructure.iceberg.fixtures import s3_properties
-from infrastructure.iceberg.rest_server import RestCatalogServer
 from infrastructure.iceberg.spark import SparkIceberg
 from infrastructure.iceberg.tables import LINEAGE, SparkTable
 from infrastructure.oracle.client import Table
 from lithify.resources.compaction import Reason
+from node.installed.lake import LakeCatalog
 from node.installed.site import Site
 from support.operators.scene import status_of
 
@@ -17,9 +14,9 @@ DUE = {"triggers": {"partitionFiles": {"minInputFiles": 3, "deleteRatioPercent":
 
 
 def test_a_table_of_a_rest_catalog_is_compacted_and_spark_reads_the_same_rows(
-    spark_iceberg: SparkIceberg, rest_server: RestCatalogServer, node: Node, site: Site
+    spark_iceberg: SparkIceberg, lake_catalog: LakeCatalog, site: Site
 ) -> None:
-    clients = rest_server.address({**S3_IO, **s3_properties(site.lake.server)})
+    clients = lake_catalog.clients
     table = SparkTable(spark_iceberg, spark_iceberg.add_catalog(clients), "sales.eu.orders")
     spark_iceberg.run(f"CREATE NAMESPACE {clients.name}.sales")
     table.create(3, "bucket").append_many(4, 60)
@@ -27,13 +24,7 @@ def test_a_table_of_a_rest_catalog_is_compacted_and_spark_reads_the_same_rows(
     rows = table.read("*", *LINEAGE).combine_chunks()
     files = table.metadata_table("data_files").num_rows
 
-    catalog = {
-        "format": "Iceberg",
-        "metastore": "Rest",
-        "uri": f"http://{node.host_address}:{rest_server.port}",
-        "warehouse": "lake",
-    }
-    care = site.care_for(Table("lake", table.identifier), of=catalog, under=DUE)
+    care = site.care_for(Table("lake", table.identifier), of=lake_catalog.spec_of("Iceberg"), under=DUE)
     run = site.first_run(care)
     done = site.ended(run)
 

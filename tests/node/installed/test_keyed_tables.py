@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from infrastructure.cluster.node import Node
-from infrastructure.iceberg.catalogs import S3_IO
-from infrastructure.iceberg.fixtures import s3_properties
-from infrastructure.iceberg.rest_server import RestCatalogServer
 from infrastructure.oracle.client import Table
 from lithify.resources.compaction import Reason
+from node.installed.lake import LakeCatalog
 from node.installed.site import Site
 from support.keyed_tables import KeyedStores
 from support.operators.scene import status_of
@@ -15,21 +12,14 @@ from support.operators.scene import status_of
 DUE = {"triggers": {"changeStore": {"filesPerNode": 2}}}
 
 
-def test_changes_of_a_keyed_table_are_merged(rest_server: RestCatalogServer, node: Node, site: Site) -> None:
-    clients = rest_server.address({**S3_IO, **s3_properties(site.lake.server)})
-    stores = KeyedStores(clients.open(), "shop.keyed")
+def test_changes_of_a_keyed_table_are_merged(lake_catalog: LakeCatalog, site: Site) -> None:
+    stores = KeyedStores(lake_catalog.clients.open(), "shop.keyed")
     stores.catalog.create_namespace("shop")
     stores.create().write_base(1, [(number, "old") for number in range(8)])
     stores.delete(2, [(1, "old"), (2, "old")])
     stores.insert(3, [(2, "new"), (9, "new")])
 
-    catalog = {
-        "format": "MixedIceberg",
-        "metastore": "Rest",
-        "uri": f"http://{node.host_address}:{rest_server.port}",
-        "warehouse": "lake",
-    }
-    care = site.care_for(Table("lake", stores.name), of=catalog, under=DUE)
+    care = site.care_for(Table("lake", stores.name), of=lake_catalog.spec_of("MixedIceberg"), under=DUE)
     run = site.first_run(care)
     done = site.ended(run)
 
