@@ -87,7 +87,7 @@ class Figure:
         is_optional: whether a table may lack it; paths of groups always may.
         metric: its metrics; None for none.
         column: heading in `kubectl get laketables -o wide`; None for no column.
-        parts: what is told of each group, for `GROUPS`: figures of the other kinds, which none lacks.
+        parts: the figures of each group, only for `GROUPS`; each of another kind, and set in every group.
     """
 
     name: str

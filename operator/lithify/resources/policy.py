@@ -275,8 +275,8 @@ class CompactionPolicySpec:
     )
     check_interval_seconds: int | None = Field(
         default=None,
-        description="Seconds between two checks for new snapshots of a table. Default: the table's "
-        f"option continuous.discovery-interval, else {CHECK_SECONDS}.",
+        description="Seconds between two checks for new snapshots of a table. Default: what "
+        f"its option continuous.discovery-interval or its format asks for, else {CHECK_SECONDS}.",
         ge=1,
         le=86400,
     )

@@ -101,8 +101,8 @@ def poll_intervals(
 ) -> PollIntervals:
     """How often to observe a table, within the operator's limits.
 
-    The LakeTable's interval takes precedence, then its policy's, then the one in the table's own options,
-    as last observed (`seen`).
+    The LakeTable's interval takes precedence, then its policy's, then the one of the table's own options or
+    format, as last observed (`seen`).
     """
     found = policy or CompactionPolicySpec()
     of_table = CHECK_SECONDS if seen is None else seen.check_seconds or CHECK_SECONDS

@@ -93,7 +93,7 @@ class Observation:
             partition becomes idle); None for never.
         blocked: groups that cannot be compacted.
         commits: commits since the last full compaction; None if the table does not count them.
-        check_seconds: observation interval that the table asks for; None if it sets none.
+        check_seconds: observation interval that the table or its format asks for; None for the usual one.
         waits: what files wait for that no trigger takes yet, and which are left out, as sentences for people.
         full_wait: what a full compaction leaves out until later, as a sentence; empty if nothing.
         groups: number of groups with files: buckets in Paimon, partitions where tables have no buckets.
