@@ -65,6 +65,7 @@ class ParquetOptions:
         variants: how VARIANT columns are shredded.
         packed: columns of integers that are stored as differences (DELTA_BINARY_PACKED) if they follow each
             other closely; several readers cannot decode these in vectors.
+        decimals_as_integers: whether decimals of up to 18 digits are stored as integers; Hive reads none.
         numbers_level: level of zstd for columns that are neither texts nor binaries, None for that of all.
     """
 
@@ -75,6 +76,7 @@ class ParquetOptions:
     filters: BloomFilterOptions = field(default_factory=BloomFilterOptions)
     variants: VariantOptions = NOT_SHREDDED
     packed: Collection[str] = ()
+    decimals_as_integers: bool = True
     numbers_level: int | None = None
 
 

@@ -260,6 +260,24 @@ class Storage(StoragePaths):
             with reporting(str(folder)):
                 sync(folder)
 
+    def rename(self, path: str, name: str) -> None:
+        """Gives a file on a local file system another name in its directory; durable when it returns.
+
+        Object stores cannot do this, and need not: their objects are whole from the start.
+
+        Raises:
+            ValueError: the file system is not a local one.
+            StorageError: the file is gone, or the file system refuses.
+        """
+        if not self.is_local:
+            raise ValueError(f"{path} is on an object store, which renames nothing")
+        renamed = f"{path.rpartition('/')[0]}/{name}"
+        self.check_inside(path)
+        self.check_inside(renamed)
+        with reporting(path):
+            self.local_path(path).rename(self.local_path(renamed))
+            sync(self.local_path(renamed).parent)
+
     def delete(self, path: str) -> None:
         """Deletes a file in one of the roots; a missing file is no error.
 

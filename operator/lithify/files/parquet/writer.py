@@ -236,7 +236,7 @@ def _opened(
         write_batch_size=_values_per_check(leaves, page),
         dictionary_pagesize_limit=options.parquet.dictionary or _DICTIONARY_BYTES,
         store_schema=False,
-        store_decimal_as_integer=True,
+        store_decimal_as_integer=options.parquet.decimals_as_integers,
         write_statistics=with_statistics,
         write_page_index=True,
         write_page_checksum=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from lithify.clock import Clock, SystemClock
 from lithify.engine.attempts.clean_up import recover
@@ -16,6 +17,8 @@ from lithify.formats.iceberg.compaction.lost_groups import check_again
 from lithify.formats.iceberg.rewriting.task import RewriteTask
 from lithify.formats.mixed import pinning, planning, tasks
 from lithify.formats.mixed.expiring import expire_changes
+from lithify.formats.mixed.hive_filling import fill_hive
+from lithify.formats.mixed.hive_step import HiveStep
 from lithify.formats.mixed.inspecting import inspect
 from lithify.formats.mixed.line_commit import LineCommit
 from lithify.formats.mixed.stores import MixedTable, open_mixed_table
@@ -48,9 +51,10 @@ class OpenedTable:
 
     def recover(self, clock: Clock) -> Recovered:
         """Removes the files of dead attempts at both stores, and consumed files from the change store."""
-        found = [recover(IcebergRemains(store), clock) for store in (self._table.base, self._table.change)]
+        found = [recover(IcebergRemains(store), clock) for store in self._table.stores]
         problems = [problem for each in found for problem in each.problems]
         problems += expire_changes(self._table, clock)
+        problems += fill_hive(self._table)
         return Recovered(sum(each.deleted for each in found), tuple(problems))
 
     def find_run(self, run: str) -> PastRun | None:
@@ -109,7 +113,8 @@ class OpenedTable:
         """Begins a step."""
         units = {unit.group: unit for unit in plan.units}
         extension = LineCommit(self._table, units, clock)
-        return step.begin(self._table.base, plan, tasks, run, after, clock, extension)
+        kind = step.IcebergStep if self._table.hive is None else partial(HiveStep, self._table)
+        return step.begin(self._table.base, plan, tasks, run, after, clock, extension, kind)
 
 
 def open_table(address: TableAddress) -> OpenTable:

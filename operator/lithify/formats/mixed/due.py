@@ -50,7 +50,7 @@ def judged(files: pa.Table, options: MajorOptions, now_millis: int) -> pa.Table:
         compaction would rewrite, as far as sums tell; `valid_until`, when the partition becomes due by time
         alone, null for never.
     """
-    sums = partition_sums(files, options.small_file_size)
+    sums = partition_sums(files, options.small_file_size, options.hive_folder)
     figures = figures_of(sums)
     until, is_due = due_millis(figures, options), are_due(figures, options, now_millis)
     changes = integers(sums["change_files"])
@@ -95,11 +95,12 @@ def figures_of(sums: pa.Table) -> PartitionFigures:
         insert_bytes=integers(sums["insert_bytes"]),
         delete_bytes=integers(sums["delete_bytes"]),
         base_deletes=integers(sums["position_files"]),
+        outside_files=integers(sums["outside_files"]),
         since_millis=np.where(optimized > 0, optimized, first),
     )
 
 
 def _has_work(sums: pa.Table) -> np.ndarray:
-    """Which partitions have changes or deletes, or more base files than nodes."""
-    changes, deletes = integers(sums["change_files"]), integers(sums["position_files"])
-    return np.asarray((changes + deletes > 0) | (integers(sums["base_files"]) > 1))
+    """Which partitions have changes, deletes, files that Hive should read, or several base files."""
+    work = sum(integers(sums[name]) for name in ("change_files", "position_files", "outside_files"))
+    return np.asarray((work > 0) | (integers(sums["base_files"]) > 1))

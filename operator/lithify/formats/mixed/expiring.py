@@ -69,16 +69,17 @@ def expire_changes(table: MixedTable, clock: Clock) -> tuple[str, ...]:
 
 def _expire(table: MixedTable, clock: Clock) -> None:
     now, to_live = epoch_millis(clock.now()), millis_to_live(table.properties)
-    head = table.refresh().change.head()
-    if to_live is None or head is None or _rests(table.change, now):
+    change = table.refresh().change
+    head = None if change is None else change.head()
+    if to_live is None or change is None or head is None or _rests(change, now):
         return
     lines = _settled_lines(table, now)
     if not lines:
         return
-    pinned = pin_snapshot(table.change, head)
+    pinned = pin_snapshot(change, head)
     rows = _expired(table, pinned, lines, now - to_live)
     if len(rows):
-        _commit(table, pinned, rows[:_MOST_FILES], _ALL if len(rows) <= _MOST_FILES else _SOME, clock)
+        _commit(table, change, pinned, rows[:_MOST_FILES], _ALL if len(rows) <= _MOST_FILES else _SOME, clock)
 
 
 def _rests(change: IcebergTable, now: int) -> bool:
@@ -119,8 +120,10 @@ def _paths_of(store: IcebergTable, head: Snapshot) -> object:
     return reader.view(reader.manifests(head.manifest_list)).data["file_path"]
 
 
-def _commit(table: MixedTable, pinned: PinnedView, rows: Numbers, what: str, clock: Clock) -> None:
-    change, start = table.change, pinned.start
+def _commit(
+    table: MixedTable, change: IcebergTable, pinned: PinnedView, rows: Numbers, what: str, clock: Clock
+) -> None:
+    start = pinned.start
     change.check_writable()
     changes, folders = _changes(table, pinned, rows)
     # A file of each group tells whether a late commit would be refused.

@@ -18,6 +18,7 @@ class PartitionFigures:
         change_files: number of unmerged files.
         small_base_files: number of small base files.
         base_deletes: number of files with deletes from base files.
+        outside_files: number of base files of a Hive-compatible table that Hive does not read.
         since_millis: when it was optimized last, or else when its first file came, in milliseconds since
             1970; 0 if nobody knows.
     """
@@ -28,6 +29,7 @@ class PartitionFigures:
     change_files: Numbers
     small_base_files: Numbers
     base_deletes: Numbers
+    outside_files: Numbers
     since_millis: Numbers
 
     def __len__(self) -> int:

@@ -31,7 +31,7 @@ def inspect(table: MixedTable, view: MixedView | None, clock: Clock) -> TableIns
 
 def _groups(table: MixedTable, view: MixedView, clock: Clock) -> Iterator[GroupInspection]:
     metadata, options = table.base.metadata, table.options
-    files = files_of(view, table.change.metadata, spec_of(metadata, metadata.spec_id))
+    files = files_of(view, table.change_metadata, spec_of(metadata, metadata.spec_id))
     millis = epoch_millis(clock.now())
     for row in judged(files, options, millis).sort_by("group").to_pylist():
         yield _inspection(row, tuple(verdicts_of(row, options, millis)))

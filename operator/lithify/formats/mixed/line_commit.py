@@ -24,10 +24,11 @@ from lithify.formats.iceberg.manifests.view import ManifestReader, View
 from lithify.formats.iceberg.table.evolving import TableChanges
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec, spec_of
-from lithify.formats.iceberg.table.snapshots import EMPTY
+from lithify.formats.mixed.hive_locations import BASE, BASE_AND_CHANGE, HiveLocation
+from lithify.formats.mixed.hive_planning import strange_in_hive
 from lithify.formats.mixed.late_files import overtaken_by_base_files, overtaken_by_changes
 from lithify.formats.mixed.line_files import FOLDER, statistics_entry, summary_flags, write_line
-from lithify.formats.mixed.line_properties import PROPERTY, moved_property
+from lithify.formats.mixed.line_properties import PROPERTY, moved_property, with_facts
 from lithify.formats.mixed.optimized_line import NOTHING_MERGED
 from lithify.formats.mixed.stored_line import is_in_files
 from lithify.formats.mixed.stores import MixedTable
@@ -60,12 +61,19 @@ class LineCommit:
         line, units = self.table.read_line(metadata), {group: self.units[group] for group in changes}
         moved = {g: LINE_MOVED for g, unit in units.items() if line.sequence_of(unit.folder) != unit.line}
         overtaken = overtaken_by_base_files(units, view, _spec_of(metadata))
-        return {**self._by_changes(units), **dict.fromkeys(overtaken, OVERTAKEN), **moved}
+        return {
+            **strange_in_hive(self.table, units),
+            **self._by_changes(units),
+            **dict.fromkeys(overtaken, OVERTAKEN),
+            **moved,
+        }
 
     def _by_changes(self, units: Mapping[Any, MixedUnit]) -> Reasons:
         """Conflicts in the change store. Reads nothing if nothing was committed to it."""
+        if self.table.change is None:
+            return {}
         metadata = self.table.change.refresh()
-        head = self.table.change.head() or EMPTY
+        head = self.table.change_head
         if all(head.id == unit.change.id for unit in units.values()):
             return {}
         reader = ManifestReader(self.table.change.storage)
@@ -80,18 +88,26 @@ class LineCommit:
     def changes(self, groups: Collection[Any], base: TableMetadata, files: SnapshotFiles) -> TableChanges:
         """The line with the partitions of some groups moved, in the form in which the table has it."""
         units, millis = [self.units[group] for group in groups], epoch_millis(self.clock.now())
+        keys = self.table.keys
+        hive = {unit.folder: _hive_location(unit, millis).facts for unit in units if unit.hive}
         sequences = {unit.folder: max(unit.line, unit.to_sequence) for unit in units}
         moved = {folder: line for folder, line in sequences.items() if line != NOTHING_MERGED}
         if not is_in_files(base, self.table.base.branch):
-            text = moved_property(base.properties, self.table.keys, moved, millis)
-            return TableChanges({PROPERTY: text} if moved else {}, _PRODUCER)
+            text = moved_property(base.properties, keys, moved, millis)
+            text = with_facts({PROPERTY: text}, keys, hive)
+            return TableChanges({PROPERTY: text} if moved or hive else {}, _PRODUCER)
         written = write_line(
             self.table.read_line(base).moved(moved, millis), files.snapshot_id, base.last_sequence + 1
         )
         path = f"{base.data_folder}/{FOLDER}/{files.snapshot_id}-{files.writer}.puffin"
         files.store(path, written.data)
         statistics = statistics_entry(written, path, files.snapshot_id)
-        return TableChanges(summary={**_PRODUCER, **summary_flags()}, statistics=statistics)
+        properties = {PROPERTY: with_facts(base.properties, keys, hive)} if hive else {}
+        return TableChanges(properties, {**_PRODUCER, **summary_flags()}, statistics)
+
+
+def _hive_location(unit: MixedUnit, millis: int) -> HiveLocation:
+    return HiveLocation(unit.hive, millis // 1000, BASE_AND_CHANGE if any(unit.changes) else BASE)
 
 
 def _spec_of(metadata: TableMetadata) -> PartitionSpec:

@@ -42,9 +42,6 @@ def moved_property(
 ) -> str:
     """The value of the property after a commit.
 
-    Entries of other partitions, and other facts of these, are as before. If several names are of one
-    partition, which of them counts depends on the reader, so all of them are changed.
-
     Args:
         properties: the properties of the base store.
         keys: the names of its partitions.
@@ -54,14 +51,44 @@ def moved_property(
     Raises:
         CorruptTable: see `parse_line`.
     """
+    facts = {key: {_SEQUENCE: str(line), _TIME: str(millis)} for key, line in sequences.items()}
+    return with_facts(properties, keys, facts)
+
+
+def with_facts(
+    properties: Mapping[str, str], keys: PartitionKeys, facts: Mapping[str, Mapping[str, str]]
+) -> str:
+    """The value of the property with facts of some partitions set.
+
+    Entries of other partitions, and other facts of these, are as before. If several names are of one
+    partition, which of them counts depends on the reader, so all of them are changed.
+
+    Args:
+        properties: the properties of the base store.
+        keys: the names of its partitions.
+        facts: the facts by the name of their partition.
+
+    Raises:
+        CorruptTable: see `parse_line`.
+    """
     stored = _stored(properties, keys)
     names: dict[str, list[str]] = {}
     for name in stored:
         names.setdefault(keys.read(name), []).append(name)
-    for key, sequence in sequences.items():
+    for key, changed in facts.items():
         for name in names.get(key, [key]):
-            stored[name] = {**stored.get(name, {}), _SEQUENCE: str(sequence), _TIME: str(millis)}
+            stored[name] = {**stored.get(name, {}), **changed}
     return json.dumps(stored)
+
+
+def facts_named(properties: Mapping[str, str], keys: PartitionKeys, name: str) -> Mapping[str, str]:
+    """A fact of each partition that has it, as text; the last one where names are of one partition.
+
+    Raises:
+        CorruptTable: see `parse_line`.
+    """
+    stored = _stored(properties, keys).items()
+    return {keys.read(path): str(facts[name]) for path, facts in stored if facts.get(name) is not None}
 
 
 def _stored(properties: Mapping[str, str], keys: PartitionKeys) -> dict[str, dict[str, Any]]:

@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lithify.columns.column_groups import ColumnGroups, Numbers, integers, taken, with_columns
+from lithify.columns.column_groups import ColumnGroups, Numbers, flags, integers, taken, whole, with_columns
 from lithify.formats.mixed.file_columns import kind_number
 from lithify.formats.mixed.file_names import FileKind
 
 _LATEST = np.iinfo(np.int64).max
 
 
-def partition_sums(files: pa.Table, small_file_size: int) -> pa.Table:
+def partition_sums(files: pa.Table, small_file_size: int, hive_folder: str = "") -> pa.Table:
     """The figures of each partition, in the order of its first file.
 
     Args:
         files: files with the columns of `file_columns.FILES`.
         small_file_size: bytes below which a base file is small.
+        hive_folder: what paths of files have that Hive reads; empty for tables that it does not read.
 
     Returns:
         A row per partition: `group`, `files` (base, change and position delete files), `base_files`,
-        `base_bytes`, `base_rows`, `small_base_files`, `change_files`, `insert_bytes`, `insert_rows`,
+        `base_bytes`, `base_rows`, `small_base_files`, `outside_files` (base files that
+        Hive should read and does not), `change_files`, `insert_bytes`, `insert_rows`,
         `delete_bytes` and `delete_rows` (of the change store), `position_files`, `position_bytes`,
         `position_rows`, `bytes` of all, `optimized` (when it was merged last, 0 if never), `first_change`
         (when the first unmerged change was committed, 0 if there is none or it is not known), `millis` (when
@@ -37,6 +40,7 @@ def partition_sums(files: pa.Table, small_file_size: int) -> pa.Table:
         for kind in (FileKind.BASE, FileKind.INSERT, FileKind.DELETE, FileKind.POSITION_DELETE)
     )
     changes = inserts | deletes
+    outside = base & ~flags(pc.match_substring(whole(files["path"]), hive_folder))
 
     def sums(where: np.ndarray, values: np.ndarray | int = 1) -> Numbers:
         return groups.sum(np.where(where, values, 0))
@@ -50,6 +54,7 @@ def partition_sums(files: pa.Table, small_file_size: int) -> pa.Table:
         base_bytes=sums(base, size),
         base_rows=sums(base, rows),
         small_base_files=sums(base & (size < small_file_size)),
+        outside_files=sums(outside),
         change_files=sums(changes),
         insert_bytes=sums(inserts, size),
         insert_rows=sums(inserts, rows),

@@ -51,13 +51,13 @@ def repin_view(table: MixedTable, groups: Collection[IcebergGroup]) -> MixedView
 
 def _pinned(table: MixedTable, chosen: Chosen | None) -> MixedView | None:
     table.refresh()
-    head, newest = table.base.head() or EMPTY, table.change.head() or EMPTY
+    head, newest = table.base.head() or EMPTY, table.change_head
     if head is EMPTY and newest is EMPTY:
         return None
     base = pin_snapshot(table.base, head)
-    reader = ManifestReader(table.change.storage)
+    reader = ManifestReader(table.stores[-1].storage)
     change = reader.view(reader.manifests(newest.manifest_list))
-    specs = [spec_of(each.metadata, each.metadata.spec_id) for each in (table.base, table.change)]
+    specs = [spec_of(each, each.spec_id) for each in (table.base.metadata, table.change_metadata)]
     if chosen is not None:
         base = replace(base, view=_selected(base.view, specs[0], chosen))
         change = _selected(change, specs[1], chosen)

@@ -21,6 +21,7 @@ from lithify.formats.iceberg.compaction.plan import PlanOfGroups
 from lithify.formats.iceberg.table.partition_paths import WHOLE, spec_of
 from lithify.formats.mixed.due import Due, due_partitions
 from lithify.formats.mixed.file_columns import files_of, fingerprint_in
+from lithify.formats.mixed.hive_planning import hive_parts, in_hive, strange_files
 from lithify.formats.mixed.keeping import rule_of, with_kept
 from lithify.formats.mixed.objects import KeyedObjects
 from lithify.formats.mixed.optimized_line import NOTHING_MERGED
@@ -41,14 +42,14 @@ def plan(table: MixedTable, view: MixedView, selection: Selection, clock: Clock)
     Raises:
         InvalidOption: an option of the run or the table has no valid value.
     """
-    is_full = selection.strategy is Strategy.FULL
+    is_full, millis = selection.strategy is Strategy.FULL, epoch_millis(clock.now())
     metadata = table.base.metadata
-    files = files_of(view, table.change.metadata, spec_of(metadata, metadata.spec_id))
+    files = files_of(view, table.change_metadata, spec_of(metadata, metadata.spec_id))
     options = table.options
-    due = due_partitions(files, options, epoch_millis(clock.now()), is_full=is_full)
+    due = due_partitions(files, options, millis, is_full=is_full)
     objects = KeyedObjects(view, options.nodes, by_older=table.in_folders)
     found = [
-        unit
+        in_hive(table, unit, millis)
         for each in due
         for unit in _unit(table, view, objects, each, fingerprint_in(files, each.folder), is_full=is_full)
     ]
@@ -62,12 +63,6 @@ def plan(table: MixedTable, view: MixedView, selection: Selection, clock: Clock)
     return PlanOfGroups(view.base, chosen, reasons, tuple(held), blocks)
 
 
-def is_worth_it(part: Subtree) -> bool:
-    """Whether a subtree has anything to merge: changes, deletes, or several files."""
-    base = part.base
-    return bool(part.inserts or part.deletes or len(base) > 1 or any(each.file.deletes for each in base))
-
-
 def _unit(
     table: MixedTable,
     view: MixedView,
@@ -79,8 +74,11 @@ def _unit(
 ) -> Iterator[MixedUnit]:
     """The unit of a partition; nothing if there is nothing to merge."""
     rows = _merged_rows(view, due.folder, most_change_files(table.properties))
-    every = objects.subtrees(rows) if is_full else _minor(table, objects.subtrees(rows))
-    parts = tuple(part for part in every if is_worth_it(part))
+    if table.hive is not None:
+        parts = hive_parts(table, tuple(objects.subtrees(rows)))
+    else:
+        every = objects.subtrees(rows) if is_full else _minor(table, objects.subtrees(rows))
+        parts = tuple(part for part in every if part.is_worth_it)
     if not parts:
         return
     changes = [each.file.sequence for part in parts for each in (*part.inserts, *part.deletes)]
@@ -133,4 +131,4 @@ def _unreadable(table: MixedTable, units: Sequence[MixedUnit]) -> Iterator[Block
 def _problem(table: MixedTable, unit: MixedUnit) -> str | None:
     """Why a partition cannot be merged; None if it can."""
     assert unit.partition is not None  # noqa: S101  # keyed tables have one spec
-    return table.keys.problem_of(unit.partition, by_older=table.in_folders)
+    return table.keys.problem_of(unit.partition, by_older=table.in_folders) or strange_files(table, unit)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
-from lithify.formats.iceberg.compaction.tasks import write_options
+from lithify.formats.iceberg.compaction.tasks import NAME_MAPPING, write_options
+from lithify.formats.iceberg.data_files.stored import parse_name_mapping
 from lithify.formats.iceberg.model import Partition
 from lithify.formats.iceberg.rewriting.destinations import Destination, KeptFile
 from lithify.formats.iceberg.rewriting.target import WriteTarget
@@ -18,6 +19,7 @@ from lithify.formats.iceberg.table.data_locations import data_locations
 from lithify.formats.iceberg.table.partition_paths import spec_of
 from lithify.formats.mixed.dividing import NodeDivider, destination
 from lithify.formats.mixed.file_names import FileKind, name_start
+from lithify.formats.mixed.hive_files import hidden, in_hive
 from lithify.formats.mixed.merge_on_read import change_deletes
 from lithify.formats.mixed.nodes import written_nodes
 from lithify.formats.mixed.stores import MixedTable
@@ -42,7 +44,7 @@ def tasks_of(
     )
     nodes = table.options.nodes
     return {
-        unit.group: [_task(table, target, unit, part, nodes, sizing) for part in unit.subtrees]
+        unit.group: [_task(table, in_hive(target, unit), unit, part, nodes, sizing) for part in unit.subtrees]
         for unit in plan.units
     }
 
@@ -52,12 +54,14 @@ def _task(
 ) -> RewriteTask:
     partition = unit.partition or Partition(target.spec.id)
     place = _place(part, partition, nodes)
+    is_hidden = table.change is None and table.storage.is_local
     return RewriteTask(
         files=tuple(each.file for each in part.rows),
-        target=target if place is None else target.at(place),
+        target=target if place is None else target.at(hidden(place) if is_hidden else place),
         storage=table.storage,
         budget=sizing.budget,
         specs=(target.spec,),
+        mapping=parse_name_mapping(table.properties.get(NAME_MAPPING)),
         divider=_divider(table, part, partition, nodes) if place is None else None,
         deletes=change_deletes(part, table.key_ids),
         kept=tuple(_kept(each, partition, part.last_delete) for each in part.kept),

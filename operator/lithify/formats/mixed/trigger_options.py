@@ -29,6 +29,7 @@ MINOR_FILE_COUNT = "self-optimizing.minor.trigger.file-count"
 MINOR_INTERVAL = "self-optimizing.minor.trigger.interval"
 MAJOR_INTERVAL = "self-optimizing.major.trigger.interval"
 FULL_INTERVAL = "self-optimizing.full.trigger.interval"
+HIVE_INTERVAL = "base.hive.refresh-interval"
 DUPLICATE_RATIO = "self-optimizing.major.trigger.duplicate-ratio"
 """Properties of Amoro; that of the major interval was dropped after version 0.4."""
 
@@ -57,6 +58,7 @@ class MajorOptions:
         base_millis: milliseconds after which base files are rewritten if there is something to gain.
         most_deleted: the share of position deletes up to which a base file that is not small may stay; None
             for any.
+        hive_folder: what paths of files have that Hive reads; empty for tables that it does not read.
     """
 
     nodes: int
@@ -68,6 +70,7 @@ class MajorOptions:
     changes_millis: int | None
     base_millis: int | None
     most_deleted: float | None = _DELETE_RATIO
+    hive_folder: str = ""
 
 
 def write_nodes(properties: Mapping[str, str]) -> int:
@@ -131,7 +134,8 @@ def _interval(found: Mapping[str, str], name: str, default: int) -> int | None:
 
 
 def _base_interval(found: Mapping[str, str]) -> int | None:
-    intervals = (_interval(found, MAJOR_INTERVAL, 24 * _HOUR), _interval(found, FULL_INTERVAL, OFF))
+    defaults = {MAJOR_INTERVAL: 24 * _HOUR, FULL_INTERVAL: OFF, HIVE_INTERVAL: OFF}
+    intervals = [_interval(found, name, default) for name, default in defaults.items()]
     return min((each for each in intervals if each is not None), default=None)
 
 

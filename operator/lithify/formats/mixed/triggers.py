@@ -100,7 +100,8 @@ def _has_small_files(figures: PartitionFigures, options: MajorOptions, count: in
 
 def _has_base_work(figures: PartitionFigures, options: MajorOptions) -> Flags:
     """Whether rewriting the base files alone gains something."""
-    return np.asarray((figures.small_base_files > options.nodes) | (figures.base_deletes > 0))
+    work = figures.base_deletes + figures.outside_files
+    return np.asarray((figures.small_base_files > options.nodes) | (work > 0))
 
 
 def _delete_bytes(figures: PartitionFigures, options: MajorOptions, row: int) -> str:

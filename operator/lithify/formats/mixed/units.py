@@ -61,6 +61,12 @@ class Subtree:
         return (*self.base, *self.inserts)
 
     @property
+    def is_worth_it(self) -> bool:
+        """Whether there is anything to merge: changes, deletes, or several files."""
+        base = self.base
+        return bool(self.inserts or self.deletes or len(base) > 1 or any(each.file.deletes for each in base))
+
+    @property
     def transaction(self) -> int:
         """The transaction of new files: the highest one of their rows, as Amoro's executor has it."""
         return max((each.transaction for each in self.rows), default=0)
@@ -81,6 +87,7 @@ class MixedUnit(IcebergUnit):
         line: the line of the partition when it was planned, `NOTHING_MERGED` if it had none.
         to_sequence: the highest sequence number of the changes that are merged, `NOTHING_MERGED` without any.
         change: the change store's snapshot that was planned on.
+        hive: the new folder from which Hive reads the partition after the commit; empty in other tables.
     """
 
     subtrees: tuple[Subtree, ...] = ()
@@ -88,6 +95,7 @@ class MixedUnit(IcebergUnit):
     line: int = NOTHING_MERGED
     to_sequence: int = NOTHING_MERGED
     change: Snapshot = EMPTY
+    hive: str = ""
 
     @property
     def last_delete(self) -> int:

@@ -66,6 +66,7 @@ def figures_of(*rows: dict[str, int]) -> PartitionFigures:
         case({"base_deletes": 1, "since_millis": NOW - 23 * HOUR}, set(), id="deletes of less than a day"),
         case({"small_base_files": 5, "since_millis": NOW - 24 * HOUR}, {"Interval"}, id="files to join"),
         case({"small_base_files": 4, "since_millis": 0}, set(), id="a small file for each node"),
+        case({"outside_files": 1, "since_millis": NOW - 24 * HOUR}, {"Interval"}, id="Hive lacks a file"),
         case({"base_bytes": MIB, "since_millis": 0}, set(), id="nothing to gain"),
     ],
 )

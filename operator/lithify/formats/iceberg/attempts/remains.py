@@ -94,5 +94,7 @@ class IcebergRemains(SettledHistory):
     def _files(self) -> Iterator[str]:
         """All data and metadata files; journals are in neither folder."""
         metadata = self._table.metadata
-        for folder in dict.fromkeys((metadata.data_folder, metadata.metadata_folder)):
+        others = (metadata.properties.get(name, "").rstrip("/") for name in self._table.more_folders)
+        folders = (metadata.data_folder, metadata.metadata_folder, *filter(None, others))
+        for folder in dict.fromkeys(folders):
             yield from self._table.storage.files_below(folder)

@@ -61,11 +61,29 @@ class HiveTables(PointerFiles):
             raise CatalogUnavailable(uri, f"the metastore gives no answer ({NO_SUCH_HOST})")
         self._client = HiveCatalog("lithify", **{**options, "uri": uri})
 
+    @contextmanager
+    def connected(self) -> Iterator[Any]:
+        """The metastore's Thrift client, also for what Hive alone has.
+
+        Raises:
+            CatalogUnavailable: it gives no answer, or refuses.
+        """
+        with self._answering(), self._client._client as metastore:  # noqa: SLF001  # its only way in
+            yield metastore
+
     def load(self, name: TableName) -> Pointer:
         """The place of the newest metadata."""
-        with self._answering(), self._client._client as metastore:  # noqa: SLF001  # its only way in
-            found = self._table(metastore, name)
-        return pointer_in(found.parameters or {}, name, _SERVICE)
+        return pointer_in(self.table(name).parameters or {}, name, _SERVICE)
+
+    def table(self, name: TableName) -> Any:
+        """What Hive has of a table, of any format.
+
+        Raises:
+            NotFound: there is none.
+            CatalogUnavailable: see `connected`.
+        """
+        with self.connected() as metastore:
+            return self._table(metastore, name)
 
     def swap(
         self, name: TableName, base: Pointer, location: str, text: str, is_wanted: Callable[[], bool]
@@ -73,7 +91,7 @@ class HiveTables(PointerFiles):
         """Replaces the parameter under the metastore's lock."""
         del text
         database = database_of(name, _SERVICE)
-        with self._answering(), self._client._client as metastore:  # noqa: SLF001
+        with self.connected() as metastore:
             # Some metastores compare the names of locks with their case; tables have small letters.
             request = self._client._create_lock_request(database.lower(), name.table.lower())  # noqa: SLF001
             lock = metastore.lock(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol
 
 from lithify.clock import Clock
 from lithify.engine.commit import loop
@@ -48,6 +49,7 @@ def begin(
     after: int,
     clock: Clock,
     extension: CommitExtension = PLAIN_TABLE,
+    kind: StepMaker | None = None,
 ) -> IcebergStep:
     """Begins a step with all units of a plan by writing its journal entry.
 
@@ -59,13 +61,14 @@ def begin(
         after: number of the step before it.
         clock: the current time.
         extension: what the table's format adds to commits.
+        kind: makes the step, where a format has a kind of its own.
     """
     start = plan.pinned.start
     inputs = {unit.group.path: tuple(file.path for file in unit.files) for unit in plan.units}
     scope = Scope(start.snapshot, start.sequence, table.branch, inputs)
     attempt = journal_of(table).begin(run, scope, clock.now(), after)
     work = [(unit, task) for unit in plan.units for task in tasks[unit.group]]
-    return IcebergStep(table, plan, work, attempt, clock, extension)
+    return (kind or IcebergStep)(table, plan, work, attempt, clock, extension)
 
 
 class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
@@ -181,6 +184,22 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
     def _may_write_late(self) -> bool:
         """Requests that were not answered may still be carried out."""
         return not self._table.storage.is_local or self._table.server is not None
+
+
+class StepMaker(Protocol):
+    """Makes a step whose journal entry is written."""
+
+    def __call__(
+        self,
+        table: IcebergTable,
+        plan: IcebergPlan,
+        work: Sequence[tuple[IcebergUnit, RewriteTask]],
+        attempt: IcebergAttempt,
+        clock: Clock,
+        extension: CommitExtension,
+    ) -> IcebergStep:
+        """Makes it, with the arguments of `IcebergStep`."""
+        ...
 
 
 def _listed(groups: Collection[IcebergGroup]) -> str:

@@ -30,7 +30,7 @@ _FILES_A_TASK = 4
 """Files of the target size that a task writes by default."""
 _SORTED_FILES_A_TASK = 16
 """The same where rows are sorted; those beyond a task's memory go through its local disk."""
-_NAME_MAPPING = "schema.name-mapping.default"
+NAME_MAPPING = "schema.name-mapping.default"
 _LINEAGE_SINCE = 3
 
 
@@ -45,7 +45,7 @@ def tasks_of(
     metadata = plan.pinned.metadata
     options = write_options(table)
     specs = tuple(spec_of(metadata, number) for number in metadata.specs)
-    mapping = parse_name_mapping(table.properties.get(_NAME_MAPPING))
+    mapping = parse_name_mapping(table.properties.get(NAME_MAPPING))
     schema, order = schema_of(metadata), plan.pinned.order
     return {
         unit.group: [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from lithify.errors import OutOfReach
 from lithify.formats.iceberg.catalog.connecting import storage_for, vended_options
@@ -12,6 +12,7 @@ from lithify.formats.iceberg.catalog.names import TableName
 from lithify.formats.iceberg.catalog.options import CATALOG_OPTIONS, REST
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.protocol.address import TableAddress
+from lithify.io.catalog_options import FOLDER
 from lithify.io.locations import is_s3
 from lithify.io.storage import Storage
 
@@ -23,14 +24,25 @@ def metadata_storage(address: TableAddress, pointer: Pointer) -> Storage:
 
 
 def table_storage(
-    address: TableAddress, name: TableName, pointer: Pointer, metadata: TableMetadata
+    address: TableAddress,
+    name: TableName,
+    pointer: Pointer,
+    metadata: TableMetadata,
+    more: Collection[str] = (),
 ) -> Storage:
     """Access to the folders that a table writes to: its own, and those that its properties name.
+
+    Args:
+        address: where the table is.
+        name: its name.
+        pointer: its newest metadata.
+        metadata: its content.
+        more: further properties that name folders.
 
     Raises:
         OutOfReach: one of them may not be accessed, or they are on different stores.
     """
-    roots = roots_of(metadata)
+    roots = roots_of(metadata, more)
     options = address.catalog_options
     if CATALOG_OPTIONS.metastore_of(options) != REST:
         return storage_for(roots, options, address.reach)
@@ -44,16 +56,19 @@ def table_storage(
 
 
 def joint_storage(
-    address: TableAddress, tables: Sequence[TableMetadata], pointers: Sequence[Pointer]
+    address: TableAddress,
+    tables: Sequence[TableMetadata],
+    pointers: Sequence[Pointer],
+    more: Collection[str] = (),
 ) -> Storage:
-    """Access to the folders of several tables of one catalog.
+    """Access to the folders of several tables of one catalog; `more` are properties that name further ones.
 
     Raises:
         OutOfReach: one of them may not be accessed, they are on different stores, or a server vends keys for
             each table alone.
     """
     options = address.catalog_options
-    roots = tuple(dict.fromkeys(root for each in tables for root in roots_of(each)))
+    roots = tuple(dict.fromkeys(root for each in tables for root in roots_of(each, more)))
     configs = [taken_from_server(each.config) for each in pointers]
     if not has_keys(options) and any(map(has_keys, configs)):
         problem = "its catalog vends keys for each of its stores alone; give the Catalog keys for both"
@@ -62,12 +77,18 @@ def joint_storage(
     return storage_for(roots, {**known, **options}, address.reach)
 
 
-def roots_of(metadata: TableMetadata) -> tuple[str, ...]:
-    """The folders in which a table's files lie."""
-    folders = (metadata.location, metadata.data_folder, metadata.metadata_folder)
+def roots_of(metadata: TableMetadata, more: Collection[str] = ()) -> tuple[str, ...]:
+    """The folders in which a table's files lie; `more` are properties that name further ones."""
+    others = [metadata.properties[name].rstrip("/") for name in more if metadata.properties.get(name)]
+    folders = (metadata.location, metadata.data_folder, metadata.metadata_folder, *others)
     own = f"{metadata.location}/"
-    others = (folder for folder in folders if folder != metadata.location and not folder.startswith(own))
-    return (metadata.location, *dict.fromkeys(others))
+    outside = (folder for folder in folders if folder != metadata.location and not folder.startswith(own))
+    return (metadata.location, *dict.fromkeys(outside))
+
+
+def files_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a Catalog that are about files, with which tables in folders are opened."""
+    return {name: value for name, value in options.items() if name in CATALOG_OPTIONS.known[FOLDER]}
 
 
 def _without_keys(config: Mapping[str, str]) -> dict[str, str]:

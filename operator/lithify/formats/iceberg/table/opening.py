@@ -27,12 +27,15 @@ BASE, CHANGE = "base", "change"
 """Properties of Arctic's and Amoro's tables, and the names of the stores of keyed ones."""
 
 
-def open_iceberg_table(address: TableAddress, *, is_store: bool = False) -> IcebergTable:
+def open_iceberg_table(
+    address: TableAddress, *, is_store: bool = False, more_folders: tuple[str, ...] = ()
+) -> IcebergTable:
     """Opens a table or a branch; `IcebergTable.check_supported` then tells whether it can be compacted.
 
     Args:
         address: where it is.
         is_store: whether it is opened as a store of a keyed table; as a table of its own, stores are refused.
+        more_folders: further properties that name folders of its files.
 
     Raises:
         InvalidOption: the name or the catalog's settings are invalid.
@@ -60,12 +63,13 @@ def open_iceberg_table(address: TableAddress, *, is_store: bool = False) -> Iceb
     return IcebergTable(
         address=name,
         catalog=catalog,
-        storage=table_storage(address, name, pointer, metadata),
+        storage=table_storage(address, name, pointer, metadata, more_folders),
         read=read,
         pointer=pointer,
         metadata=metadata,
         refusals=tuple(refusals(loaded)),
         overrides=address.overrides,
+        more_folders=more_folders,
     )
 
 

@@ -33,6 +33,7 @@ class IcebergTable:
         storage: access to its files.
         refusals: why this release cannot compact it.
         overrides: properties of this run that replace stored ones.
+        more_folders: properties that name further folders of its files.
 
     Args:
         address: its name.
@@ -43,6 +44,7 @@ class IcebergTable:
         metadata: its content.
         refusals: why this release cannot compact it.
         overrides: properties of this run that replace stored ones.
+        more_folders: properties that name further folders of its files.
     """
 
     def __init__(
@@ -56,12 +58,14 @@ class IcebergTable:
         metadata: TableMetadata,
         refusals: tuple[str, ...],
         overrides: Mapping[str, str],
+        more_folders: tuple[str, ...] = (),
     ) -> None:
         self.address = address
         self.catalog = catalog
         self.storage = storage
         self.refusals = refusals
         self.overrides = overrides
+        self.more_folders = more_folders
         self._read = read
         self._pointer = pointer
         self._metadata = metadata

@@ -71,7 +71,7 @@ class ObservedMixedTable:
     def __init__(self, table: MixedTable) -> None:
         self.key = _key_of(table)
         self._table = table
-        self._locations: tuple[str, str] | None = None
+        self._locations: tuple[str, ...] | None = None
         self._is_replaced = False
 
     def is_unchanged(
@@ -128,15 +128,14 @@ class PinnedState:
     @property
     def mark(self) -> SnapshotMark:
         """Identifies it, with the time of the later of its two snapshots."""
-        heads = (self.table.base.head(), self.table.change.head())
-        millis = max((head.millis for head in heads if head is not None), default=0)
+        millis = max((head.millis for store in self.table.stores if (head := store.head())), default=0)
         return SnapshotMark(self.view.snapshot_id, _change_version(self.table), millis)
 
     def listing(self, earlier: TableState[MixedDetails] | None) -> Listing[MixedDetails]:
         """All files of both stores, without changes that base already has."""
         del earlier
         metadata = self.table.base.metadata
-        files = files_of(self.view, self.table.change.metadata, spec_of(metadata, metadata.spec_id))
+        files = files_of(self.view, self.table.change_metadata, spec_of(metadata, metadata.spec_id))
         return Listing(len(files), [files], pa.concat_tables, _no_details)
 
     def changes_since(self, state: TableState[MixedDetails]) -> Changes[MixedDetails]:
@@ -160,13 +159,13 @@ def open_observed(address: TableAddress) -> ObservedMixedTable:
 
 
 def _key_of(table: MixedTable) -> TableKey:
-    base, change = table.base.metadata, table.change.metadata
-    home = f"{base.spec_id} {change.uuid} {','.join(table.key)}"
+    base = table.base.metadata
+    home = f"{base.spec_id} {table.change_metadata.uuid} {','.join(table.key)}"
     return TableKey(table.uuid, base.schema_id, home)
 
 
-def _locations_of(table: MixedTable) -> tuple[str, str]:
-    return table.base.pointer.location, table.change.pointer.location
+def _locations_of(table: MixedTable) -> tuple[str, ...]:
+    return tuple(store.pointer.location for store in table.stores)
 
 
 def _id_of(table: MixedTable) -> SnapshotId | None:
@@ -175,8 +174,8 @@ def _id_of(table: MixedTable) -> SnapshotId | None:
 
 def _change_version(table: MixedTable) -> str:
     """What tells two states of the change store apart."""
-    return (table.change.head() or EMPTY).snapshot_id
+    return table.change_head.snapshot_id
 
 
 def _is_empty(table: MixedTable) -> bool:
-    return table.base.head() is None and table.change.head() is None
+    return all(store.head() is None for store in table.stores)
