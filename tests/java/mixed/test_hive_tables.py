@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.hive_tables import HiveTables, root_of
+from support.runs import ShiftedClock
 
 COLUMNS = {"id": "long", "amount": "decimal(10, 2)", "v": "string", "p": "string"}
 AT_ONCE = {
@@ -157,7 +158,7 @@ def test_files_of_keyless_tables_are_hidden_until_they_are_finished(
     assert in_folder(hive, table) == by_key([row(1), row(2)])
     assert by_key(hive.read(table)) == by_key([row(1), row(2)])
     for hours in (48, 96):
-        compact(request(hive, table), InlineRunner(), Later(hours))
+        compact(request(hive, table), InlineRunner(), ShiftedClock(timedelta(hours=hours)))
     assert not [*folder.iterdir()]  # what the killed run has left
 
 
@@ -245,17 +246,6 @@ def test_a_catalog_of_another_metastore_does_not_compact_it(
 
 def test_tables_are_discovered(hive: HiveTables, table: KeyedTable) -> None:
     assert f"{hive.database}.t" in OBSERVED.list_tables(hive.address_of(table, {}))
-
-
-class Later(SystemClock):
-    """So late that what a dead run has left is no longer in use."""
-
-    def __init__(self, hours: int) -> None:
-        self._hours = hours
-
-    def now(self) -> datetime:
-        """The time."""
-        return super().now() + timedelta(hours=self._hours)
 
 
 def killed_at(point: str, what: Request) -> int:
