@@ -12,6 +12,7 @@ from infrastructure.iceberg.catalogs import CatalogAddress
 from lithify.clock import SystemClock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner
+from lithify.formats.mixed.observing.observer import OBSERVED
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
 from support.iceberg_runs import options_of
@@ -45,6 +46,9 @@ def test_rows_stay_and_the_line_moves(
 
     report = compact(Request(address, Selection(strategy=Strategy.FULL)), InlineRunner(), SystemClock())
 
+    found = OBSERVED.list_tables(address)
+    assert name in found, "an operator finds the table"
+    assert f"{name}_change_" not in found
     assert report.status == "Compacted"
     assert sorted(mixed_tables.read(table)) == sorted(mixed_tables.read_base(table)) == before
     assert mixed_tables.line(table)["p=p0"] > line["p=p0"]
