@@ -8,7 +8,7 @@ and `change` of a table, and its primary key is stored nowhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from lithify.errors import MissingFile, NotFound, UnsupportedTable
 from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
@@ -41,6 +41,14 @@ _HIVE_PARTITIONS = ("hive-location",)
 _HIVE = ("base.hive.location-root", *_HIVE_PARTITIONS)
 
 
+@dataclass(slots=True)
+class LastLine:
+    """The line that was read last, and the metadata that have it: a try of a commit asks for it twice."""
+
+    metadata: TableMetadata | None = None
+    line: OptimizedLine = field(default_factory=OptimizedLine)
+
+
 @dataclass(frozen=True, slots=True)
 class MixedTable:
     """A keyed table.
@@ -52,6 +60,7 @@ class MixedTable:
         storage: access to the files of both.
         key: names of the columns of the primary key, in its order; empty if nobody names them.
         in_folders: whether its stores are folders of its own, as up to Amoro 0.5.0.
+        last: the line that was read last.
     """
 
     name: str
@@ -60,6 +69,7 @@ class MixedTable:
     storage: Storage
     key: tuple[str, ...]
     in_folders: bool
+    last: LastLine = field(default_factory=LastLine, repr=False, compare=False)
 
     @property
     def uuid(self) -> str:
@@ -110,7 +120,7 @@ class MixedTable:
         return PartitionKeys(spec_of(metadata, metadata.spec_id), types, metadata.location)
 
     def read_line(self, metadata: TableMetadata) -> OptimizedLine:
-        """The line in some metadata of its base store.
+        """The line in some metadata of its base store; read once for metadata that are asked for again.
 
         Raises:
             MissingFile: its file is gone; the snapshot may have expired concurrently.
@@ -123,7 +133,10 @@ class MixedTable:
             except FileNotFoundError as error:
                 raise MissingFile(file.path) from error
 
-        return read_line(metadata, self.base.branch, self.keys, read)
+        if self.last.metadata is not metadata:
+            self.last.line = read_line(metadata, self.base.branch, self.keys, read)
+            self.last.metadata = metadata
+        return self.last.line
 
     def refresh(self) -> MixedTable:
         """Loads the newest metadata of both; the change store first, so that base is never older than it."""
