@@ -18,7 +18,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
 from lithify.clock import SystemClock
-from lithify.formats.iceberg.adapter import OpenedTable
+from lithify.formats.iceberg.adapter import OpenedIcebergTable
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
@@ -141,7 +141,7 @@ def _rows(group: str, pairs: list[tuple[int, str]]) -> pa.Table:
 
 def _group_of(address: TableAddress, value: str) -> str:
     """The group that a full compaction plans for a partition."""
-    opened, selection = OpenedTable(open_iceberg_table(address)), Selection(strategy=Strategy.FULL)
+    opened, selection = OpenedIcebergTable(open_iceberg_table(address)), Selection(strategy=Strategy.FULL)
     view = opened.pin_view(selection)
     assert view is not None
     units = opened.plan(view, selection, SystemClock()).units

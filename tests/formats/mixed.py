@@ -14,7 +14,7 @@ from pyiceberg.table import StaticTable
 from infrastructure.arctic.client import Arctic
 from infrastructure.arctic.model import KeyedTable
 from lithify.clock import SystemClock
-from lithify.formats.mixed.adapter import OpenedTable
+from lithify.formats.mixed.adapter import OpenedMixedTable
 from lithify.formats.mixed.stores import PRIMARY_KEY, open_mixed_table
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
@@ -70,7 +70,7 @@ class MixedTables:
 
     def compact_first_group(self, table: KeyedTable) -> str:
         """Others merge the first partition; returns its group."""
-        opened, selection = OpenedTable(open_mixed_table(self.address(table))), Selection()
+        opened, selection = OpenedMixedTable(open_mixed_table(self.address(table))), Selection()
         view = opened.pin_view(selection)
         assert view is not None
         units = opened.plan(view, Selection(strategy=Strategy.FULL), SystemClock()).units

@@ -55,6 +55,15 @@ def shortest(numbers: Octets) -> tuple[Octets, npt.NDArray[np.int64]]:
     return np.ascontiguousarray(numbers)[used], numbers.shape[1] - leading
 
 
+def whole_numbers(values: pa.Array) -> npt.NDArray[np.int64]:
+    """Integers, dates and times as 64-bit integers; 0 for null."""
+    kind = values.type
+    if pa.types.is_temporal(kind):
+        values = values.view(pa.int64() if kind.bit_width > 32 else pa.int32())
+    numbers: npt.NDArray[np.int64] = values.fill_null(0).to_numpy().astype(np.int64)
+    return numbers
+
+
 def number_bytes(number: int) -> bytes:
     """One number in as few bytes as possible, as Java's `BigInteger.toByteArray` has it."""
     magnitude = number if number >= 0 else ~number

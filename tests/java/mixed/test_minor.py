@@ -19,7 +19,7 @@ from lithify.clock import SystemClock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
-from lithify.formats.mixed.adapter import OpenedTable
+from lithify.formats.mixed.adapter import OpenedMixedTable
 from lithify.formats.mixed.stores import PRIMARY_KEY, open_mixed_table
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.results import Slot, joined_slots
@@ -65,7 +65,7 @@ def address_of(table: KeyedTable, options: Mapping[str, str]) -> TableAddress:
 
 def due(table: KeyedTable, options: Mapping[str, str]) -> list[str | None]:
     """The trigger of each partition that is due, as `inspect` shows it."""
-    opened = OpenedTable(open_mixed_table(address_of(table, options)))
+    opened = OpenedMixedTable(open_mixed_table(address_of(table, options)))
     return [group.due for group in opened.inspect(Selection(), SystemClock()).groups]
 
 

@@ -5,15 +5,20 @@ Called by adapters, with the figures of a table's groups.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lithify.amounts import count_of, moment_text, seconds_text
 from lithify.clock import moment_of
-from lithify.columns.column_groups import flagged, integers
+from lithify.columns.column_groups import flagged, integers, listed, taken
+from lithify.formats.protocol.model import TriggerVerdict
+from lithify.formats.protocol.observation import Finding
 from lithify.formats.protocol.observing import Filter
+from lithify.formats.protocol.partition import PartitionFilter, PartitionValues
 
 MOST_PARTITIONS = 256
 """Partitions that an observation lists, the largest first."""
@@ -31,6 +36,70 @@ def most(figures: pa.Table, name: str, groups: str) -> tuple[int, str | None]:
         return 0, None
     row = int(np.argmax(numbers))
     return int(numbers[row]), figures[groups][row].as_py()
+
+
+def selected(
+    figures: pa.Table, wanted: PartitionFilter, values_of: Callable[[str], PartitionValues | None]
+) -> pa.Table:
+    """The figures of the partitions that a filter selects.
+
+    Args:
+        figures: figures with the column `group`.
+        wanted: the filter.
+        values_of: the partition of a group; None for a group that is none, which only a filter for all takes.
+    """
+    if wanted.selects_all:
+        return figures
+    found = (values_of(group) for group in listed(figures["group"]))
+    chosen = [each is not None and wanted.selects(each) for each in found]
+    return flagged(figures, np.array(chosen, dtype=bool))
+
+
+def largest(
+    figures: pa.Table, values_of: Callable[[str], PartitionValues | None]
+) -> tuple[Mapping[str, str], ...]:
+    """The partitions of some groups by their `bytes`, largest first; see `selected` for the arguments."""
+    order = np.argsort(-integers(figures["bytes"]), kind="stable")
+    groups = listed(taken(figures.select(["group"]), order[: MOST_PARTITIONS + 1])["group"])
+    found = (values_of(group) for group in groups)  # at most one group is no partition
+    return tuple(each.by_name for each in found if each is not None and each.by_name)[:MOST_PARTITIONS]
+
+
+def findings(
+    due: pa.Table,
+    verdicts: Callable[[Mapping[str, Any]], Sequence[TriggerVerdict]],
+    path_of: Callable[[str], str],
+    size: str,
+) -> tuple[Finding, ...]:
+    """One finding per trigger, of the groups for which it is the most telling one; the largest first.
+
+    Args:
+        due: the figures of due groups, with the columns `group` and `due_files`.
+        verdicts: the verdict of each trigger on a group, the most telling first, given its row.
+        path_of: the path of a group for people.
+        size: the column with the bytes that count.
+    """
+    found: dict[str, list[tuple[Mapping[str, Any], str]]] = {}
+    for row in due.to_pylist():
+        fired = next((each for each in verdicts(row) if each.fired), None)
+        if fired is not None:
+            found.setdefault(str(fired.trigger), []).append((row, fired.detail))
+    every = (_finding(trigger, rows, path_of, size) for trigger, rows in found.items())
+    return tuple(sorted(every, key=lambda each: (-each.bytes, each.trigger)))
+
+
+def _finding(
+    trigger: str, rows: Sequence[tuple[Mapping[str, Any], str]], path_of: Callable[[str], str], size: str
+) -> Finding:
+    first, detail = max(rows, key=lambda each: each[0][size])
+    return Finding(
+        trigger=trigger,
+        bucket=path_of(first["group"]),
+        detail=detail,
+        buckets=len(rows),
+        bytes=sum(row[size] for row, _ in rows),
+        files=sum(row["due_files"] for row, _ in rows),
+    )
 
 
 def by_idleness(figures: pa.Table, wanted: Filter, now: datetime) -> tuple[pa.Table, pa.Table]:

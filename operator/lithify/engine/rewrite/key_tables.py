@@ -1,16 +1,19 @@
 """Tables of keys whose columns are compared as they are: their hashes, their equality, the newest of each.
 
-Used where deleted keys are looked up (`deleted_keys`). Adapters make the columns: integers, booleans, texts
-or bytes, so that equal keys have equal values. Null equals null.
+Used where deleted keys are looked up (`deleted_keys`). Adapters make the tables, of `comparable_parts`: every
+value is an integer, a boolean, a text or bytes, whatever its type was. Null equals null; a NaN equals a NaN,
+and 0.0 is not -0.0, as in Java. Structs become their fields and whether they are null.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,3 +64,38 @@ def same_keys(one: pa.Table, other: pa.Table) -> npt.NDArray[np.bool_]:
     for name in names:
         equal &= left[name].eq_missing(right[name]).to_numpy()
     return equal
+
+
+def comparable_parts(values: pa.Array) -> Iterator[pa.Array]:
+    """The columns of a table of keys for a key column, nested in structs at most."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        yield values.is_valid()
+        for number in range(kind.num_fields):
+            yield from comparable_parts(pc.struct_field(values, [number]))
+    else:
+        yield _plain(values)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return _plain(values.dictionary_decode())
+    if pa.types.is_floating(kind):
+        return _bits(values)
+    if pa.types.is_decimal(kind):
+        return values.view(pa.binary(kind.byte_width)).cast(pa.large_binary())
+    if pa.types.is_fixed_size_binary(kind):
+        return values.cast(pa.binary()).cast(pa.large_binary())
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return values.cast(pa.large_string() if pa.types.is_string(kind) else pa.large_binary())
+    if pa.types.is_temporal(kind):
+        return values.view(pa.int64() if kind.bit_width == 64 else pa.int32())
+    return values
+
+
+def _bits(values: pa.Array) -> pa.Array:
+    """The bits of floats, those of all NaNs the same."""
+    nans = pc.is_nan(values)
+    whole = pc.if_else(nans, pa.scalar(np.nan, values.type), values)
+    return whole.view(pa.int64() if values.type.bit_width == 64 else pa.int32())

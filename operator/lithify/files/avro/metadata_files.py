@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, cast
@@ -16,6 +17,7 @@ from typing import Any, cast
 import pyarrow as pa
 from fastavro import parse_schema, schemaless_reader
 
+from lithify.errors import CorruptTable, MissingFile
 from lithify.files.avro.container import (
     Header,
     as_array,
@@ -141,6 +143,21 @@ def unpack(content: bytes, known: Mapping[str, Any], name_of: FieldName = _store
         raise ValueError("its rows are no records")
     _check_types(_not_null(schema), _Schema(_stored_name).plain(known, 0), "")
     return Unpacked(content, header, schema)
+
+
+@contextmanager
+def reading(path: str, what: str) -> Iterator[None]:
+    """Adds the file's name to errors when it is missing or damaged; `what` says what it should be.
+
+    Raises:
+        MissingFile, CorruptTable: it is.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise MissingFile(path) from error
+    except (ValueError, EOFError, IndexError, KeyError, StopIteration) as error:
+        raise CorruptTable(path, f"the {what} cannot be read ({error})") from error
 
 
 def field_names(schema: Any) -> frozenset[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from lithify.clock import Clock
 from lithify.engine.attempts.clean_up import recover
+from lithify.engine.tasks.opened_table import OpenedTable
 from lithify.formats.iceberg.attempts.past_runs import figures_of, groups_of, snapshots_of
 from lithify.formats.iceberg.attempts.remains import IcebergRemains
 from lithify.formats.iceberg.compaction import planning, step, tasks
@@ -25,68 +25,55 @@ from lithify.formats.protocol.table import OpenTable
 from lithify.formats.protocol.tasks import Sizing
 
 
-class OpenedTable:
+class OpenedIcebergTable(OpenedTable[IcebergTable]):
     """An open table, as runs use it."""
 
     reported = REPORTED
 
-    def __init__(self, opened: IcebergTable) -> None:
-        self._table = opened
-        self.name = opened.name
-        self.uuid = opened.uuid
-
-    def check_supported(self) -> None:
-        """Checks that this release can compact the table."""
-        self._table.check_supported()
-
     def check_writable(self) -> None:
         """Checks that commits to the table are safe."""
-        self._table.check_writable()
+        self.table.check_writable()
 
     def recover(self, clock: Clock) -> Recovered:
         """Removes the files of dead attempts."""
-        return recover(IcebergRemains(self._table), clock)
+        return recover(IcebergRemains(self.table), clock)
 
     def find_run(self, run: str) -> PastRun | None:
         """What a run has committed."""
-        found = snapshots_of(self._table.refresh(), run)
+        found = snapshots_of(self.table.refresh(), run)
         return PastRun(figures_of(found), frozenset(map(parse_group, groups_of(found)))) if found else None
 
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
         """Describes the selected partitions in the newest snapshot."""
         del clock
-        return inspect(self._table, planning.pin_view(self._table, selection), selection)
+        return inspect(self.table, planning.pin_view(self.table, selection), selection)
 
     def pin_view(self, selection: Selection) -> PinnedView | None:
         """Pins the newest snapshot."""
-        return planning.pin_view(self._table, selection)
+        return planning.pin_view(self.table, selection)
 
     def repin_view(self, groups: Collection[IcebergGroup]) -> PinnedView | None:
         """Pins the newest snapshot with the partitions of these groups."""
-        return planning.repin_view(self._table, groups)
+        return planning.repin_view(self.table, groups)
 
     def plan(
         self, view: PinnedView, selection: Selection, clock: Clock, *, reads_data: bool = True
     ) -> IcebergPlan:
         """Plans the files of a view; never reads data."""
         del clock, reads_data
-        return planning.plan(self._table, view, selection)
+        return planning.plan(self.table, view, selection)
 
     def tasks_of(self, plan: IcebergPlan, sizing: Sizing) -> Mapping[IcebergGroup, Sequence[RewriteTask]]:
         """The tasks of each group."""
-        return tasks.tasks_of(self._table, plan, sizing)
+        return tasks.tasks_of(self.table, plan, sizing)
 
     def count_tasks(self, plan: IcebergPlan, sizing: Sizing) -> int:
         """The number of tasks."""
-        return tasks.count_tasks(self._table, plan, sizing)
-
-    def part_of(self, plan: IcebergPlan, units: Sequence[IcebergUnit]) -> IcebergPlan:
-        """The plan restricted to some of its units."""
-        return replace(plan, units=tuple(units))
+        return tasks.count_tasks(self.table, plan, sizing)
 
     def check_again(self, units: Sequence[IcebergUnit]) -> Mapping[IcebergGroup, str]:
         """Groups whose work could no longer be committed."""
-        return check_again(self._table, units)
+        return check_again(self.table, units)
 
     def begin(
         self,
@@ -97,9 +84,9 @@ class OpenedTable:
         clock: Clock,
     ) -> step.IcebergStep:
         """Begins a step."""
-        return step.begin(self._table, plan, tasks, run, after, clock)
+        return step.begin(self.table, plan, tasks, run, after, clock)
 
 
 def open_table(address: TableAddress) -> OpenTable:
     """Opens a table for a run; see `table.opening`."""
-    return OpenedTable(open_iceberg_table(address))
+    return OpenedIcebergTable(open_iceberg_table(address))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 
 from lithify.clock import Clock
 from lithify.engine.attempts.clean_up import recover
+from lithify.engine.tasks.opened_table import OpenedTable
 from lithify.formats.memory import planning, step, table
 from lithify.formats.memory.inspecting import inspect
 from lithify.formats.memory.past_runs import past_run
@@ -21,45 +21,34 @@ from lithify.formats.protocol.table import OpenTable
 from lithify.formats.protocol.tasks import Sizing
 
 
-class OpenedTable:
+class OpenedMemoryTable(OpenedTable[table.MemoryTable]):
     """An open table, as runs use it."""
-
-    reported = ()
-
-    def __init__(self, opened: table.MemoryTable) -> None:
-        self._table = opened
-        self.name = opened.name
-        self.uuid = opened.uuid
-
-    def check_supported(self) -> None:
-        """Checks that this release can compact the table."""
-        self._table.check_supported()
 
     def check_writable(self) -> None:
         """Checks that commits to the table are safe."""
-        self._table.check_writable()
+        self.table.check_writable()
 
     def recover(self, clock: Clock) -> Recovered:
         """Removes the files of dead attempts."""
-        return recover(MemoryRemains(self._table), clock)
+        return recover(MemoryRemains(self.table), clock)
 
     def find_run(self, run: str) -> PastRun | None:
         """The commits of a run."""
-        return past_run(self._table, run)
+        return past_run(self.table, run)
 
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
         """Describes the selected groups in the newest snapshot."""
         del clock
-        return inspect(self._table, selection)
+        return inspect(self.table, selection)
 
     def pin_view(self, selection: Selection) -> MemoryView | None:
         """Pins the newest snapshot."""
-        newest = self._table.latest()
-        return None if newest is None else planning.select(self._table, newest, selection)
+        newest = self.table.latest()
+        return None if newest is None else planning.select(self.table, newest, selection)
 
     def repin_view(self, groups: Collection[Group]) -> MemoryView | None:
         """Pins the newest snapshot with exactly these groups."""
-        newest = self._table.latest()
+        newest = self.table.latest()
         return None if newest is None else planning.only(newest, groups)
 
     def plan(
@@ -67,7 +56,7 @@ class OpenedTable:
     ) -> MemoryPlan:
         """Plans the groups of a view; never reads data."""
         del clock, reads_data
-        return planning.plan(self._table, view, selection)
+        return planning.plan(self.table, view, selection)
 
     def tasks_of(self, plan: MemoryPlan, sizing: Sizing) -> Mapping[Group, Sequence[MemoryTask]]:
         """One task per group of any size."""
@@ -79,13 +68,9 @@ class OpenedTable:
         del sizing
         return len(plan.units)
 
-    def part_of(self, plan: MemoryPlan, units: Sequence[MemoryUnit]) -> MemoryPlan:
-        """The plan restricted to some of its units."""
-        return replace(plan, units=tuple(units))
-
     def check_again(self, units: Sequence[MemoryUnit]) -> Mapping[Group, str]:
         """Groups of which a file is gone."""
-        return planning.validate_inputs_live(units, self._table.latest())
+        return planning.validate_inputs_live(units, self.table.latest())
 
     def begin(
         self,
@@ -96,14 +81,14 @@ class OpenedTable:
         clock: Clock,
     ) -> step.MemoryStep:
         """Begins a step."""
-        return step.begin(self._table, plan, tasks, run, after, clock)
+        return step.begin(self.table, plan, tasks, run, after, clock)
 
     def _task(self, unit: MemoryUnit) -> MemoryTask:
-        sizes = {self._table.path(unit.group, file.name): file.bytes for file in unit.files}
-        folder = self._table.folder(unit.group)
-        return MemoryTask(storage=self._table.storage, folder=folder, input_sizes=sizes)
+        sizes = {self.table.path(unit.group, file.name): file.bytes for file in unit.files}
+        folder = self.table.folder(unit.group)
+        return MemoryTask(storage=self.table.storage, folder=folder, input_sizes=sizes)
 
 
 def open_table(address: TableAddress) -> OpenTable:
     """Opens a table for a run; see `table.open_table`."""
-    return OpenedTable(table.open_table(address))
+    return OpenedMemoryTable(table.open_table(address))

@@ -12,7 +12,7 @@ from lithify.formats.memory.snapshot import SPEC, DataFile, Group, Snapshot
 from lithify.formats.memory.table import MemoryTable
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.model import SnapshotId, TriggerVerdict
-from lithify.formats.protocol.partition import PartitionFilter
+from lithify.formats.protocol.partition import PartitionFilter, wanted_partitions
 from lithify.formats.protocol.results import Block
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
@@ -105,10 +105,7 @@ def check_selection(table: MemoryTable, selection: Selection) -> PartitionFilter
     Raises:
         InvalidOption: see `select`.
     """
-    selection.check_without_buckets(table.name, "partition")
-    wanted = PartitionFilter(selection.partitions)
-    wanted.check(table.name, (SPEC,))
-    return wanted
+    return wanted_partitions(selection, table.name, SPEC)
 
 
 def only(snapshot: Snapshot, groups: Collection[Group]) -> MemoryView:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lithify.columns.column_groups import Numbers, is_null
-from lithify.columns.octets import decimal_words
+from lithify.columns.octets import decimal_words, whole_numbers
 from lithify.errors import UnsupportedTable
 from lithify.files.types import Field
 from lithify.formats.mixed.nodes import ids_of
@@ -72,21 +72,12 @@ def _hashes(column: pa.Array, field: Field) -> Words:
     return found
 
 
-def _integers(column: pa.Array) -> npt.NDArray[np.int64]:
-    """Integers, dates and times as 64-bit integers; 0 for null."""
-    kind = column.type
-    if pa.types.is_temporal(kind):
-        column = column.view(pa.int64() if kind.bit_width > 32 else pa.int32())
-    numbers: npt.NDArray[np.int64] = column.fill_null(0).to_numpy().astype(np.int64)
-    return numbers
-
-
 def _of_ints(column: pa.Array, _field: Field) -> Words:
-    return _lower(_integers(column).view(np.uint64))
+    return _lower(whole_numbers(column).view(np.uint64))
 
 
 def _of_longs(column: pa.Array, _field: Field) -> Words:
-    return _halves(_integers(column).view(np.uint64))
+    return _halves(whole_numbers(column).view(np.uint64))
 
 
 def _of_booleans(column: pa.Array, _field: Field) -> Words:

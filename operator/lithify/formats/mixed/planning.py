@@ -17,7 +17,7 @@ from lithify.engine.tasks.blocked_groups import blocked_group
 from lithify.errors import UnsupportedTable
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.listed_twice import blocks_of
-from lithify.formats.iceberg.compaction.plan import PlanOfGroups
+from lithify.formats.iceberg.compaction.plan import plan_of
 from lithify.formats.iceberg.table.partition_paths import WHOLE, spec_of
 from lithify.formats.mixed.due import Due, due_partitions
 from lithify.formats.mixed.file_columns import files_of, fingerprint_in
@@ -53,14 +53,14 @@ def plan(table: MixedTable, view: MixedView, selection: Selection, clock: Clock)
         for each in due
         for unit in _unit(table, view, objects, each, fingerprint_in(files, each.folder), is_full=is_full)
     ]
-    held = [unit.group for unit in found if selection.held.get(unit.group.path) == unit.group.fingerprint]
-    tried = [unit for unit in found if unit.group not in held]
-    blocks = (*blocks_of(table.name, tried, view.base.repeated), *_unreadable(table, tried))
-    left_out = {*held, *(block.group for block in blocks)}
-    chosen = tuple(unit for unit in found if unit.group not in left_out)
     resting = len(view.files.places) - len(found)
     reasons: Mapping[str, int] = {MERGED if is_full else NO_TRIGGER: resting} if resting > 0 else {}
-    return PlanOfGroups(view.base, chosen, reasons, tuple(held), blocks)
+
+    def blocks(tried: Sequence[MixedUnit]) -> Iterator[Block]:
+        yield from blocks_of(table.name, tried, view.base.repeated)
+        yield from _unreadable(table, tried)
+
+    return plan_of(view.base, found, reasons, selection.held, blocks)
 
 
 def _unit(

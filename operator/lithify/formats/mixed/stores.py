@@ -9,7 +9,7 @@ a Hive metastore names, with the key; only those may lack it, and then a change 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lithify.errors import MissingFile, NotFound, UnsupportedTable
@@ -47,6 +47,14 @@ _MOST_LINE = 256 << 20
 """Bytes of a file with the line: some hundred for each partition."""
 
 
+@dataclass(slots=True)
+class LastLine:
+    """The line that was read last, and the metadata that have it: a try of a commit asks for it twice."""
+
+    metadata: TableMetadata | None = None
+    line: OptimizedLine = field(default_factory=OptimizedLine)
+
+
 @dataclass(frozen=True, slots=True)
 class MixedTable:
     """A keyed table.
@@ -59,6 +67,7 @@ class MixedTable:
         key: names of the columns of the primary key, in its order; empty if nobody names them.
         in_folders: whether its stores are folders of its own, as up to Amoro 0.5.0.
         hive: the table of Hive over the same files; None if there is none.
+        last: the line that was read last.
     """
 
     name: str
@@ -68,6 +77,7 @@ class MixedTable:
     key: tuple[str, ...]
     in_folders: bool
     hive: HiveTable | None = None
+    last: LastLine = field(default_factory=LastLine, repr=False, compare=False)
 
     @property
     def uuid(self) -> str:
@@ -136,7 +146,7 @@ class MixedTable:
         return PartitionKeys(spec_of(metadata, metadata.spec_id), types, metadata.location)
 
     def read_line(self, metadata: TableMetadata) -> OptimizedLine:
-        """The line in some metadata of its base store.
+        """The line in some metadata of its base store; read once for metadata that are asked for again.
 
         Raises:
             MissingFile: its file is gone; the snapshot may have expired concurrently.
@@ -149,7 +159,10 @@ class MixedTable:
             except FileNotFoundError as error:
                 raise MissingFile(file.path) from error
 
-        return read_line(metadata, self.base.branch, self.keys, read)
+        if self.last.metadata is not metadata:
+            self.last.line = read_line(metadata, self.base.branch, self.keys, read)
+            self.last.metadata = metadata
+        return self.last.line
 
     def refresh(self) -> MixedTable:
         """Loads the newest metadata of both; the change store first, so that base is never older than it."""

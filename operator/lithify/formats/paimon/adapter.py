@@ -5,7 +5,7 @@ from __future__ import annotations
 from lithify.formats.paimon import opening
 from lithify.formats.paimon.append.clustering.compacting import CLUSTERED
 from lithify.formats.paimon.append.compacting import PACKED
-from lithify.formats.paimon.compaction.opened_table import OpenedTable
+from lithify.formats.paimon.compaction.opened_table import OpenedPaimonTable
 from lithify.formats.paimon.primary_key.compacting import CompactedTable
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.table import OpenTable
@@ -17,5 +17,5 @@ def open_table(address: TableAddress) -> OpenTable:
     if table.schema.primary_key:
         return CompactedTable(table)
     if table.options.clustering is None:
-        return OpenedTable(table, PACKED)
-    return OpenedTable(table, CLUSTERED)
+        return OpenedPaimonTable(table, PACKED)
+    return OpenedPaimonTable(table, CLUSTERED)

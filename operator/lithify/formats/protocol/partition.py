@@ -15,6 +15,7 @@ from typing import TypeAlias
 from uuid import UUID
 
 from lithify.errors import InvalidOption
+from lithify.formats.protocol.address import Selection
 from lithify.settings import PARTITIONS
 
 Scalar: TypeAlias = bool | int | float | Decimal | str | bytes | date | time | datetime | UUID | None
@@ -123,6 +124,11 @@ class PartitionFilter:
                 names = ", ".join(known) or "it is not partitioned"
                 raise InvalidOption(PARTITIONS, f"{column} is not a partition column of {table} ({names})")
 
+    @property
+    def selects_all(self) -> bool:
+        """Whether it selects whatever there is."""
+        return not self._wanted
+
     def selects(self, partition: PartitionValues) -> bool:
         """Whether a partition is selected."""
         return not self._wanted or any(self._matches(partition))
@@ -143,6 +149,23 @@ class PartitionFilter:
             and all(is_same(partition.values[number], value) for number, value in values.items())
             for values in parsed
         )
+
+
+def wanted_partitions(selection: Selection, table: str, spec: PartitionSpec) -> PartitionFilter:
+    """What a selection wants of a table that is divided into partitions of one spec, and into nothing else.
+
+    Args:
+        selection: the selection.
+        table: the table's name.
+        spec: its current spec.
+
+    Raises:
+        InvalidOption: it names buckets, what is no partition column, or a text that is no value of it.
+    """
+    selection.check_without_buckets(table, "partition")
+    wanted = PartitionFilter(selection.partitions)
+    wanted.check(table, (spec,))
+    return wanted
 
 
 def is_same(value: Scalar, other: Scalar) -> bool:

@@ -132,3 +132,12 @@ def test_stores_in_folders_are_known_by_the_one_beside_them(
     opened = open_iceberg_table(lakehouse.address("db.t.base"))
 
     assert any("MixedIceberg" in each for each in opened.refusals) == is_refused
+
+
+def test_line_is_read_once_for_the_same_metadata(tmp_path: Path) -> None:
+    table = open_mixed_table(made(tmp_path))
+    metadata = table.base.metadata
+    line = table.read_line(metadata)
+
+    assert table.read_line(metadata) is line
+    assert table.read_line(replace(metadata)) is not line

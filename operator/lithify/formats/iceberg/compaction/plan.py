@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
@@ -142,6 +142,30 @@ class PlanOfGroups(Generic[UnitT]):
     def snapshot_id(self) -> SnapshotId:
         """Id of the snapshot that was planned on."""
         return self.pinned.snapshot_id
+
+
+def plan_of(
+    pinned: PinnedView,
+    found: Sequence[UnitT],
+    resting: Mapping[str, int],
+    held: Mapping[str, str],
+    blocks_of: Callable[[Sequence[UnitT]], Iterable[Block]],
+) -> PlanOfGroups[UnitT]:
+    """The plan of all units that are neither held nor blocked.
+
+    Args:
+        pinned: the state that was planned on.
+        found: the work in it.
+        resting: number of groups without work, by reason.
+        held: fingerprints by path of groups that could not be compacted before.
+        blocks_of: finds those of some units that cannot be compacted.
+    """
+    left_out = tuple(unit.group for unit in found if held.get(unit.group.path) == unit.group.fingerprint)
+    tried = [unit for unit in found if unit.group not in left_out]
+    blocks = tuple(blocks_of(tried))
+    blocked = {block.group for block in blocks}
+    chosen = tuple(unit for unit in tried if unit.group not in blocked)
+    return PlanOfGroups(pinned, chosen, resting, left_out, blocks)
 
 
 IcebergPlan: TypeAlias = PlanOfGroups[IcebergUnit]

@@ -5,21 +5,20 @@ Called by the adapter. Reads manifests, never data files; `planning` decides, on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
-import numpy as np
-
-from lithify.columns.column_groups import Flags, flagged, integers
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.compaction.groups import IcebergGroup, group_of
 from lithify.formats.iceberg.compaction.listed_twice import blocks_of, repeated_paths
-from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView, PlanOfGroups
+from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView, plan_of
+from lithify.formats.iceberg.compaction.selecting import Chosen, chosen_by, chosen_with, only
 from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
 from lithify.formats.iceberg.manifests.view import ManifestReader, Statistics, View
-from lithify.formats.iceberg.model import DataFile, Partition
+from lithify.formats.iceberg.model import DataFile
 from lithify.formats.iceberg.planning.columns import (
     clustered_columns,
     compared_columns,
@@ -30,14 +29,13 @@ from lithify.formats.iceberg.planning.options import REWRITE_ALL, PlanningOption
 from lithify.formats.iceberg.planning.plan import RewritePlan, plan_rewrites
 from lithify.formats.iceberg.planning.units import RewriteBin, RewriteUnit, units
 from lithify.formats.iceberg.table.metadata import TableMetadata
-from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, PartitionSpec, place_of, spec_of
+from lithify.formats.iceberg.table.partition_paths import place_of, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
 from lithify.formats.iceberg.table.row_orders import RowOrder, row_order
 from lithify.formats.iceberg.table.schema_columns import schema_columns
 from lithify.formats.iceberg.table.snapshots import Snapshot
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.partition import PartitionFilter
 from lithify.formats.protocol.strategy import NO_TRIGGER, Strategy
 
 FULL = "Full"
@@ -51,26 +49,14 @@ def pin_view(table: IcebergTable, selection: Selection) -> PinnedView | None:
         InvalidOption: the selection names a column that is not a partition field, a text that is no value of
             it, or buckets.
     """
-    selection.check_without_buckets(table.name, "partition")
-    pinned = _newest(table)
-    if not selection.partitions:
-        return pinned
-    metadata = table.metadata
-    stored = spec_of(metadata, metadata.spec_id)
-    typed = seam_spec(metadata, metadata.spec_id, stored)
-    wanted = PartitionFilter(selection.partitions)
-    wanted.check(table.name, (typed,))
-    if pinned is None:
-        return None
-    return _with_places(pinned, lambda each, spec: wanted.selects(seam_values(typed, spec, each)))
+    table.refresh()
+    return _newest(table, chosen_by(selection, table.name, table.metadata))
 
 
 def repin_view(table: IcebergTable, groups: Collection[IcebergGroup]) -> PinnedView | None:
     """Pins the newest snapshot with the partitions of some groups: their files may have been replaced."""
-    pinned, wanted = _newest(table), {group.place for group in groups}
-    if pinned is None or OLDER_SPECS in wanted:
-        return pinned
-    return _with_places(pinned, lambda partition, spec: place_of(partition, spec) in wanted)
+    table.refresh()
+    return _newest(table, chosen_with(groups))
 
 
 def plan(table: IcebergTable, pinned: PinnedView, selection: Selection) -> IcebergPlan:
@@ -78,13 +64,10 @@ def plan(table: IcebergTable, pinned: PinnedView, selection: Selection) -> Icebe
     options = options_of(table, selection)
     rewrites, objects = rewrites_of(pinned, options)
     found = [*_units(pinned, rewrites, objects, options)]
-    held = [unit.group for unit in found if selection.held.get(unit.group.path) == unit.group.fingerprint]
-    blocks = tuple(blocks_of(table.name, (each for each in found if each.group not in held), pinned.repeated))
-    left_out = {*held, *(block.group for block in blocks)}
-    chosen = tuple(unit for unit in found if unit.group not in left_out)
     resting = len(rewrites.partitions) - len({unit.group.place for unit in found})
     reason = ONE_GOOD_FILE if options.rewrite_all else NO_TRIGGER
-    return PlanOfGroups(pinned, chosen, {reason: resting} if resting > 0 else {}, tuple(held), blocks)
+    blocks = partial(blocks_of, table.name, repeated=pinned.repeated)
+    return plan_of(pinned, found, {reason: resting} if resting > 0 else {}, selection.held, blocks)
 
 
 def rewrites_of(pinned: PinnedView, options: PlanningOptions) -> tuple[RewritePlan, FileObjects]:
@@ -104,10 +87,14 @@ def options_of(table: IcebergTable, selection: Selection) -> PlanningOptions:
     return planning_options({**table.overrides, **full}, table.properties)
 
 
-def _newest(table: IcebergTable) -> PinnedView | None:
-    table.refresh()
+def _newest(table: IcebergTable, chosen: Chosen | None) -> PinnedView | None:
+    """Pins the newest snapshot of metadata that was just loaded, with the data files of some partitions."""
     head = table.head()
-    return None if head is None or head.manifest_list is None else pin_snapshot(table, head)
+    if head is None or head.manifest_list is None:
+        return None
+    pinned = pin_snapshot(table, head)
+    spec = spec_of(pinned.metadata, pinned.start.spec_id)
+    return replace(pinned, view=only(pinned.view, spec, chosen))
 
 
 def pin_snapshot(table: IcebergTable, head: Snapshot) -> PinnedView:
@@ -160,20 +147,3 @@ def _unit(pinned: PinnedView, unit: RewriteUnit, part: RewriteBin, group: Iceber
 
 def _is_good(files: tuple[DataFile, ...], options: PlanningOptions) -> bool:
     return len(files) == 1 and not files[0].deletes and files[0].size <= options.max_size
-
-
-def _with_places(pinned: PinnedView, is_wanted: Callable[[Partition, PartitionSpec], bool]) -> PinnedView:
-    """The view with the data files of some partitions of the current spec."""
-    view, spec_id = pinned.view, pinned.start.spec_id
-    spec = spec_of(pinned.metadata, spec_id)
-    numbers = [
-        number
-        for number in view.partitions.of_spec(spec_id)
-        if is_wanted(view.partitions.partition(number), spec)
-    ]
-    chosen: Flags = np.isin(integers(view.data["partition"]), numbers)
-    return replace(pinned, view=_filtered(view, chosen))
-
-
-def _filtered(view: View, chosen: Flags) -> View:
-    return replace(view, data=flagged(view.data, chosen))

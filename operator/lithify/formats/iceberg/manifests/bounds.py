@@ -6,7 +6,7 @@ Called by `delete_index` and by planning. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.column_groups import Numbers, flags, whole
+from lithify.columns.column_groups import Numbers, whole
 from lithify.columns.octets import Octets, fixed_array, fixed_octets, ordered, widened
 
 _LONGS = frozenset({"long", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
@@ -77,32 +77,3 @@ def _decimals(stored: pa.BinaryArray) -> pa.Array:
         rows = np.flatnonzero(lengths == width)
         table[rows] = ordered(widened(_octets(stored, rows, width), _WIDEST))
     return fixed_array(table, pa.array(is_known)).cast(pa.large_binary())
-
-
-def ranks(columns: Sequence[pa.Array]) -> list[Numbers]:
-    """Values of several columns of one type as numbers with the same order, comparable among these columns.
-
-    Returns:
-        The rank of each value, from 0; -1 for null.
-    """
-    joined = pa.concat_arrays(columns)
-    if not len(joined):
-        return [np.empty(0, dtype=np.int64) for _ in columns]
-    found = _ranks_of_integers(joined) if pa.types.is_int64(joined.type) else _ranks(joined)
-    found[flags(pc.is_null(joined))] = -1
-    return np.split(found, np.cumsum([len(column) for column in columns])[:-1])
-
-
-def _ranks(values: pa.Array) -> Numbers:
-    ranks = pc.rank(values, sort_keys="ascending", tiebreaker="dense")
-    return np.asarray(ranks.to_numpy().astype(np.int64) - 1)
-
-
-def _ranks_of_integers(values: pa.Array) -> Numbers:
-    """The same in a third of the time; nulls have the rank of the least number."""
-    numbers = values.fill_null(pc.min(values).as_py() or 0).to_numpy()
-    order = np.argsort(numbers)
-    ascending = numbers[order]
-    found = np.empty(len(numbers), dtype=np.int64)
-    found[order] = np.cumsum(np.concatenate([[False], ascending[1:] != ascending[:-1]]))
-    return found

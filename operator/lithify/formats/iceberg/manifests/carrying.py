@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from lithify.columns.column_groups import Flags, Numbers, integers, whole, with_columns
 from lithify.files.avro.encoding import Cells, encoded
-from lithify.files.avro.metadata_files import Unpacked
+from lithify.files.avro.metadata_files import Unpacked, reading
+from lithify.files.avro.record_columns import group_name
 from lithify.formats.iceberg.manifests.entries import (
     DELETED,
     ENTRY_COLUMNS,
@@ -28,10 +29,10 @@ from lithify.formats.iceberg.manifests.entries import (
 from lithify.formats.iceberg.manifests.entry_columns import (
     EntryRequest,
     decode_entries,
-    group_name,
     plain_file_fields,
     unpack_manifest,
 )
+from lithify.formats.iceberg.manifests.inheritance import inherited
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestFile
 from lithify.formats.iceberg.manifests.schemas import (
     BLOCK_SIZE,
@@ -39,7 +40,6 @@ from lithify.formats.iceberg.manifests.schemas import (
     PARTITION,
     file_fields,
 )
-from lithify.formats.iceberg.manifests.view import inherited, reading
 
 _DROPPED = frozenset({BLOCK_SIZE})
 """Fields of version 1 that later ones do not have."""

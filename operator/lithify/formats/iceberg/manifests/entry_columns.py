@@ -1,42 +1,41 @@
 """A manifest's entries as columns, decoded field by field instead of entry by entry.
 
 Called by `view` and by `carrying`. `metadata_files` unpacks the container, with bounds on everything that a
-damaged or hostile file could inflate; `anchored_rows` decodes a few blocks at a time, finding entries by the
-name of their file's format. What it cannot decode is decoded entry by entry with fastavro; the results are
-the same. Fields are looked up by their ids, so manifests of all versions look alike: a field that a version
-lacks is null. Statistics of columns are decoded only for the columns that are asked for.
+damaged or hostile file could inflate; `record_columns` decodes a few blocks at a time, and `anchored_rows`
+finds entries in them by the name of their file's format. Fields are looked up by their ids, so manifests of
+all versions look alike: a field that a version lacks is null. Statistics of columns are decoded only for the
+columns that are asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from io import BytesIO
-from itertools import islice
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from fastavro import parse_schema, schemaless_writer
 
 from lithify.columns.anchored_rows import anchored_rows_as_columns
-from lithify.columns.avro_columns import ENCODED, Unsure
+from lithify.columns.avro_columns import ENCODED
 from lithify.columns.column_groups import Numbers
 from lithify.columns.row_lanes import ByteBlock
 from lithify.files.avro.metadata_files import Record, Unpacked, unpack
-from lithify.formats.iceberg.manifests.partition_types import PartitionType, fields_of, physical_type
+from lithify.files.avro.record_columns import (
+    check_ranges,
+    decoded_rows,
+    fields_of,
+    group_encoder,
+    group_name,
+    grouped,
+)
+from lithify.formats.iceberg.manifests.partition_types import PartitionType, declared_fields, physical_type
 from lithify.formats.iceberg.manifests.schemas import DATA_FILE, KNOWN_ENTRY, PARTITION, canonical_name
 
-_AT_A_TIME = 2 << 20
-"""Bytes of uncompressed entries that are decoded at a time: as columns they take many times as much."""
 _FEW = 16
 """Number of entries up to which decoding them one by one is faster."""
-_MOST_AT_ONCE = 8 << 20
-"""Maximum bytes of entries that are decoded by columns."""
-_OBJECTS = 1 << 10
-"""Maximum number of entries that exist as objects at a time."""
 _ANCHOR = (DATA_FILE, "file_format")
 _FORMATS = {b"parquet": ord("q"), b"puffin": ord("u"), b"avro": ord("v"), b"orc": ord("o")}
 """The names of file formats, each with a letter that is rare in manifests."""
@@ -126,11 +125,6 @@ class DecodedManifest:
 USUAL = EntryRequest()
 
 
-def group_name(names: Sequence[str]) -> str:
-    """The column of a group of fields that is returned as it is encoded."""
-    return f"encoded_{names[0]}"
-
-
 def unpack_manifest(content: bytes) -> Unpacked:
     """Opens a manifest.
 
@@ -153,10 +147,15 @@ def decode_entries(unpacked: Unpacked, request: EntryRequest = USUAL) -> Decoded
     """
     declared, plain = _file_record(unpacked.header.schema), _plain_file(unpacked.schema)
     partition = _partition_type(declared)
-    schema = _grouped(unpacked.schema, plain, request.carried)
-    wanted = _wanted(plain, partition, request)
+    wanted, file = _wanted(plain, partition, request), grouped(plain, request.carried)
+    entries = replace(unpacked, schema=_with_file(unpacked.schema, file))
+
+    def decode(blocks: list[tuple[int, bytes]]) -> pa.StructArray:
+        return anchored_rows_as_columns(entries.schema, blocks, wanted, _ANCHOR, format_anchors)
+
+    as_wanted = partial(_as_wanted, group_encoder(file, wanted.field(DATA_FILE).type))
     try:
-        parts = [_flat(rows, request) for rows in _decoded(unpacked, schema, wanted)]
+        parts = [_flat(rows, request) for rows in decoded_rows(entries, wanted, decode, _FEW, as_wanted)]
         table = pa.concat_tables([_flat(pa.array([], wanted), request), *parts]).combine_chunks()
     except (pa.ArrowException, OverflowError, TypeError, AttributeError) as error:
         raise ValueError(str(error)) from error
@@ -178,9 +177,15 @@ def _plain_file(schema: Any) -> Mapping[str, Any]:
     return kinds[0]
 
 
+def _with_file(schema: Any, file: Mapping[str, Any]) -> Any:
+    """The schema of entries whose files have another record."""
+    fields = [{**each, "type": file} if each["name"] == DATA_FILE else each for each in schema["fields"]]
+    return {**schema, "fields": fields}
+
+
 def _partition_type(declared: Mapping[str, Any]) -> PartitionType:
     record = next(each["type"] for each in declared["fields"] if canonical_name(each) == PARTITION)
-    return fields_of(record, _named_types(record))
+    return declared_fields(record, _named_types(record))
 
 
 def _named_types(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,26 +193,6 @@ def _named_types(record: Mapping[str, Any]) -> dict[str, Any]:
     kinds = [each["type"] for each in record["fields"]]
     kinds = [part for kind in kinds for part in (kind if isinstance(kind, list) else [kind])]
     return {kind["name"]: kind for kind in kinds if isinstance(kind, Mapping) and "name" in kind}
-
-
-def _grouped(schema: Any, plain: Mapping[str, Any], groups: Sequence[tuple[str, ...]]) -> Any:
-    """A schema in which groups of adjacent fields are records of their own, which changes no byte."""
-    if not groups:
-        return schema
-    first = {names[0]: names for names in groups}
-    inner = {name for names in groups for name in names}
-    kinds = {each["name"]: each for each in plain["fields"]}
-    fields = []
-    for each in plain["fields"]:
-        if names := first.get(each["name"]):
-            name = group_name(names)
-            record = {"type": "record", "name": name, "fields": [kinds[each] for each in names]}
-            fields.append({"name": name, "type": record})
-        elif each["name"] not in inner:
-            fields.append(each)
-    file = {**plain, "fields": fields}
-    outer = [{**each, "type": file} if each["name"] == DATA_FILE else each for each in schema["fields"]]
-    return {**schema, "fields": outer}
 
 
 def _wanted(plain: Mapping[str, Any], partition: PartitionType, request: EntryRequest) -> pa.StructType:
@@ -224,19 +209,6 @@ def _wanted(plain: Mapping[str, Any], partition: PartitionType, request: EntryRe
         file.append((name, pa.struct([(str(number), kind) for number in ids])))
     file += [(group_name(names), ENCODED) for names in request.carried]
     return pa.struct([*ENTRY_TYPES.items(), (DATA_FILE, pa.struct(file))])
-
-
-def _decoded(unpacked: Unpacked, schema: Any, wanted: pa.StructType) -> Iterator[pa.StructArray]:
-    """The decoded entries in portions, with the requested fields."""
-    for blocks in unpacked.portions(_AT_A_TIME):
-        if sum(rows for rows, _ in blocks) > _FEW and sum(len(data) for _, data in blocks) <= _MOST_AT_ONCE:
-            with suppress(Unsure, pa.ArrowInvalid):
-                yield anchored_rows_as_columns(schema, blocks, wanted, _ANCHOR, format_anchors)
-                continue
-        encode = _group_encoders(schema, wanted)
-        records = Unpacked(unpacked.content, unpacked.header, schema).records(blocks)
-        while part := list(islice(records, _OBJECTS)):
-            yield pa.array([_as_wanted(each, encode) for each in part], wanted)
 
 
 def format_anchors(block: ByteBlock, enough: int) -> Numbers:
@@ -260,20 +232,9 @@ def format_anchors(block: ByteBlock, enough: int) -> Numbers:
     return found
 
 
-def _group_encoders(schema: Any, wanted: pa.StructType) -> dict[str, Any]:
-    """The schemas of the groups that are returned as they are encoded."""
-    kinds = {each["name"]: each["type"] for each in _plain_file(schema)["fields"]}
-    file = wanted.field(DATA_FILE).type
-    return {each.name: parse_schema(kinds[each.name]) for each in file if each.type == ENCODED}
-
-
-def _as_wanted(record: Record, encode: Mapping[str, Any]) -> Record:
+def _as_wanted(encode: Callable[[Record], Record], record: Record) -> Record:
     """An entry that was decoded as an object, with single keys of maps and encoded groups."""
-    file = dict(record[DATA_FILE])
-    for name, schema in encode.items():
-        stream = BytesIO()
-        schemaless_writer(stream, schema, file[name])
-        file[name] = stream.getvalue()
+    file = encode(record[DATA_FILE])
     for name in (*BOUNDS, *COUNTS):
         if isinstance(file.get(name), list):
             file[name] = {str(pair["key"]): pair["value"] for pair in file[name]}
@@ -282,19 +243,16 @@ def _as_wanted(record: Record, encode: Mapping[str, Any]) -> Record:
 
 def _flat(rows: pa.StructArray, request: EntryRequest) -> pa.Table:
     """The records of a manifest as a table without nested records but the partition."""
-    entry = _fields(rows)
-    columns = {**{name: entry[name] for name in ENTRY_TYPES}, **_fields(entry[DATA_FILE])}
+    entry = fields_of(rows)
+    columns = {**{name: entry[name] for name in ENTRY_TYPES}, **fields_of(entry[DATA_FILE])}
     for name in request.statistics:
-        columns.update({f"{name}.{number}": values for number, values in _fields(columns.pop(name)).items()})
+        columns.update(
+            {f"{name}.{number}": values for number, values in fields_of(columns.pop(name)).items()}
+        )
     if not request.carried:
         columns["file_format"] = pc.utf8_lower(columns["file_format"])
     columns["content"] = columns["content"].fill_null(0)
     return pa.table(columns)
-
-
-def _fields(record: pa.StructArray) -> dict[str, pa.Array]:
-    """The fields of a record by name; null where the record is null."""
-    return dict(zip((each.name for each in record.type), record.flatten(), strict=True))
 
 
 def _check(rows: pa.Table) -> None:
@@ -302,12 +260,7 @@ def _check(rows: pa.Table) -> None:
     for name in _REQUIRED:
         if rows[name].null_count:
             raise ValueError(f"{name} is missing in an entry")
-    for name, (low, high) in _RANGES.items():
-        if name not in rows.column_names:
-            continue
-        found = pc.min_max(rows[name]).as_py()
-        if found["min"] is not None and not low <= found["min"] <= found["max"] <= high:
-            raise ValueError(f"{name} of an entry is out of range")
+    check_ranges(rows, _RANGES, "an entry")
     lengths = pc.min_max(pc.binary_length(rows["file_path"])).as_py()
     if lengths["max"] is not None and not 0 < lengths["min"] <= lengths["max"] <= _MOST_PATH:
         raise ValueError("an entry has no path, or too long a one")

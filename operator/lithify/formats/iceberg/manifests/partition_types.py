@@ -133,7 +133,7 @@ def avro_type(kind: str) -> Any:
     return {"type": "fixed", "name": f"fixed_{size}", "size": size}
 
 
-def fields_of(record: Mapping[str, Any], named: Mapping[str, Any]) -> PartitionType:
+def declared_fields(record: Mapping[str, Any], named: Mapping[str, Any]) -> PartitionType:
     """The partition fields that a manifest's Avro schema declares.
 
     Args:

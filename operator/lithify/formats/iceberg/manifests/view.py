@@ -8,8 +8,6 @@ only (`file_objects`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -17,26 +15,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.column_groups import Flags, flagged, flags, integers, is_null, whole, with_columns
-from lithify.errors import CorruptTable, MissingFile
-from lithify.formats.iceberg.manifests.entries import ADDED, DELETED
+from lithify.columns.column_groups import flagged, flags, integers, is_null, whole, with_columns
+from lithify.errors import CorruptTable
+from lithify.files.avro.metadata_files import reading
+from lithify.formats.iceberg.manifests.entries import DELETED
 from lithify.formats.iceberg.manifests.entry_columns import (
     DELETE_TYPES,
     ENTRY_TYPES,
     FILE_TYPES,
-    DecodedManifest,
     EntryRequest,
     decode_entries,
     unpack_manifest,
 )
+from lithify.formats.iceberg.manifests.inheritance import inherited, with_referenced
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile, read_list
 from lithify.formats.iceberg.manifests.partition_types import PartitionType
 from lithify.formats.iceberg.manifests.partitions import Partitions, number_partitions
 from lithify.formats.iceberg.manifests.schemas import PARTITION, PATH_FIELD
 from lithify.formats.iceberg.model import Content
+from lithify.io.prefetching import prefetched
 
-_AHEAD = 4
-"""Manifests that are prefetched at a time, to hide latency; each has about 8 MiB."""
 MOST_MANIFEST = 512 << 20
 """Bytes of a manifest or list; writers target 8 MiB."""
 
@@ -162,21 +160,7 @@ class ManifestReader:
 
     def contents(self, manifests: Sequence[ManifestFile]) -> Iterator[tuple[ManifestFile, bytes]]:
         """The bytes of some manifests in their order; prefetches a few."""
-        with ThreadPoolExecutor(_AHEAD) as readers:
-            for start in range(0, len(manifests), _AHEAD):
-                part = manifests[start : start + _AHEAD]
-                yield from zip(part, readers.map(self.content, part), strict=True)
-
-
-@contextmanager
-def reading(path: str, what: str) -> Iterator[None]:
-    """Adds the file's name to errors when it is missing or damaged."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise MissingFile(path) from error
-    except (ValueError, EOFError, IndexError, KeyError, StopIteration) as error:
-        raise CorruptTable(path, f"the {what} cannot be read ({error})") from error
+        return prefetched(manifests, self.content)
 
 
 def _reusable(
@@ -238,65 +222,6 @@ def _check_content(live: pa.Table, content: ManifestContent) -> None:
     for name in ("referenced", "content_offset", "content_size_in_bytes"):
         if (is_vector & is_null(live[name])).any():
             raise ValueError(f"a deletion vector in it has no {name}")
-
-
-def inherited(decoded: DecodedManifest, manifest: ManifestFile) -> pa.Table:
-    """The entries of a manifest with the ids and sequence numbers that they take from its list.
-
-    The number of the snapshot that added a file is not known where writers before Iceberg 1.0 have carried it
-    over; nothing depends on it.
-
-    Raises:
-        ValueError: an entry that is not new has no sequence number of its own.
-    """
-    rows = decoded.rows
-    snapshot = whole(rows["snapshot_id"]).fill_null(manifest.snapshot_id)
-    sequence = manifest.sequence or 0
-    may_inherit = (integers(rows["status"]) == ADDED) | (sequence == 0)
-    lacks = is_null(rows["sequence_number"])
-    if (lacks & ~may_inherit & (integers(rows["status"]) != DELETED)).any():
-        raise ValueError("an entry that is not new has no sequence_number")
-    numbers = {
-        "sequence_number": np.where(lacks, sequence, integers(rows["sequence_number"])),
-        "file_sequence_number": pc.if_else(
-            pc.and_(rows["file_sequence_number"].is_null(), pa.array(may_inherit)),
-            pa.scalar(sequence, pa.int64()),
-            rows["file_sequence_number"],
-        ),
-    }
-    first = _first_row_ids(rows, manifest)
-    return with_columns(rows, snapshot_id=snapshot, first_row_id=first, **numbers)
-
-
-def _first_row_ids(rows: pa.Table, manifest: ManifestFile) -> pa.Array:
-    """Row ids: of files without one, in their order from the manifest's first one on; else all null."""
-    if manifest.first_row_id is None or manifest.content is ManifestContent.DELETES:
-        return pa.nulls(len(rows), pa.int64())
-    own = rows["first_row_id"]
-    takes = is_null(own) & (integers(rows["status"]) != DELETED)
-    counted = np.where(takes, integers(rows["record_count"]), 0)
-    given = manifest.first_row_id + np.cumsum(counted) - counted
-    values = np.where(takes, given, integers(own))
-    return pa.array(values, pa.int64(), mask=is_null(own) & ~takes)
-
-
-def with_referenced(rows: pa.Table) -> pa.Table:
-    """Adds the one data file from which a delete file deletes, by its own word or by its equal bounds."""
-    lower, upper = (rows[f"{side}_bounds.{PATH_FIELD}"] for side in ("lower", "upper"))
-    is_position = integers(rows["content"]) == 1
-    from_bounds = _texts(lower, is_position & flags(pc.equal(lower, upper)))
-    stated = whole(rows["referenced_data_file"])
-    referenced = pc.if_else(
-        pa.array(is_position), pc.coalesce(stated, from_bounds), pa.scalar(None, pa.string())
-    )
-    names = [f"{side}_bounds.{PATH_FIELD}" for side in ("lower", "upper")]
-    return with_columns(rows.drop_columns(names), referenced=referenced)
-
-
-def _texts(column: pa.ChunkedArray, where: Flags) -> pa.Array:
-    """Bytes as texts where the mask is true."""
-    kept = pc.if_else(pa.array(where), whole(column), pa.scalar(None, pa.binary()))
-    return whole(kept).cast(pa.string())
 
 
 def make_view(manifests: Sequence[ManifestFile], entries: Mapping[str, LiveEntries]) -> View:

@@ -7,8 +7,10 @@ so each partition is judged for every column, and `clustered_by` chooses.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +43,8 @@ from lithify.formats.iceberg.planning.figures import Figures
 from lithify.formats.iceberg.planning.options import PlanningOptions
 from lithify.formats.iceberg.planning.plan import RewritePlan, rewrites_by
 from lithify.formats.iceberg.planning.statistics import SUMS, SUMS_BY_COLUMN, group_statistics
+from lithify.formats.iceberg.planning.triggers import verdicts
+from lithify.formats.protocol.model import TriggerVerdict
 
 _OF_STATISTICS = tuple(name for name in SUMS if name != "files")  # the engine counts files of all kinds
 _PAIRS = ("known", "pairs", "others")
@@ -97,6 +101,11 @@ class PartitionJudge:
             **depths,
             valid_until=pa.nulls(len(groups), pa.int64()),
         )
+
+    def verdicts_by(self, column: int | None) -> Callable[[Mapping[str, Any]], list[TriggerVerdict]]:
+        """Tells the verdict of each trigger on a group by its figures, if files are clustered by a column."""
+        is_sorted = column is not None and self.columns[column].is_sorted
+        return lambda row: verdicts(row, self.options, is_sorted=is_sorted)
 
     @property
     def of_full(self) -> PartitionJudge:

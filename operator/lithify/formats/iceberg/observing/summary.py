@@ -6,11 +6,9 @@ files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from lithify.amounts import count_of
@@ -18,17 +16,17 @@ from lithify.clock import moment_of
 from lithify.columns.column_groups import (
     flagged,
     integers,
-    listed,
-    taken,
     whole,
     with_columns,
 )
 from lithify.engine.observe.summing import (
-    MOST_PARTITIONS,
     by_idleness,
+    findings,
     first_idle,
     idle_wait,
+    largest,
     most,
+    selected,
     total,
 )
 from lithify.formats.iceberg.declarations import DATA_FILES, DELETES
@@ -36,16 +34,14 @@ from lithify.formats.iceberg.observing.cached_files import IcebergCache, partiti
 from lithify.formats.iceberg.observing.held_files import held_work
 from lithify.formats.iceberg.observing.judging import PartitionJudge, clustered_by
 from lithify.formats.iceberg.planning.statistics import SUMS_BY_COLUMN
-from lithify.formats.iceberg.planning.triggers import verdicts
 from lithify.formats.iceberg.properties import digits_in, is_true
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, WHOLE, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec
 from lithify.formats.iceberg.table.table import IcebergTable
-from lithify.formats.protocol.model import TriggerVerdict
-from lithify.formats.protocol.observation import Finding, KeptSnapshots, Observation
+from lithify.formats.protocol.observation import KeptSnapshots, Observation
 from lithify.formats.protocol.observing import Filter
-from lithify.formats.protocol.partition import PartitionFilter, PartitionSpec, PartitionValues
+from lithify.formats.protocol.partition import PartitionSpec, PartitionValues, wanted_partitions
 
 _AMORO_ENABLED = "self-optimizing.enabled"
 
@@ -88,12 +84,13 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
     figures = flagged(_by_column(cache.figures, column), integers(cache.figures["data_files"]) > 0)
     figures = figures.sort_by("group")
     held = held_work(cache, figures, judge, column, wanted.selection.held, places.path)
-    selected = _selected(table, held.figures, places, wanted)
-    due = flagged(selected, integers(selected["due_files"]) > 0)
-    idle, busy = by_idleness(selected, wanted, judge.now)
+    chosen = selected(held.figures, wanted_partitions(wanted.selection, table.name, typed), places.values)
+    due = flagged(chosen, integers(chosen["due_files"]) > 0)
+    idle, busy = by_idleness(chosen, wanted, judge.now)
     counted = not integers(figures["uncounted"]).any()
     deleted, rows = total(figures, "deleted_rows"), total(figures, "rows")
     is_filtered = bool(wanted.selection.partitions)
+    takes_some = is_filtered or wanted.idle_seconds is not None
     until = first_idle(busy, wanted)
     return Observation(
         table_uuid=cache.state.table.uuid,
@@ -107,11 +104,11 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
         bytes=total(figures, "bytes"),
         small_files=total(figures, "small_files"),
         delete_percent=(100 * deleted // rows if rows else 0) if counted else None,
-        findings=tuple(_findings(due, judge, column, places)),
+        findings=findings(due, judge.verdicts_by(column), places.path, "due_bytes"),
         full_bytes=total(idle, "bytes"),
         snapshots=kept_snapshots(table),
-        partitions_due=_largest(due, places) if is_filtered else (),
-        full_partitions=_largest(idle, places) if is_filtered or wanted.idle_seconds is not None else (),
+        partitions_due=largest(due, places.values) if is_filtered else (),
+        full_partitions=largest(idle, places.values) if takes_some else (),
         next_trigger=until,
         waits=other_optimizers(table.properties),
         full_wait=idle_wait(wanted, len(busy), until),
@@ -142,53 +139,6 @@ def _by_column(figures: pa.Table, column: int | None) -> pa.Table:
         return with_columns(figures, depth=pa.nulls(len(figures), pa.float64()))
     chosen = {name: whole(figures[f"{name}_{column}"]) for name in (*SUMS_BY_COLUMN, "depth")}
     return with_columns(figures, **chosen)
-
-
-def _selected(table: IcebergTable, figures: pa.Table, places: Places, wanted: Filter) -> pa.Table:
-    selection = wanted.selection
-    selection.check_without_buckets(table.name, "partition")
-    if not selection.partitions:
-        return figures
-    partitions = PartitionFilter(selection.partitions)
-    partitions.check(table.name, (places.typed,))
-    found = (places.values(group) for group in listed(figures["group"]))
-    chosen = [each is not None and partitions.selects(each) for each in found]
-    return flagged(figures, np.array(chosen, dtype=bool))
-
-
-def _findings(due: pa.Table, judge: PartitionJudge, column: int | None, places: Places) -> Iterator[Finding]:
-    """One finding per trigger, of the partitions for which it is the most telling one; the largest first."""
-    is_sorted = column is not None and judge.columns[column].is_sorted
-    found: dict[str, list[tuple[Mapping[str, Any], TriggerVerdict]]] = {}
-    for row in due.to_pylist():
-        statistics = {**row, "files": row["data_files"]}
-        fired = [each for each in verdicts(statistics, judge.options, is_sorted=is_sorted) if each.fired]
-        if fired:
-            found.setdefault(str(fired[0].trigger), []).append((row, fired[0]))
-    every = [_finding(trigger, rows, places) for trigger, rows in found.items()]
-    yield from sorted(every, key=lambda each: (-each.bytes, each.trigger))
-
-
-def _finding(
-    trigger: str, rows: Sequence[tuple[Mapping[str, Any], TriggerVerdict]], places: Places
-) -> Finding:
-    first, verdict = max(rows, key=lambda each: each[0]["due_bytes"])
-    return Finding(
-        trigger=trigger,
-        bucket=places.path(first["group"]),
-        detail=verdict.detail,
-        buckets=len(rows),
-        bytes=sum(row["due_bytes"] for row, _ in rows),
-        files=sum(row["due_files"] for row, _ in rows),
-    )
-
-
-def _largest(figures: pa.Table, places: Places) -> tuple[Mapping[str, str], ...]:
-    """The partitions of some figures, largest first; files of older specs are in none."""
-    order = np.argsort(-integers(figures["bytes"]), kind="stable")
-    groups = listed(taken(figures.select(["group"]), order[: MOST_PARTITIONS + 1])["group"])
-    found = (places.values(group) for group in groups)
-    return tuple(each.by_name for each in found if each is not None and each.by_name)[:MOST_PARTITIONS]
 
 
 def _nearest(figures: pa.Table, judge: PartitionJudge) -> str:

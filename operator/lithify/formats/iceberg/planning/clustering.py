@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import Flags, Numbers, flags, is_null
+from lithify.columns.ranks import ranks
 from lithify.engine.pack.overlaps import Overlaps, least_overlapping
-from lithify.formats.iceberg.manifests.bounds import bound_values, is_comparable, ranks
+from lithify.formats.iceberg.manifests.bounds import bound_values, is_comparable
 
 _TRUNCATED = 16
 """Characters to which writers cut the bounds of texts by default."""

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lithify.columns.column_groups import listed, whole
 from lithify.columns.orders import SortStrategy
 from lithify.formats.iceberg.manifests.bounds import is_comparable
-from lithify.formats.iceberg.manifests.delete_index import ComparedColumn
+from lithify.formats.iceberg.manifests.compared_bounds import ComparedColumn
 from lithify.formats.iceberg.manifests.view import Statistics
 from lithify.formats.iceberg.planning.clustering import ClusterColumn
 from lithify.formats.iceberg.table.metadata import TableMetadata

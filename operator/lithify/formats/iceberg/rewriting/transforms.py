@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.murmur_hash import Words, finished, mixed, murmur3_of_each
-from lithify.columns.octets import decimal_words, fixed_octets, shortest
-from lithify.columns.order import IntPart
+from lithify.columns.octets import decimal_words, fixed_octets, shortest, whole_numbers
 from lithify.errors import UnsupportedTable
 
 _WITH_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]")
@@ -51,7 +50,7 @@ def transformed(name: str, values: pa.Array) -> pa.Array:
 
 def _since_1970(values: pa.Array, unit: str) -> pa.Array:
     """Whole units since 1970, rounded down; days are dates."""
-    numbers = _integers(values)
+    numbers = whole_numbers(values)
     kind = values.type
     ticks = numbers.view("datetime64[D]" if pa.types.is_date32(kind) else f"datetime64[{kind.unit}]")
     units = ticks.astype(f"datetime64[{unit}]").astype(np.int64).astype(np.int32)
@@ -70,7 +69,7 @@ def _hashes(values: pa.Array) -> Words:
     if pa.types.is_decimal(kind):
         return _hashes_of_decimals(values)
     if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
-        numbers = _integers(values)
+        numbers = whole_numbers(values)
         if pa.types.is_timestamp(kind) and kind.unit == "ns":
             numbers = numbers // 1000
         words = numbers.view(np.uint64)
@@ -104,7 +103,7 @@ def _truncated(values: pa.Array, width: int) -> pa.Array:
         return _truncated_decimals(values, width)
     if not pa.types.is_integer(kind):
         raise UnsupportedTable("a table", (f"partition transform truncate of a column of {kind}",))
-    numbers = _integers(values)
+    numbers = whole_numbers(values)
     with np.errstate(over="ignore"):
         cut = (numbers - numbers % np.int64(width)).astype(f"int{kind.bit_width}")
     return pa.array(cut, kind, mask=_nulls(values))
@@ -121,15 +120,6 @@ def _truncated_decimals(values: pa.Array, width: int) -> pa.Array:
     octets = np.ascontiguousarray(np.stack([less, more], axis=1)).view(np.uint8).tobytes()
     plain = pa.Array.from_buffers(values.type, len(values), [None, pa.py_buffer(octets)])
     return pc.if_else(values.is_valid(), plain, pa.scalar(None, values.type))
-
-
-def _integers(values: pa.Array) -> IntPart:
-    """Integers, dates and times as 64-bit integers, 0 for null."""
-    kind = values.type
-    if pa.types.is_temporal(kind):
-        values = values.view(pa.int64() if kind.bit_width > 32 else pa.int32())
-    numbers: IntPart = values.fill_null(0).to_numpy().astype(np.int64)
-    return numbers
 
 
 def _nulls(values: pa.Array) -> npt.NDArray[np.bool_]:

@@ -6,7 +6,7 @@ files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,14 +15,16 @@ import pyarrow as pa
 
 from lithify.amounts import count_of
 from lithify.clock import epoch_millis, moment_of
-from lithify.columns.column_groups import flagged, integers, is_one_of, listed, taken, whole
+from lithify.columns.column_groups import flagged, integers, is_one_of, taken, whole
 from lithify.engine.observe.cache import ObservationCache
 from lithify.engine.observe.summing import (
-    MOST_PARTITIONS,
     by_idleness,
+    findings,
     first_idle,
     idle_wait,
+    largest,
     most,
+    selected,
     total,
 )
 from lithify.formats.declarations import MOST_GROUPS, FigureValue
@@ -33,10 +35,10 @@ from lithify.formats.mixed.declarations import CHANGES
 from lithify.formats.mixed.file_columns import fingerprint_in, folder_of
 from lithify.formats.mixed.observing.judging import PartitionJudge
 from lithify.formats.mixed.stores import MixedTable
-from lithify.formats.protocol.model import BlockedGroup, TriggerVerdict
-from lithify.formats.protocol.observation import Finding, Observation
+from lithify.formats.protocol.model import BlockedGroup
+from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import Filter
-from lithify.formats.protocol.partition import PartitionFilter
+from lithify.formats.protocol.partition import wanted_partitions
 
 _CHECK_SECONDS = 600
 """Ten minutes, as in Arctic's service: both stores are read again after a commit to either."""
@@ -53,13 +55,15 @@ def summarise(
     """
     newest, figures = cache.state.newest, cache.figures.sort_by("group")
     held = _held(cache, figures, wanted.selection.held)
-    selected = _selected(table, figures, wanted)
-    is_due = integers(selected["due_files"]) > 0
-    due = flagged(selected, is_due & ~is_one_of(selected["group"], [*held]))
-    idle, busy = by_idleness(selected, wanted, judge.now)
+    keys = table.keys
+    chosen = selected(figures, wanted_partitions(wanted.selection, table.name, keys.seam), keys.values_of)
+    is_due = integers(chosen["due_files"]) > 0
+    due = flagged(chosen, is_due & ~is_one_of(chosen["group"], [*held]))
+    idle, busy = by_idleness(chosen, wanted, judge.now)
     until = first_idle(busy, wanted)
     deleted, rows = total(figures, "delete_rows"), total(figures, "base_rows") + total(figures, "insert_rows")
     is_filtered = bool(wanted.selection.partitions)
+    takes_some = is_filtered or wanted.idle_seconds is not None
     return Observation(
         table_uuid=cache.state.table.uuid,
         snapshot=None if newest is None else newest.id,
@@ -72,11 +76,11 @@ def summarise(
         bytes=total(figures, "bytes"),
         small_files=total(figures, "small_base_files"),
         delete_percent=min(100, 100 * deleted // rows) if rows else 0,
-        findings=tuple(_findings(due, judge)),
+        findings=findings(due, judge.verdicts, lambda folder: folder or WHOLE, "bytes"),
         full_bytes=total(flagged(idle, integers(idle["full_files"]) > 0), "bytes"),
         snapshots=kept_snapshots(table.base),
-        partitions_due=_largest(table, due) if is_filtered else (),
-        full_partitions=_largest(table, idle) if is_filtered or wanted.idle_seconds is not None else (),
+        partitions_due=largest(due, keys.values_of) if is_filtered else (),
+        full_partitions=largest(idle, keys.values_of) if takes_some else (),
         next_trigger=_earliest(until, figures, judge.now),
         waits=other_optimizers(table.properties),
         full_wait=idle_wait(wanted, len(busy), until),
@@ -102,54 +106,12 @@ def _held(
     }
 
 
-def _selected(table: MixedTable, figures: pa.Table, wanted: Filter) -> pa.Table:
-    selection = wanted.selection
-    selection.check_without_buckets(table.name, "partition")
-    if not selection.partitions:
-        return figures
-    partitions = PartitionFilter(selection.partitions)
-    partitions.check(table.name, (table.keys.seam,))
-    found = (table.keys.values_of(folder) for folder in listed(figures["group"]))
-    return flagged(figures, np.array([partitions.selects(each) for each in found], dtype=bool))
-
-
 def _earliest(until: datetime | None, figures: pa.Table, now: datetime) -> datetime | None:
     """When something changes without a commit: a partition becomes idle, or an interval ends."""
     ends = whole(figures["valid_until"]).drop_null()
     later = [millis for millis in integers(ends).tolist() if millis > epoch_millis(now)]
     moments = [moment_of(min(later))] if later else []
     return min([*moments, *([] if until is None else [until])], default=None)
-
-
-def _findings(due: pa.Table, judge: PartitionJudge) -> Iterator[Finding]:
-    """One finding per trigger, of the partitions for which it is the most telling one; the largest first."""
-    found: dict[str, list[tuple[Mapping[str, Any], TriggerVerdict]]] = {}
-    for row in due.to_pylist():
-        fired = [each for each in judge.verdicts(row) if each.fired]
-        if fired:
-            found.setdefault(str(fired[0].trigger), []).append((row, fired[0]))
-    every = [_finding(trigger, rows) for trigger, rows in found.items()]
-    yield from sorted(every, key=lambda each: (-each.bytes, each.trigger))
-
-
-def _finding(trigger: str, rows: Sequence[tuple[Mapping[str, Any], TriggerVerdict]]) -> Finding:
-    first, verdict = max(rows, key=lambda each: each[0]["bytes"])
-    return Finding(
-        trigger=trigger,
-        bucket=first["group"] or WHOLE,
-        detail=verdict.detail,
-        buckets=len(rows),
-        bytes=sum(row["bytes"] for row, _ in rows),
-        files=sum(row["due_files"] for row, _ in rows),
-    )
-
-
-def _largest(table: MixedTable, figures: pa.Table) -> tuple[Mapping[str, str], ...]:
-    """The partitions of some figures, largest first."""
-    order = np.argsort(-integers(figures["bytes"]), kind="stable")
-    folders = listed(taken(figures.select(["group"]), order[:MOST_PARTITIONS])["group"])
-    found = (table.keys.values_of(folder).by_name for folder in folders)
-    return tuple(each for each in found if each)
 
 
 def _nearest(figures: pa.Table) -> str:

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic
 
 from lithify.clock import Clock
 from lithify.engine.attempts.clean_up import recover
+from lithify.engine.tasks.opened_table import OpenedTable
 from lithify.formats.paimon.commit.found_runs import past_run
 from lithify.formats.paimon.commit.remains import PaimonRemains
 from lithify.formats.paimon.commit.table_writing import check_writable
@@ -27,7 +28,6 @@ from lithify.formats.paimon.planning.details import REPORTED
 from lithify.formats.paimon.support.evolution import schema_conflict
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.details import DetailKind
 from lithify.formats.protocol.inspection import GroupInspection, TableInspection
 from lithify.formats.protocol.model import BlockedGroup
 from lithify.formats.protocol.results import PastRun, Recovered
@@ -52,7 +52,7 @@ class TableKind(Generic[AnyUnit, AnyTask]):
     inspector: Callable[[PaimonTable, View, datetime], Callable[[Bucket], GroupInspection]]
 
 
-class OpenedTable(Generic[AnyUnit, AnyTask]):
+class OpenedPaimonTable(OpenedTable[PaimonTable], Generic[AnyUnit, AnyTask]):
     """An open table.
 
     Args:
@@ -60,28 +60,11 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
         kind: what is particular to its kind.
     """
 
+    reported = REPORTED
+
     def __init__(self, table: PaimonTable, kind: TableKind[AnyUnit, AnyTask]) -> None:
-        self.table = table
+        super().__init__(table)
         self._kind = kind
-
-    @property
-    def name(self) -> str:
-        """The table's name for people."""
-        return self.table.name
-
-    @property
-    def uuid(self) -> str:
-        """UUID that distinguishes the table from others of the same name."""
-        return self.table.uuid
-
-    @property
-    def reported(self) -> Sequence[DetailKind]:
-        """The details of reports."""
-        return REPORTED
-
-    def check_supported(self) -> None:
-        """Checks that this release can compact the table; see `PaimonTable.check_supported`."""
-        self.table.check_supported()
 
     def check_writable(self) -> None:
         """Checks that snapshots can be written; see `table_writing.check_writable`."""
@@ -183,7 +166,3 @@ class OpenedTable(Generic[AnyUnit, AnyTask]):
     def count_tasks(self, plan: BucketPlan[AnyUnit], sizing: Sizing) -> int:
         """Number of tasks of a plan, without keeping the tasks."""
         return sum(1 for _ in self._kind.tasks(self.table, plan, sizing))
-
-    def part_of(self, plan: BucketPlan[AnyUnit], units: Sequence[AnyUnit]) -> BucketPlan[AnyUnit]:
-        """The plan restricted to some of its units."""
-        return replace(plan, units=tuple(units))

@@ -1,9 +1,8 @@
 """Manifest files as columns: one row per entry, decoded field by field instead of entry by entry.
 
 Called by `manifests`. `metadata_files` unpacks the container, with bounds on everything that a damaged or
-hostile file could inflate; `avro_columns` decodes a few blocks at a time. Blocks that it cannot decode, and
-very small ones, are decoded entry by entry with fastavro; the results are the same. Fields are looked up by
-name, so manifests of every version look alike: a field that a version lacks is null.
+hostile file could inflate; `record_columns` decodes a few blocks at a time, by `avro_columns`. Fields are
+looked up by name, so manifests of every version look alike: a field that a version lacks is null.
 
 A frame with statistics has everything that entries have. Without statistics it is narrow, so that the files
 of a whole table fit into memory, however many columns the table has.
@@ -12,8 +11,6 @@ of a whole table fit into memory, however many columns the table has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from itertools import islice
 from string import ascii_letters
 from typing import cast
 
@@ -22,24 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pypaimon.manifest.schema.manifest_entry import MANIFEST_ENTRY_SCHEMA
 
-from lithify.columns.avro_columns import Unsure, rows_as_columns
+from lithify.columns.avro_columns import rows_as_columns
 from lithify.columns.column_groups import Numbers, whole
 from lithify.columns.row_lanes import ByteBlock
-from lithify.files.avro.metadata_files import Unpacked, unpack
+from lithify.files.avro.metadata_files import unpack
+from lithify.files.avro.record_columns import check_ranges, decoded_rows, fields_of
 from lithify.formats.paimon.manifests.entries import ENTRY_VERSION, check_kind, check_version
 from lithify.formats.paimon.model import LATEST_MILLIS
 from lithify.io.file_names import FORBIDDEN, MOST_BYTES, shown
 
-_AT_A_TIME = 2 << 20
-"""Bytes of uncompressed entries that are decoded at a time: decoded entries take many times as much memory.
-"""
-
 _FEW = 64
 """Number of entries up to which decoding them one by one is faster."""
-_MOST_AT_ONCE = 8 << 20
-"""Maximum bytes of entries that are decoded by columns; this takes about 30 times as much memory."""
-_OBJECTS = 1 << 10
-"""Maximum number of entries that exist as objects at a time."""
 _HEAD = bytes([2 * ENTRY_VERSION])
 """The first bytes of an entry: its version in Avro encoding."""
 _NONE: Numbers = np.empty(0, dtype=np.int64)
@@ -155,9 +145,14 @@ def decode_entries(content: bytes, *, statistics: bool = False, earliest: Earlie
         ValueError, LookupError, EOFError: it is not a manifest, or a damaged one.
     """
     unpacked = unpack(content, MANIFEST_ENTRY_SCHEMA)
+    wanted = _wanted(statistics=statistics, earliest=earliest)
+
+    def decode(blocks: list[tuple[int, bytes]]) -> pa.StructArray:
+        return rows_as_columns(unpacked.schema, blocks, wanted, row_starts)
+
     try:
-        wanted = _wanted(statistics=statistics, earliest=earliest)
-        parts = [_flat(rows, statistics=statistics, earliest=earliest) for rows in _decoded(unpacked, wanted)]
+        rows = decoded_rows(unpacked, wanted, decode, _FEW)
+        parts = [_flat(each, statistics=statistics, earliest=earliest) for each in rows]
     except (pa.ArrowException, OverflowError, TypeError) as error:
         raise ValueError(str(error)) from error
     return pa.concat_tables([empty(statistics=statistics), *parts]).combine_chunks()
@@ -173,18 +168,6 @@ def _wanted(*, statistics: bool, earliest: Earliest | None) -> pa.StructType:
     if statistics:
         return _STORED_WITH_STATISTICS
     return _STORED if earliest is None else _STORED_WITH_LOWEST
-
-
-def _decoded(unpacked: Unpacked, wanted: pa.StructType) -> Iterator[pa.StructArray]:
-    """The decoded rows of a manifest in portions, with the requested fields."""
-    for blocks in unpacked.portions(_AT_A_TIME):
-        if sum(rows for rows, _ in blocks) > _FEW and sum(len(data) for _, data in blocks) <= _MOST_AT_ONCE:
-            with suppress(Unsure, pa.ArrowInvalid):
-                yield rows_as_columns(unpacked.schema, blocks, wanted, row_starts)
-                continue
-        records = unpacked.records(blocks)
-        while part := list(islice(records, _OBJECTS)):
-            yield pa.array(part, wanted)
 
 
 def row_starts(block: ByteBlock, prefix: bytes) -> Numbers:
@@ -208,19 +191,19 @@ def row_starts(block: ByteBlock, prefix: bytes) -> Numbers:
 
 def _flat(rows: pa.StructArray, *, statistics: bool, earliest: Earliest | None) -> pa.Table:
     """Flattens the records of a manifest to the columns of a frame."""
-    entry = _fields(rows)
+    entry = fields_of(rows)
     for version in pc.unique(entry["_VERSION"]).to_pylist():
         check_version(version, ENTRY_VERSION)
     for kind in pc.unique(entry["_KIND"]).to_pylist():
         check_kind(kind)
-    file = _fields(entry["_FILE"])
+    file = fields_of(entry["_FILE"])
     columns = [*_columns(entry, _OF_ENTRY), *_columns(file, OF_FILE)]
     columns.append(_earliest(file, None if statistics else earliest))
     if statistics:
         columns += [
             *_columns(file, _OF_FILE_STATISTICS),
-            *_columns(_fields(file["_KEY_STATS"]), _OF_KEY_STATS),
-            *_columns(_fields(file["_VALUE_STATS"]), _OF_VALUE_STATS),
+            *_columns(fields_of(file["_KEY_STATS"]), _OF_KEY_STATS),
+            *_columns(fields_of(file["_VALUE_STATS"]), _OF_VALUE_STATS),
         ]
     frame = pa.table(columns, schema=_WITH_STATISTICS if statistics else NARROW)
     _check_names(whole(frame["name"]))
@@ -232,18 +215,13 @@ def _flat(rows: pa.StructArray, *, statistics: bool, earliest: Earliest | None) 
 def _earliest(file: Mapping[str, pa.Array], earliest: Earliest | None) -> pa.Array:
     if earliest is None:
         return pa.nulls(len(file["_FILE_NAME"]), EARLIEST.type)
-    lowest = _fields(file["_VALUE_STATS"])
+    lowest = fields_of(file["_VALUE_STATS"])
     columns = {
         "schema_id": file["_SCHEMA_ID"],
         **dict(zip(_OF_STORED, _columns(file, _OF_STORED), strict=True)),
         **dict(zip(_OF_LOWEST, _columns(lowest, _OF_LOWEST), strict=True)),
     }
     return earliest(pa.table(columns))
-
-
-def _fields(record: pa.StructArray) -> dict[str, pa.Array]:
-    """The fields of a record by name; null where the record is null."""
-    return dict(zip((field.name for field in record.type), record.flatten(), strict=True))
 
 
 def _check_names(names: pa.Array) -> None:
@@ -272,10 +250,7 @@ _IS_PLAIN = np.isin(np.arange(256), list(b"-._=" + b"0123456789" + ascii_letters
 
 def _check_ranges(frame: pa.Table) -> None:
     """Checks that numbers are in the ranges of real files: others would overflow sums or the calendar."""
-    for name, (low, high) in _RANGES.items():
-        found = pc.min_max(frame[name]).as_py()
-        if found["min"] is not None and not low <= found["min"] <= found["max"] <= high:
-            raise ValueError(f"{name} of a file is out of range")
+    check_ranges(frame, _RANGES, "a file")
     for name, limit in _TEXT_BYTES.items():
         most = pc.max(pc.binary_length(frame[name])).as_py()
         if most is not None and most > limit:

@@ -17,13 +17,13 @@ from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.errors import CorruptTable, LithifyError, StorageError
-from lithify.files.avro.metadata_files import field_names, unpack
+from lithify.files.avro.metadata_files import field_names, reading, unpack
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.formats.paimon.manifests.entries import ManifestEntry, check_record, record_of_entry
 from lithify.formats.paimon.manifests.entry_selection import Place
 from lithify.formats.paimon.manifests.index_manifest_writer import replaced
 from lithify.formats.paimon.manifests.manifest_writer import ManifestWriter
-from lithify.formats.paimon.manifests.manifests import Manifests, reading
+from lithify.formats.paimon.manifests.manifests import Manifests
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from lithify.io.storage import Storage, reporting
 

@@ -7,8 +7,6 @@ manifests into columns (`entry_columns`); only merged ones are processed record 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pyarrow as pa
 from pypaimon.manifest.manifest_list_manager import ManifestListManager
@@ -16,7 +14,7 @@ from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.table.file_store_table import FileStoreTable
 
-from lithify.errors import CorruptTable, MissingFile
+from lithify.files.avro.metadata_files import reading
 from lithify.files.types import ColumnType
 from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.manifests.entry_columns import Earliest, decode_entries, empty
@@ -36,11 +34,9 @@ from lithify.formats.paimon.manifests.index_manifests import (
 from lithify.formats.paimon.manifests.live_entries import chosen, live_of
 from lithify.formats.paimon.manifests.manifest_lists import read_list
 from lithify.formats.paimon.names.file_names import is_manifest_of
+from lithify.io.prefetching import prefetched
 from lithify.io.small_files import MOST_MANIFEST
 from lithify.io.storage import Storage, reporting
-
-_AHEAD = 4
-"""Manifests that are prefetched at a time, to hide latency; each is a few MiB."""
 
 
 class Manifests:
@@ -157,12 +153,7 @@ class Manifests:
 
     def contents(self, listed: Sequence[ManifestFileMeta]) -> Iterator[tuple[ManifestFileMeta, bytes]]:
         """The bytes of some manifests in their order; prefetches a few."""
-        with ThreadPoolExecutor(_AHEAD) as readers:
-            for start in range(0, len(listed), _AHEAD):
-                part = listed[start : start + _AHEAD]
-                yield from zip(
-                    part, readers.map(lambda meta: self.content(meta.file_name), part), strict=True
-                )
+        return prefetched(listed, lambda meta: self.content(meta.file_name))
 
     def frames(self, listed: Sequence[ManifestFileMeta]) -> Iterator[pa.Table]:
         """The entries of some manifests as columns, one frame per manifest: all together may be too large."""
@@ -199,14 +190,3 @@ class Manifests:
     def path(self, name: str) -> str:
         """The path of a manifest or manifest list."""
         return f"{self.folder}/{name}"
-
-
-@contextmanager
-def reading(path: str, what: str) -> Iterator[None]:
-    """Adds the file's name to errors when it is missing or damaged."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise MissingFile(path) from error
-    except (ValueError, EOFError, IndexError, KeyError, StopIteration) as error:
-        raise CorruptTable(path, f"the {what} cannot be read ({error})") from error

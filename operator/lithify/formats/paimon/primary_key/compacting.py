@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from lithify.errors import InvalidOption
-from lithify.formats.paimon.compaction.opened_table import OpenedTable, TableKind
+from lithify.formats.paimon.compaction.opened_table import OpenedPaimonTable, TableKind
 from lithify.formats.paimon.manifests.view import View
 from lithify.formats.paimon.model import Bucket
 from lithify.formats.paimon.primary_key.inspecting import inspector
@@ -23,7 +23,7 @@ def _inspector(table: PaimonTable, view: View, now: datetime) -> Callable[[Bucke
     return inspector(view.files, table.options.policy, now)
 
 
-class CompactedTable(OpenedTable[PlannedUnit, PlannedTask]):
+class CompactedTable(OpenedPaimonTable[PlannedUnit, PlannedTask]):
     """An open primary-key table.
 
     Args:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.formats.iceberg.manifests.bounds import bound_values, is_comparable, ranks
+from lithify.columns.ranks import ranks
+from lithify.formats.iceberg.manifests.bounds import bound_values, is_comparable
 from support.properties import examples
 
 

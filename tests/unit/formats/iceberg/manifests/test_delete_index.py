@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lithify.formats.iceberg.manifests.delete_index import ComparedColumn, DeleteIndex, delete_index
+from lithify.formats.iceberg.manifests.compared_bounds import ComparedColumn
+from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, delete_index
 from support.properties import examples
 
 UNPARTITIONED = {9}

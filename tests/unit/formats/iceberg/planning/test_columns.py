@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lithify.columns.orders import SortStrategy
-from lithify.formats.iceberg.manifests.delete_index import ComparedColumn
+from lithify.formats.iceberg.manifests.compared_bounds import ComparedColumn
 from lithify.formats.iceberg.manifests.view import Statistics
 from lithify.formats.iceberg.planning.clustering import ClusterColumn
 from lithify.formats.iceberg.planning.columns import (

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from lithify.formats.iceberg.manifests.delete_index import ComparedColumn, delete_index
+from lithify.formats.iceberg.manifests.compared_bounds import ComparedColumn
+from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
 from lithify.formats.iceberg.manifests.schemas import PATH_FIELD
