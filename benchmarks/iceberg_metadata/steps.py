@@ -57,7 +57,7 @@ def plan(table: InventedTable, times: Times, *, clustered: bool, objects: bool) 
         with times.of("  index of deletes"):
             index = delete_index(view.data, view.deletes, set())
         with times.of("  selection, bins, statistics"):
-            found = plan_rewrites(view.data, figures_of(view, index, 0), options, columns)
+            found = plan_rewrites(view.data, figures_of(view, index, 0, {}), options, columns)
             due = group_statistics(found)["due_files"]
     with times.of("the same snapshot again, all manifests known"):
         reader.view(manifests, Statistics(bounds=frozenset(each.id for each in columns)), view)

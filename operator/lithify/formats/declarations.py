@@ -238,6 +238,11 @@ HIVE = Metastore("Hive", "hive", UriForm("^thrift://", "begins with thrift://"))
 GLUE = Metastore("Glue", "glue")
 
 
+def as_millis(seconds: int) -> str:
+    """Seconds as the text of an option in milliseconds."""
+    return str(1000 * seconds)
+
+
 def as_ratio(percent: int) -> str:
     """A number of per cent as options have ratios; a `written` of triggers."""
     return str(percent / 100)

@@ -97,7 +97,7 @@ class Ours:
 
     def plan(self, options: dict[str, str]) -> list[RewriteUnit]:
         spec_id = self.metadata["default-spec-id"]
-        figures = figures_of(self.view, self.index, spec_id)
+        figures = figures_of(self.view, self.index, spec_id, {})
         plan = plan_rewrites(self.view.data, figures, planning_options(options, self.metadata["properties"]))
         return [*units(plan, self.objects)]
 

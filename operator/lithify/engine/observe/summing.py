@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.amounts import count_of, moment_text, seconds_text
-from lithify.clock import moment_of
-from lithify.columns.column_groups import flagged, integers, listed, taken
+from lithify.clock import epoch_millis, moment_of
+from lithify.columns.column_groups import flagged, integers, listed, taken, whole
 from lithify.formats.protocol.model import TriggerVerdict
 from lithify.formats.protocol.observation import Finding
 from lithify.formats.protocol.observing import Filter
@@ -131,4 +131,19 @@ def idle_wait(wanted: Filter, busy: int, until: datetime | None) -> str:
     return (
         f"a full compaction takes only partitions without writes for {seconds_text(wanted.idle_seconds)} "
         f"(partitionIdleSeconds): {count_of(busy, 'other partition')}, the first until {moment_text(until)}"
+    )
+
+
+def earliest(until: datetime | None, figures: pa.Table, now: datetime) -> datetime | None:
+    """When something changes without a commit: a group becomes idle, or has waited long enough.
+
+    Args:
+        until: when the first group becomes idle; None for never.
+        figures: figures of groups, with `valid_until` as `Judge.figures` has it.
+        now: the time of the observation.
+    """
+    ends = whole(figures["valid_until"]).drop_null()
+    later = [millis for millis in integers(ends).tolist() if millis > epoch_millis(now)]
+    return min(
+        [*([moment_of(min(later))] if later else []), *([] if until is None else [until])], default=None
     )

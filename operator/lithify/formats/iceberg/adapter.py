@@ -45,8 +45,7 @@ class OpenedIcebergTable(OpenedTable[IcebergTable]):
 
     def inspect(self, selection: Selection, clock: Clock) -> TableInspection:
         """Describes the selected partitions in the newest snapshot."""
-        del clock
-        return inspect(self.table, planning.pin_view(self.table, selection), selection)
+        return inspect(self.table, planning.pin_view(self.table, selection), selection, clock)
 
     def pin_view(self, selection: Selection) -> PinnedView | None:
         """Pins the newest snapshot."""
@@ -60,8 +59,8 @@ class OpenedIcebergTable(OpenedTable[IcebergTable]):
         self, view: PinnedView, selection: Selection, clock: Clock, *, reads_data: bool = True
     ) -> IcebergPlan:
         """Plans the files of a view; never reads data."""
-        del clock, reads_data
-        return planning.plan(self.table, view, selection)
+        del reads_data
+        return planning.plan(self.table, view, selection, clock)
 
     def tasks_of(self, plan: IcebergPlan, sizing: Sizing) -> Mapping[IcebergGroup, Sequence[RewriteTask]]:
         """The tasks of each group."""

@@ -21,6 +21,7 @@ from lithify.formats.declarations import (
     Total,
     Trigger,
     TriggerGroup,
+    as_millis,
     as_ratio,
     required_option,
 )
@@ -96,6 +97,7 @@ DATA_FILES = Block(
     group_figures=(GroupFigure("files_to_rewrite", "file to rewrite", "files to rewrite"),),
 )
 
+
 _TRIGGERS = TriggerGroup(
     "partitionFiles",
     "Tables of Iceberg.",
@@ -113,6 +115,15 @@ _TRIGGERS = TriggerGroup(
             "min-input-files",
             1,
             100000,
+        ),
+        Trigger(
+            "smallFilesSeconds",
+            "Time after which small files are joined, from two side by side on (compact.major.interval.max). "
+            "Default: the table's self-optimizing.minor.trigger.interval, else never.",
+            "compact.major.interval.max",
+            60,
+            31536000,
+            as_millis,
         ),
         Trigger(
             "deleteRatioPercent",

@@ -21,14 +21,10 @@ from lithify.formats.declarations import (
     Total,
     Trigger,
     TriggerGroup,
+    as_millis,
     as_ratio,
     required_option,
 )
-
-
-def _millis(seconds: int) -> str:
-    return str(1000 * seconds)
-
 
 _FILES = Metric(
     "change_files",
@@ -131,7 +127,7 @@ _TRIGGERS = TriggerGroup(
             "compact.major.interval.max",
             60,
             31536000,
-            _millis,
+            as_millis,
         ),
     ),
 )

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from lithify.columns.column_groups import Numbers, flagged, integers, is_one_of, listed, whole
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
+from lithify.formats.iceberg.manifests.commit_times import commit_millis
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import WHOLE, PartitionSpec
@@ -58,8 +59,8 @@ def files_of(view: MixedView, change: TableMetadata, spec: PartitionSpec) -> pa.
     files, base = view.files, view.base
     kinds = np.where(files.is_base, kind_number(FileKind.BASE), files.kinds)
     parts = [
-        _rows(base.view.data, files.rows[files.is_base], _times(base.metadata)),
-        _rows(view.change.data, files.rows[~files.is_base], _times(change)),
+        _rows(base.view.data, files.rows[files.is_base], base.metadata.commit_times),
+        _rows(view.change.data, files.rows[~files.is_base], change.commit_times),
     ]
     joined = pa.concat_tables(parts)
     groups = pa.array(files.places, pa.string()).take(pa.array(files.place))
@@ -97,14 +98,11 @@ def _deletes(view: View, metadata: TableMetadata, spec: PartitionSpec) -> pa.Tab
         [folders[number] for number in integers(view.deletes["partition"])[rows].tolist()], pa.string()
     )
     kinds = np.full(len(rows), kind_number(FileKind.POSITION_DELETE), dtype=np.int64)
-    return _with(_rows(view.deletes, rows, _times(metadata)), groups, kinds)
+    return _with(_rows(view.deletes, rows, metadata.commit_times), groups, kinds)
 
 
 def _rows(table: pa.Table, rows: Numbers, times: Mapping[int, int]) -> pa.Table:
     chosen = table.select(_NEEDED).take(pa.array(rows))
-    known = pa.array([*times], pa.int64())
-    moments = np.array([0, *times.values()], dtype=np.int64)
-    places = pc.index_in(whole(chosen["snapshot_id"]), value_set=known).fill_null(-1)
     return pa.table(
         {
             "path": chosen["file_path"],
@@ -112,7 +110,7 @@ def _rows(table: pa.Table, rows: Numbers, times: Mapping[int, int]) -> pa.Table:
             "size": chosen["file_size_in_bytes"],
             "rows": chosen["record_count"],
             "sequence": chosen["sequence_number"],
-            "millis": moments[integers(places).astype(np.int64) + 1],
+            "millis": commit_millis(chosen["snapshot_id"], times),
         }
     )
 
@@ -120,11 +118,6 @@ def _rows(table: pa.Table, rows: Numbers, times: Mapping[int, int]) -> pa.Table:
 def _with(rows: pa.Table, groups: pa.Array, kinds: Numbers) -> pa.Table:
     columns = {name: rows[name] for name in rows.column_names}
     return pa.table({"group": groups, **columns, "kind": kinds})
-
-
-def _times(metadata: TableMetadata) -> dict[int, int]:
-    """Commit times of snapshots by id."""
-    return {number: each.millis for number, each in metadata.snapshots.items()}
 
 
 def _of_partitions(groups: pa.ChunkedArray, values: Mapping[str, int], otherwise: int) -> Numbers:

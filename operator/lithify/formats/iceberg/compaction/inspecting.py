@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from lithify.clock import Clock
 from lithify.formats.iceberg.compaction.plan import PinnedView
 from lithify.formats.iceberg.compaction.planning import options_of, rewrites_of
 from lithify.formats.iceberg.declarations import DATA_FILES, DELETES
@@ -18,7 +19,9 @@ from lithify.formats.protocol.inspection import GroupBlock, GroupInspection, Tab
 from lithify.formats.protocol.model import TriggerVerdict
 
 
-def inspect(table: IcebergTable, pinned: PinnedView | None, selection: Selection) -> TableInspection:
+def inspect(
+    table: IcebergTable, pinned: PinnedView | None, selection: Selection, clock: Clock
+) -> TableInspection:
     """Describes the selected partitions of a pinned snapshot."""
     metadata = table.metadata
     return TableInspection(
@@ -27,12 +30,14 @@ def inspect(table: IcebergTable, pinned: PinnedView | None, selection: Selection
         primary_key=(),
         partition_keys=tuple(field.name for field in spec_of(metadata, metadata.spec_id).fields),
         unsupported=table.refusals,
-        groups=() if pinned is None else tuple(_groups(table, pinned, selection)),
+        groups=() if pinned is None else tuple(_groups(table, pinned, selection, clock)),
     )
 
 
-def _groups(table: IcebergTable, pinned: PinnedView, selection: Selection) -> Iterator[GroupInspection]:
-    options = options_of(table, selection)
+def _groups(
+    table: IcebergTable, pinned: PinnedView, selection: Selection, clock: Clock
+) -> Iterator[GroupInspection]:
+    options = options_of(table, selection, clock)
     plan, _ = rewrites_of(pinned, options)
     is_sorted = plan.clustering is not None and plan.clustering.column.is_sorted
     spec, partitions = spec_of(pinned.metadata, pinned.start.spec_id), pinned.view.partitions

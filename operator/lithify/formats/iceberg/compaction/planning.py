@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from lithify.clock import Clock, epoch_millis
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.compaction.groups import IcebergGroup, group_of
 from lithify.formats.iceberg.compaction.listed_twice import blocks_of, repeated_paths
@@ -59,9 +60,9 @@ def repin_view(table: IcebergTable, groups: Collection[IcebergGroup]) -> PinnedV
     return _newest(table, chosen_with(groups))
 
 
-def plan(table: IcebergTable, pinned: PinnedView, selection: Selection) -> IcebergPlan:
+def plan(table: IcebergTable, pinned: PinnedView, selection: Selection, clock: Clock) -> IcebergPlan:
     """Plans the files of a view, except groups that could not be compacted before."""
-    options = options_of(table, selection)
+    options = options_of(table, selection, clock)
     rewrites, objects = rewrites_of(pinned, options)
     found = [*_units(pinned, rewrites, objects, options)]
     resting = len(rewrites.partitions) - len({unit.group.place for unit in found})
@@ -76,15 +77,15 @@ def rewrites_of(pinned: PinnedView, options: PlanningOptions) -> tuple[RewritePl
     columns = schema_columns(metadata.schemas[metadata.schema_id])
     compared = compared_columns(view.deletes, columns)
     index = delete_index(view.data, view.deletes, metadata.unpartitioned_specs, compared)
-    figures = figures_of(view, index, pinned.start.spec_id)
+    figures = figures_of(view, index, pinned.start.spec_id, metadata.commit_times)
     rewrites = plan_rewrites(view.data, figures, options, clustered_columns(metadata, pinned.order))
     return rewrites, FileObjects(view, index)
 
 
-def options_of(table: IcebergTable, selection: Selection) -> PlanningOptions:
+def options_of(table: IcebergTable, selection: Selection, clock: Clock) -> PlanningOptions:
     """The options of a plan: those of the run by Java's names, and the table's properties."""
     full = {REWRITE_ALL: "true"} if selection.strategy is Strategy.FULL else {}
-    return planning_options({**table.overrides, **full}, table.properties)
+    return planning_options({**table.overrides, **full}, table.properties).at(epoch_millis(clock.now()))
 
 
 def _newest(table: IcebergTable, chosen: Chosen | None) -> PinnedView | None:

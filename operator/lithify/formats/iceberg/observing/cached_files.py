@@ -23,6 +23,7 @@ from lithify.columns.column_groups import integers, whole, with_columns
 from lithify.engine.observe.cache import ObservationCache
 from lithify.engine.observe.layout import Layout
 from lithify.engine.observe.state import TableState
+from lithify.formats.iceberg.manifests.commit_times import commit_millis
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
 from lithify.formats.iceberg.manifests.partitions import number_partitions
 from lithify.formats.iceberg.manifests.schemas import PARTITION
@@ -149,7 +150,7 @@ def frame_of(
         "size": whole(rows["file_size_in_bytes"]),
         "rows": whole(rows["record_count"]),
         "sequence": whole(rows["sequence_number"]),
-        "millis": _committed(rows["snapshot_id"], millis),
+        "millis": commit_millis(rows["snapshot_id"], millis),
         "referenced": whole(rows["referenced"]) if is_delete else pa.nulls(count, pa.string()),
         "everywhere": _filled(count, 0),
         **_bounds(rows, columns),
@@ -214,14 +215,6 @@ def _parsed(value: Any, kind: str) -> Scalar:
     if root in ("FIXED", "BINARY"):
         return bytes.fromhex(value)
     return math.nan if isinstance(value, float) and math.isnan(value) else value
-
-
-def _committed(snapshots: pa.ChunkedArray, millis: Mapping[int, int]) -> np.ndarray:
-    """When each file was committed."""
-    known = pa.array([*millis], pa.int64())
-    times = np.array([0, *millis.values()], dtype=np.int64)
-    numbers = pc.index_in(whole(snapshots), value_set=known).fill_null(-1)
-    return times[integers(numbers).astype(np.int64) + 1]
 
 
 def _bounds(rows: pa.Table, columns: tuple[ClusterColumn, ...]) -> dict[str, pa.Array]:

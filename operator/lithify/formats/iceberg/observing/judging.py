@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from lithify.clock import epoch_millis
 from lithify.columns.column_groups import (
     ColumnGroups,
     Flags,
@@ -47,6 +48,7 @@ from lithify.formats.iceberg.planning.triggers import verdicts
 from lithify.formats.protocol.model import TriggerVerdict
 
 _OF_STATISTICS = tuple(name for name in SUMS if name != "files")  # the engine counts files of all kinds
+_NEVER = np.iinfo(np.int64).max
 _PAIRS = ("known", "pairs", "others")
 """Sums over files of each column by which they may be clustered; those of column 0 end in `_0`."""
 _COUNTED = (
@@ -64,7 +66,7 @@ _COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class PartitionJudge:
-    """Tells what is due in partitions; implements `Judge`. Time alone makes nothing due.
+    """Tells what is due in partitions; implements `Judge`.
 
     Attributes:
         options: the options of planning.
@@ -99,7 +101,7 @@ class PartitionJudge:
             files=groups.sizes,
             **found,
             **depths,
-            valid_until=pa.nulls(len(groups), pa.int64()),
+            valid_until=self._valid_until(judged, len(groups)),
         )
 
     def verdicts_by(self, column: int | None) -> Callable[[Mapping[str, Any]], list[TriggerVerdict]]:
@@ -114,7 +116,17 @@ class PartitionJudge:
 
     def plan(self, judged: JudgedFiles, column: int | None) -> RewritePlan:
         """The plan of some files, as if they were clustered by a column, or by none."""
-        return rewrites_by(judged.figures, self.options, self._clustering(judged, column))
+        options = self.options.at(epoch_millis(self.now))
+        return rewrites_by(judged.figures, options, self._clustering(judged, column))
+
+    def _valid_until(self, judged: JudgedFiles, groups: int) -> pa.Array:
+        """When the next small file of each group has waited long enough; null if none will."""
+        figures, ends = judged.figures, np.full(groups, _NEVER)
+        if self.options.small_millis is not None:
+            over = figures.millis + self.options.small_millis
+            waits = (figures.sizes < self.options.min_size) & (over > epoch_millis(self.now))
+            np.minimum.at(ends, figures.partitions[waits], over[waits])
+        return pa.array(ends, pa.int64(), mask=ends == _NEVER)
 
     def _clustering(self, judged: JudgedFiles, column: int | None) -> Clustering | None:
         if column is None or not self.options.keeps_clustering:
@@ -189,6 +201,7 @@ def judged_files(files: pa.Table, groups: Numbers) -> JudgedFiles:
         deleted_rows=index.known_deleted_rows,
         vector_rows=index.vectors.sums(integers(deletes["rows"])),
         is_doubled=index.is_doubled,
+        millis=integers(data["millis"]),
     )
     return JudgedFiles(data, deletes, groups[~is_data], index, figures)
 

@@ -250,8 +250,8 @@ class PinnedIcebergSnapshot:
 
     def _frame(self, manifest: ManifestFile, entries: LiveEntries) -> pa.Table:
         shape = self.shape
-        millis = {number: each.millis for number, each in self.table.metadata.snapshots.items()}
-        return frame_of(manifest, entries, shape.specs, shape.spec_id, shape.columns, millis)
+        times = self.table.metadata.commit_times
+        return frame_of(manifest, entries, shape.specs, shape.spec_id, shape.columns, times)
 
     def _global_in(self, files: pa.Table) -> dict[str, GlobalDelete]:
         """The equality deletes among some files that apply to all partitions."""

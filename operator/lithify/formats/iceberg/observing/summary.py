@@ -21,6 +21,7 @@ from lithify.columns.column_groups import (
 )
 from lithify.engine.observe.summing import (
     by_idleness,
+    earliest,
     findings,
     first_idle,
     idle_wait,
@@ -109,7 +110,7 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
         snapshots=kept_snapshots(table),
         partitions_due=largest(due, places.values) if is_filtered else (),
         full_partitions=largest(idle, places.values) if takes_some else (),
-        next_trigger=until,
+        next_trigger=earliest(until, figures, judge.now),
         waits=other_optimizers(table.properties),
         full_wait=idle_wait(wanted, len(busy), until),
         blocked=held.blocked,

@@ -5,11 +5,13 @@ Made from a view and its delete index; the other modules here need nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from lithify.columns.column_groups import Flags, Numbers, integers
+from lithify.formats.iceberg.manifests.commit_times import commit_millis
 from lithify.formats.iceberg.manifests.delete_index import DeleteIndex
 from lithify.formats.iceberg.manifests.view import View
 
@@ -29,6 +31,7 @@ class Figures:
         deleted_rows: rows that are deleted by deletes for that file alone.
         vector_rows: rows of its deletion vectors.
         is_doubled: whether it has several vectors.
+        millis: when it was committed, in milliseconds since 1970; 0 if that snapshot has expired.
     """
 
     sizes: Numbers
@@ -38,18 +41,20 @@ class Figures:
     deleted_rows: Numbers
     vector_rows: Numbers
     is_doubled: Flags
+    millis: Numbers
 
     def __len__(self) -> int:
         return len(self.sizes)
 
 
-def figures_of(view: View, index: DeleteIndex, spec_id: int) -> Figures:
+def figures_of(view: View, index: DeleteIndex, spec_id: int, times: Mapping[int, int]) -> Figures:
     """The figures of a view's data files.
 
     Args:
         view: the view.
         index: the deletes of its data files.
         spec_id: the table's current partition spec.
+        times: commit times of the table's snapshots by id, in milliseconds since 1970.
     """
     data, rows = view.data, integers(view.deletes["record_count"])
     is_current = integers(data["spec_id"]) == spec_id
@@ -61,4 +66,5 @@ def figures_of(view: View, index: DeleteIndex, spec_id: int) -> Figures:
         deleted_rows=index.known_deleted_rows,
         vector_rows=index.vectors.sums(rows),
         is_doubled=index.is_doubled,
+        millis=commit_millis(data["snapshot_id"], times),
     )

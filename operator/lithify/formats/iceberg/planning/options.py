@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lithify.errors import InvalidOption
@@ -26,15 +26,18 @@ MAX_FILES = "max-files-to-rewrite"
 JOB_ORDER = "rewrite-job-order"
 OVERLAP = "lithify.overlap-threshold"
 VECTOR_ROWS = "lithify.vector-rows-threshold"
-"""Options of our own; Java has none of these."""
+INTERVAL = "compact.major.interval.max"
+"""Options that Java does not have; the last one is that of keyed tables, in milliseconds."""
 TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
 """The table property that is the default of the target size."""
 AMORO_TARGET_SIZE = "self-optimizing.target-size"
 AMORO_FILE_COUNT = "self-optimizing.minor.trigger.file-count"
+AMORO_INTERVAL = "self-optimizing.minor.trigger.interval"
 """Properties of tables that Amoro optimizes, which count where neither a run nor Iceberg's own property says
 anything. Values that are no positive number say nothing: they are not for us, and refuse no table.
 """
 
+OFF = -1
 _MIN_RATIO, _MAX_RATIO = 0.75, 1.8
 
 
@@ -70,6 +73,9 @@ class PlanningOptions:
             they are rewritten; None for no limit.
         vector_rows_threshold: rows of a deletion vector from which its file is rewritten: readers and writers
             hold vectors in memory; None for no limit.
+        small_millis: milliseconds after which small files are joined, however few; None for never.
+        small_before: small files that were committed until then, in milliseconds since 1970, have waited so
+            long; None for none.
     """
 
     target_size: int = 512 << 20
@@ -86,6 +92,14 @@ class PlanningOptions:
     keeps_clustering: bool = True
     overlap_threshold: int | None = 10
     vector_rows_threshold: int | None = 1_000_000
+    small_millis: int | None = None
+    small_before: int | None = None
+
+    def at(self, now_millis: int) -> PlanningOptions:
+        """The options at a time, in milliseconds since 1970."""
+        return (
+            self if self.small_millis is None else replace(self, small_before=now_millis - self.small_millis)
+        )
 
     @property
     def write_max_size(self) -> int:
@@ -139,7 +153,16 @@ def planning_options(options: Mapping[str, str], properties: Mapping[str, str]) 
         job_order=_job_order(options),
         overlap_threshold=number_in(options, OVERLAP, default.overlap_threshold or 0, 2),
         vector_rows_threshold=number_in(options, VECTOR_ROWS, default.vector_rows_threshold or 0, 1),
+        small_millis=_interval(options, properties),
     )
+
+
+def _interval(options: Mapping[str, str], properties: Mapping[str, str]) -> int | None:
+    """Negative numbers mean never."""
+    if INTERVAL not in options:
+        return digits_in(properties, AMORO_INTERVAL) or None
+    millis = number_in(options, INTERVAL, OFF, OFF)
+    return None if millis == OFF else millis
 
 
 def _optional(options: Mapping[str, str], name: str, least: int) -> int | None:

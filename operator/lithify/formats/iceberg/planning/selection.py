@@ -1,7 +1,8 @@
 """Which files are candidates to be rewritten, and which bins of them are worth it.
 
 Called by `plan`. The rules are those of Iceberg's `BinPackRewriteFilePlanner`, with triggers of our own:
-several vectors on one file, large vectors, and overlapping files of a sorted table. Pure.
+several vectors on one file, large vectors, overlapping files of a sorted table, and small files that have
+waited for long, as Amoro has it. Pure.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Reasons:
         has_large_vector: its vector has many rows.
         is_doubled: it has several vectors.
         is_crowded: many files of a sorted table overlap in its range.
+        has_waited: it is small, and has waited for others for long.
     """
 
     is_small: Flags
@@ -37,6 +39,7 @@ class Reasons:
     has_large_vector: Flags
     is_doubled: Flags
     is_crowded: Flags
+    has_waited: Flags
 
     @property
     def alone(self) -> Flags:
@@ -57,14 +60,16 @@ def reasons_of(figures: Figures, options: PlanningOptions, clustering: Clusterin
     overlap = options.overlap_threshold if clustering is not None and clustering.column.is_sorted else None
     deleted = np.minimum(figures.deleted_rows, figures.rows)
     ratio = np.divide(deleted, figures.rows, out=np.zeros(len(figures)), where=figures.rows > 0)
+    is_small, before = figures.sizes < options.min_size, options.small_before
     return Reasons(
-        is_small=figures.sizes < options.min_size,
+        is_small=is_small,
         is_large=figures.sizes > options.max_size,
         has_many_deletes=none if deletes is None else figures.delete_files >= deletes,
         has_many_deleted=ratio >= options.delete_ratio_threshold,
         has_large_vector=none if vectors is None else figures.vector_rows >= vectors,
         is_doubled=figures.is_doubled,
         is_crowded=none if overlap is None or clustering is None else clustering.crowded(overlap),
+        has_waited=none if before is None else is_small & (figures.millis <= before),
     )
 
 
@@ -98,6 +103,7 @@ def due_bins(
     sizes = np.add.reduceat(figures.sizes[files], starts)
     crowded = np.add.reduceat(reasons.is_crowded[files].astype(np.int64), starts)
     has_urgent = np.logical_or.reduceat(reasons.alone[files], starts)
-    several = counts > 1
-    has_enough = several & ((counts >= options.min_input_files) | (sizes > options.target_size))
+    have_waited = np.logical_or.reduceat(reasons.has_waited[files], starts)
+    is_whole = (counts >= options.min_input_files) | (sizes > options.target_size)
+    has_enough = (counts > 1) & (is_whole | have_waited)
     return has_enough | (sizes > options.max_size) | has_urgent | (crowded > 1) | options.rewrite_all

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from lithify.amounts import bytes_text, count_of
+from lithify.amounts import bytes_text, count_of, seconds_text
 from lithify.formats.iceberg.planning.options import PlanningOptions
 from lithify.formats.protocol.model import TriggerVerdict
 
@@ -91,4 +91,6 @@ def _file_sizes(statistics: Mapping[str, Any], options: PlanningOptions) -> Trig
         detail += f"; {count_of(due, 'file')} to rewrite"
     else:
         detail += f"; rewritten from {options.min_input_files} side by side on, or if they make a whole file"
+        if options.small_millis is not None:
+            detail += f", or after {seconds_text(options.small_millis // 1000)}"
     return TriggerVerdict(RewriteTrigger.FILE_SIZES, fired=due > 0 and small + large > 0, detail=detail)

@@ -80,6 +80,11 @@ class TableMetadata:
             snapshot = None if snapshot.parent is None else self.snapshots.get(snapshot.parent)
 
     @property
+    def commit_times(self) -> Mapping[int, int]:
+        """When each snapshot was committed, in milliseconds since 1970, by its id."""
+        return {number: each.millis for number, each in self.snapshots.items()}
+
+    @property
     def unpartitioned_specs(self) -> frozenset[int]:
         """The specs whose equality deletes apply to all partitions: those without fields but void ones."""
         return frozenset(

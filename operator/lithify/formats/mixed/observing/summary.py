@@ -7,18 +7,18 @@ files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from lithify.amounts import count_of
-from lithify.clock import epoch_millis, moment_of
-from lithify.columns.column_groups import flagged, integers, is_one_of, taken, whole
+from lithify.clock import moment_of
+from lithify.columns.column_groups import flagged, integers, is_one_of, taken
 from lithify.engine.observe.cache import ObservationCache
 from lithify.engine.observe.summing import (
     by_idleness,
+    earliest,
     findings,
     first_idle,
     idle_wait,
@@ -81,7 +81,7 @@ def summarise(
         snapshots=kept_snapshots(table.base),
         partitions_due=largest(due, keys.values_of) if is_filtered else (),
         full_partitions=largest(idle, keys.values_of) if takes_some else (),
-        next_trigger=_earliest(until, figures, judge.now),
+        next_trigger=earliest(until, figures, judge.now),
         waits=other_optimizers(table.properties),
         full_wait=idle_wait(wanted, len(busy), until),
         blocked=tuple(held.values()),
@@ -104,14 +104,6 @@ def _held(
         for folder, path in folders.items()
         if fingerprint_in(files, folder) == held[path]
     }
-
-
-def _earliest(until: datetime | None, figures: pa.Table, now: datetime) -> datetime | None:
-    """When something changes without a commit: a partition becomes idle, or an interval ends."""
-    ends = whole(figures["valid_until"]).drop_null()
-    later = [millis for millis in integers(ends).tolist() if millis > epoch_millis(now)]
-    moments = [moment_of(min(later))] if later else []
-    return min([*moments, *([] if until is None else [until])], default=None)
 
 
 def _nearest(figures: pa.Table) -> str:

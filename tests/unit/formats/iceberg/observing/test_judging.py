@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lithify.clock import epoch_millis
 from lithify.columns.column_groups import integers, with_columns
 from lithify.formats.iceberg.observing.cached_files import FILES
 from lithify.formats.iceberg.observing.judging import PartitionJudge, clustered_by, judged_files
@@ -80,3 +82,17 @@ def test_figures_of_parts_are_those_of_a_plan_for_all_files(
     for name in ("due_files", "due_bytes", "files_crowded"):
         assert integers(figures[f"{name}{suffix}"]).tolist() == integers(wanted[name]).tolist()
     assert integers(figures["small_files"]).tolist() == integers(wanted["small_files"]).tolist()
+
+
+def test_groups_are_judged_again_when_small_files_have_waited_long_enough() -> None:
+    now = epoch_millis(NOW)
+    files = files_of([(0, 1, None, None), (0, 1, None, None), (1, 1, None, None)])
+    times = pa.array([now - 4_000, now - 6_000, now - 9_000], pa.int64())
+    files = with_columns(files.drop_columns(["millis"]), millis=times).select(FILES.names)
+    judge = PartitionJudge(replace(OPTIONS, small_millis=5_000), (), NOW)
+
+    figures = judge.figures(files)
+
+    assert integers(figures["due_files"]).tolist() == [2, 0]
+    assert figures["valid_until"].to_pylist() == [now + 1_000, None]
+    assert PartitionJudge(OPTIONS, (), NOW).figures(files)["valid_until"].null_count == 2

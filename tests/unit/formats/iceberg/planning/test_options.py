@@ -60,8 +60,28 @@ def test_properties_of_amoro_are_defaults(
 
 
 @pytest.mark.parametrize(
+    ("options", "properties", "expected"),
+    [
+        case({}, {}, None, id="never"),
+        case({"compact.major.interval.max": "5000"}, {}, 5000, id="option of the run"),
+        case({}, {"self-optimizing.minor.trigger.interval": "3600000"}, 3_600_000, id="Amoro's property"),
+        case({}, {"self-optimizing.minor.trigger.interval": "-1"}, None, id="off in Amoro"),
+        case(
+            {"compact.major.interval.max": "-1"},
+            {"self-optimizing.minor.trigger.interval": "3600000"},
+            None,
+            id="off in the run",
+        ),
+    ],
+)
+def test_small_files_wait(options: dict[str, str], properties: dict[str, str], expected: int | None) -> None:
+    assert planning_options(options, properties).small_millis == expected
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("compact.major.interval.max", "-2"),
         ("target-file-size-bytes", "0"),
         ("target-file-size-bytes", "many"),
         ("min-file-size-bytes", str(512 * MIB)),

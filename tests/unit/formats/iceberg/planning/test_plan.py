@@ -22,6 +22,7 @@ from lithify.formats.iceberg.planning.options import JobOrder, PlanningOptions
 from lithify.formats.iceberg.planning.plan import RewritePlan, plan_rewrites
 from lithify.formats.iceberg.planning.statistics import group_statistics
 from lithify.formats.iceberg.planning.triggers import verdicts
+from support.cases import case
 from support.properties import examples
 
 SMALL = PlanningOptions(target_size=100, min_size=75, max_size=180, max_group_size=400)
@@ -48,6 +49,7 @@ def figures(
         deleted_rows=numbers(deleted, 0),
         vector_rows=numbers(None, 0),
         is_doubled=np.zeros(len(sizes), dtype=bool),
+        millis=numbers(None, 0),
     )
     return replace(found, **more)
 
@@ -354,3 +356,22 @@ def test_a_million_files_are_planned_without_a_loop_over_files() -> None:
     plan = plan_rewrites(pa.table({}), found, SMALL)
     assert plan.due_files.all()
     assert time.process_time() - begin < 5
+
+
+@pytest.mark.parametrize(
+    ("sizes", "millis", "expected"),
+    [
+        case([10, 10], [5_000, 9_999], [[0, 1]], id="one has waited"),
+        case([10, 10], [5_001, 9_999], [], id="none has"),
+        case([10], [0], [], id="one alone"),
+        case([10, 100], [0, 0], [], id="the other is not small"),
+        case([10, 10], [0, 0], [[0, 1]], id="at a time that nobody knows any more"),
+    ],
+)
+def test_few_small_files_are_joined_after_a_time(
+    sizes: list[int], millis: list[int], expected: list[list[int]]
+) -> None:
+    found = figures(sizes, millis=np.array(millis, dtype=np.int64))
+    waiting = replace(SMALL, small_millis=5_000)
+    assert planned(found, waiting.at(10_000)) == expected
+    assert planned(found, waiting) == planned(found, SMALL) == []

@@ -54,7 +54,7 @@ def planned(
     view: View, columns: Any = (), compared: Any = None, options: PlanningOptions = OPTIONS
 ) -> Iterator[RewriteUnit]:
     index = delete_index(view.data, view.deletes, {4}, compared)
-    plan = plan_rewrites(view.data, figures_of(view, index, 0), options, columns)
+    plan = plan_rewrites(view.data, figures_of(view, index, 0, {}), options, columns)
     return units(plan, FileObjects(view, index))
 
 
