@@ -162,6 +162,21 @@ def test_files_of_keyless_tables_are_hidden_until_they_are_finished(
     assert not [*folder.iterdir()]  # what the killed run has left
 
 
+def test_keyless_tables_are_rewritten_by_several_tasks(
+    arctic: Arctic, hive: HiveTables, tmp_path: Path
+) -> None:
+    table = KeyedTable(tmp_path / "t", COLUMNS, ["id"])
+    one_byte = {"self-optimizing.target-size": "1"}  # so that no two files are of one task
+    made(arctic, hive, table, one_byte, {"arctic.table.primary-keys": ""})
+    for number in (1, 2, 3):
+        arctic.write_base(table, [row(number)], plain_names=True)
+
+    run(hive, table)
+
+    assert len([*hive.folder(table).glob("*.parquet")]) == 3
+    assert in_folder(hive, table) == by_key([row(1), row(2), row(3)])
+
+
 def test_a_run_that_dies_between_commit_and_metastore_is_completed_by_the_next(
     arctic: Arctic, hive: HiveTables, table: KeyedTable
 ) -> None:

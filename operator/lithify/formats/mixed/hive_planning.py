@@ -8,21 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from lithify.engine.pack.next_fit import next_fit
+from lithify.formats.iceberg.properties import number_in
 from lithify.formats.mixed.hive_locations import ROOT, hive_folder, new_folder, plain
 from lithify.formats.mixed.stores import MixedTable
+from lithify.formats.mixed.trigger_options import DEFAULT_TARGET_SIZE, TARGET_SIZE
 from lithify.formats.mixed.units import MixedUnit, Subtree
 
+_FILES_A_TASK = 4
+"""Files of the target size that a task of a keyless table writes."""
 _HIDDEN = (".", "_")
 """What names of files begin with that Hive does not read."""
 
 
 def hive_parts(table: MixedTable, parts: tuple[Subtree, ...]) -> tuple[Subtree, ...]:
-    """All subtrees of a partition if one of them has anything to merge or to move, else none."""
+    """All subtrees of a partition if one of them has anything to merge or to move, else none.
+
+    Rows of keyless tables may be in any task, so theirs are of limited size.
+    """
     folder = hive_folder(table.properties)
     is_outside = any(folder not in each.file.path for part in parts for each in part.base)
-    return parts if is_outside or any(part.is_worth_it for part in parts) else ()
+    if not is_outside and not any(part.is_worth_it for part in parts):
+        return ()
+    if table.change is not None:
+        return parts
+    most = _FILES_A_TASK * number_in(table.properties, TARGET_SIZE, DEFAULT_TARGET_SIZE, 1)
+    return tuple(each for part in parts for each in _divided(part, most))
 
 
 def in_hive(table: MixedTable, unit: MixedUnit, millis: int) -> MixedUnit:
@@ -66,6 +82,13 @@ def values_of(table: MixedTable, folder: str) -> tuple[str, ...]:
 def is_same_folder(one: str, other: str) -> bool:
     """Whether two locations are of one folder."""
     return plain(one) == plain(other)
+
+
+def _divided(part: Subtree, most: int) -> Iterator[Subtree]:
+    """A subtree in parts of at most so many bytes, unless a single file is larger."""
+    starts = next_fit(np.array([each.file.size for each in part.base], np.int64), most).tolist()
+    for start, stop in pairwise([*starts, len(part.base)]):
+        yield replace(part, base=part.base[start:stop])
 
 
 def _visible(table: MixedTable, folder: str) -> Iterator[str]:

@@ -34,7 +34,7 @@ DUPLICATE_RATIO = "self-optimizing.major.trigger.duplicate-ratio"
 """Properties of Amoro; that of the major interval was dropped after version 0.4."""
 
 OFF = -1
-_TARGET_SIZE, _FRAGMENT_RATIO = 128 << 20, 8
+DEFAULT_TARGET_SIZE, _FRAGMENT_RATIO = 128 << 20, 8
 _NODES, _FILE_COUNT = 4, 12
 _HOUR = 3_600_000
 _DELETE_RATIO = 0.1
@@ -103,7 +103,7 @@ def major_options(
     """
     found = {**properties, **options}
     nodes = write_nodes(found) if has_key else 1
-    target = number_in(found, TARGET_SIZE, _TARGET_SIZE, 1)
+    target = number_in(found, TARGET_SIZE, DEFAULT_TARGET_SIZE, 1)
     fragment = target // number_in(found, FRAGMENT_RATIO, _FRAGMENT_RATIO, 1)
     deletes = _optional(found, DELETE_BYTES, max(1, target // _TARGET_PER_DELETES))
     return MajorOptions(
