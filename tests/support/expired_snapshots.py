@@ -131,7 +131,9 @@ Answers = dict[str, list[Row]]
 
 def answers(oracle: Oracle, table: Table, branches: Mapping[str, list[str]] | None = None) -> Answers:
     """What Java reads of each snapshot and tag of the table, and of each branch with its tags."""
-    found: dict[str, Any] = {f"snapshot {each}": oracle.read(table, snapshot_id=each) for each in numbers(table)}
+    found: dict[str, Any] = {
+        f"snapshot {each}": oracle.read(table, snapshot_id=each) for each in numbers(table)
+    }
     found |= {f"tag {each}": oracle.read(table, tag=each) for each in oracle.tags(table)}
     for branch in oracle.branches(table):
         other = table.branch(branch)

@@ -212,5 +212,3 @@ class SnapshotHistory:
             minutes=random.choice([0, 1, 2, 3, 5]),
             limit=random.choice([1, 3, 10, ALL]),
         )
-
-
