@@ -1,4 +1,4 @@
-"""Expiry of a small table: what goes and stays, what is refused, and that a crash at any point is completed."""
+"""Expiry of a small table: what goes and stays, what is refused, and crashes at any point."""
 
 from __future__ import annotations
 
