@@ -48,12 +48,18 @@ def live_names(
 def _needed(
     references: Iterable[Reference], named: NamedFiles, frames: Mapping[str, pa.Table]
 ) -> Iterator[pa.Table]:
-    """The entries of candidates that each reference needs."""
-    for each in references:
-        live = [frames[name] for name in named.manifests_in(each.lists) if name in frames]
-        if live:
-            yield live_of(live)
-        yield from (frames[name] for name in named.manifests_in(each.changelog_lists) if name in frames)
+    """The entries of candidates that references need.
+
+    Consecutive snapshots mostly have candidates in the same manifests: each such set is computed once.
+    """
+    found = {
+        tuple(name for name in named.manifests_in(each.lists) if name in frames): None for each in references
+    }
+    for names in found:
+        if names:
+            yield live_of(frames[name] for name in names)
+    changelogs = {name for each in references for name in named.manifests_in(each.changelog_lists)}
+    yield from (frames[name] for name in changelogs if name in frames)
 
 
 def _frames(

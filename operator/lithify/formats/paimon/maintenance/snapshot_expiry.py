@@ -18,14 +18,14 @@ from lithify.formats.paimon.maintenance.retention import expiry_end
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
 from lithify.formats.paimon.options.retention_options import RetentionOptions, read_retention
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.maintenance import Maintained, MaintenanceKind
+from lithify.formats.protocol.maintenance import Maintained, Maintenance, MaintenanceKind
 
 READER_FLOOR = timedelta(minutes=10)
 """How long a snapshot stays after the next one replaced it, whatever the table's options: readers that have
 opened it may still plan."""
 
 
-class SnapshotExpiry:
+class SnapshotExpiry(Maintenance[ExpiryPlan]):
     """Expires snapshots of a table.
 
     Args:
