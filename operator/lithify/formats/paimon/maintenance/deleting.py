@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from lithify.columns.column_groups import listed
 from lithify.errors import StalePlan
-from lithify.formats.paimon.maintenance.expiry import ExpiryPlan
 from lithify.formats.paimon.maintenance.history import hint_path, lowest_position
+from lithify.formats.paimon.maintenance.plan import ExpiryPlan
 from lithify.formats.paimon.snapshots.holders import Holder, Holding, holders_of
 from lithify.formats.paimon.snapshots.snapshot_properties import is_same
 from lithify.formats.paimon.table import PaimonTable

@@ -12,8 +12,7 @@ Files of those that stay must be there, or nothing goes; except those of other b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 from pypaimon.snapshot.snapshot import Snapshot
@@ -23,6 +22,7 @@ from lithify.formats.paimon.deletion_vectors.index_files import DELETION_VECTORS
 from lithify.formats.paimon.maintenance.history import Held, History
 from lithify.formats.paimon.maintenance.live_names import live_names, read_manifests
 from lithify.formats.paimon.maintenance.named_files import IndexFile, NamedFiles, Reference, both, read_named
+from lithify.formats.paimon.maintenance.plan import NOTHING, Doomed, ExpiryPlan
 from lithify.formats.paimon.maintenance.removed_files import (
     FILES,
     added_files,
@@ -34,70 +34,13 @@ from lithify.formats.paimon.maintenance.removed_files import (
 from lithify.formats.paimon.manifests.entry_columns import empty
 from lithify.formats.paimon.names.file_names import INDEX_FOLDER
 from lithify.formats.paimon.options.option_reader import OptionReader
-from lithify.formats.paimon.snapshots.holders import Holder, Holding
+from lithify.formats.paimon.snapshots.holders import Holding
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.maintenance import MaintenanceKind
 
 _STATISTICS_FOLDER = "statistics"
 _WITH_DATA = "index-file-in-data-file-dir"
 _INDEX_KINDS = ("HASH", DELETION_VECTORS)
 """The index files whose place this release knows; others are of whole tables."""
-
-
-@dataclass(frozen=True, slots=True)
-class Doomed:
-    """The paths of files that go, by kind."""
-
-    data: pa.Array
-    changelog: pa.Array
-    indexes: tuple[str, ...]
-    statistics: tuple[str, ...]
-    manifests: tuple[str, ...]
-    lists: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ExpiryPlan:
-    """What one expiry deletes.
-
-    Attributes:
-        snapshots: ids of the snapshots that go, ascending.
-        end: the oldest snapshot that stays, as it was when the plan was made; None for an empty table.
-        latest: the newest snapshot then.
-        doomed: the files that go before the snapshots.
-        seen: all holders of the table then.
-        hint: the number to write into the EARLIEST file; None if that is right already.
-    """
-
-    snapshots: tuple[int, ...]
-    end: Snapshot | None
-    latest: int
-    doomed: Doomed
-    seen: frozenset[Holder]
-    hint: int | None
-
-    @property
-    def kind(self) -> MaintenanceKind:
-        """The kind of maintenance."""
-        return MaintenanceKind.EXPIRE_SNAPSHOTS
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no snapshot goes."""
-        return not self.snapshots
-
-    @property
-    def figures(self) -> Mapping[str, int]:
-        """How many files of each kind go."""
-        doomed = self.doomed
-        return {
-            "snapshots": len(self.snapshots),
-            "dataFiles": len(doomed.data),
-            "changelogFiles": len(doomed.changelog),
-            "indexFiles": len(doomed.indexes),
-            "statisticsFiles": len(doomed.statistics),
-            "manifests": len(doomed.manifests) + len(doomed.lists),
-        }
 
 
 def plan_expiry(table: PaimonTable, history: History, end: int) -> ExpiryPlan:
@@ -124,8 +67,7 @@ def plan_expiry(table: PaimonTable, history: History, end: int) -> ExpiryPlan:
 
 def _doomed(table: PaimonTable, history: History, going: list[Snapshot], end: Snapshot | None) -> Doomed:
     if not going or end is None:
-        nothing = pa.array([], pa.string())
-        return Doomed(nothing, nothing, (), (), (), ())
+        return NOTHING
     references = [_reference(table, each) for each in history.kept(end.id)]
     kept = read_named(table, references)
     named = read_named(table, [Reference(each, may_be_broken=True) for each in going])

@@ -11,8 +11,9 @@ from datetime import timedelta
 from lithify.clock import Clock, epoch_millis
 from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.maintenance.deleting import delete_expired
-from lithify.formats.paimon.maintenance.expiry import ExpiryPlan, plan_expiry
+from lithify.formats.paimon.maintenance.expiry import plan_expiry
 from lithify.formats.paimon.maintenance.history import History, read_history
+from lithify.formats.paimon.maintenance.plan import ExpiryPlan
 from lithify.formats.paimon.maintenance.refusals import expiry_refusals
 from lithify.formats.paimon.maintenance.retention import expiry_end
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id

@@ -13,7 +13,7 @@ import pytest
 
 from lithify.errors import CorruptTable, LithifyError, MissingFile, StalePlan, UnsupportedTable
 from lithify.formats.paimon.maintenance.deleting import phases
-from lithify.formats.paimon.maintenance.expiry import ExpiryPlan
+from lithify.formats.paimon.maintenance.plan import ExpiryPlan
 from lithify.formats.paimon.maintenance.snapshot_expiry import READER_FLOOR, SnapshotExpiry
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.options.retention_options import RetentionOptions
