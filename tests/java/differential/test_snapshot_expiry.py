@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle, OracleError, Table
+from infrastructure.paimon_versions.archive import VERSIONS, unpack
 from lithify.formats.paimon.commit.references import unreferenced
 from support.expired_snapshots import (
     Rules,
@@ -132,6 +133,26 @@ def test_java_writer_commits_between_plan_and_deletion(oracle: Oracle, tmp_path:
     assert len(after) == 3
     assert after == {name: before[name] for name in after}
     assert unreferenced(opened(table), data_files(table)) == set()
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_tables_of_old_releases_expire_as_with_java(oracle: Oracle, tmp_path: Path, version: str) -> None:
+    """Their snapshots, lists and manifests lack fields; a compaction adds manifests that have them."""
+    table = unpack(version, tmp_path / "table", "t")
+    run_inline(table)
+    append_old(oracle, table)
+    rows = oracle.read(table)
+
+    assert expire_both(oracle, table, Rules(most=1), tmp_path / "java") > 1
+
+    assert oracle.read(table) == rows
+    assert stray_files(oracle, table) == set()
+
+
+def append_old(oracle: Oracle, table: Table) -> None:
+    """Deletes a row of the archives' table and adds another one."""
+    oracle.write(table, [["-D", "a", 2, None, None], ["+I", "b", 9, "late", "z"]])
 
 
 def test_java_goes_on_expiring_after_us(oracle: Oracle, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ KEYED: Mapping[str, Mapping[str, str]] = {
     "vectors beside data": {"deletion-vectors.enabled": "true", "index-file-in-data-file-dir": "true"},
     "file indexes": {"file-index.bloom-filter.columns": "v", "file-index.in-manifest-threshold": "1 b"},
     "dynamic buckets": {"bucket": "-1"},
+    "postponed buckets": {"bucket": "-2", "postpone.default-bucket-num": "2"},
 }
 UNKEYED: Mapping[str, Mapping[str, str]] = {
     "append": {"bucket": "-1", "compaction.min.file-num": "2"},
@@ -132,7 +133,10 @@ class SnapshotHistory:
         self._oracle.write(self._table, rows, overwrite_partition=where)
 
     def _java_compacts(self, table: Table | None = None) -> None:
-        self._oracle.compact(table or self._table, full=self._random.random() < 0.6)
+        if self.kind == "postponed buckets":
+            self._oracle.move_postponed(table or self._table)
+        else:
+            self._oracle.compact(table or self._table, full=self._random.random() < 0.6)
 
     def _compact(self) -> None:
         run_inline(self._table, full=self._random.random() < 0.6)
