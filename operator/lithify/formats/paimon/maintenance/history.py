@@ -115,10 +115,15 @@ def hint_path(table: PaimonTable) -> str:
 def _read(table: PaimonTable, holder: Holder) -> Held | None:
     """What a holder says; None if it is gone since it was listed."""
     text = table.storage.read_text(holder.path, MOST_SNAPSHOT)
+    if text is None:
+        return None
     try:
-        return None if text is None else Held(holder, parse_snapshot(text))
+        found = parse_snapshot(text)
     except ValueError as error:
         raise CorruptTable(holder.path, f"the {holder.kind} cannot be read ({error})") from error
+    if holder.kind is Holding.SNAPSHOT and holder.name != f"{holder.kind}-{found.id}":
+        raise CorruptTable(holder.path, f"it says that it is snapshot {found.id}")
+    return Held(holder, found)
 
 
 def _read_hint(table: PaimonTable) -> int | None:

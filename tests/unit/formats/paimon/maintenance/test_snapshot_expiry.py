@@ -274,6 +274,10 @@ def damage_tag(small: SmallTable) -> None:
     hold(small, 3, "tag/tag-kept").write_text("{}")
 
 
+def misname(small: SmallTable) -> None:
+    hold(small, 6, "snapshot/snapshot-3")
+
+
 def damage_consumer(small: SmallTable) -> None:
     consume(small)
     (small.folder / "consumer" / "consumer-late").write_text('{"nextSnapshot": "3"}')
@@ -293,6 +297,7 @@ def outlive(small: SmallTable) -> None:
         (break_newest, MissingFile),
         (break_tag, MissingFile),
         (damage_tag, CorruptTable),
+        (misname, CorruptTable),
         (damage_consumer, CorruptTable),
         (outlive, UnsupportedTable),
     ],
