@@ -17,6 +17,7 @@ LithifyError
 │   └── CommitUnknown           a snapshot write whose outcome could not be read back
 ├── CommitConflict            other writers changed the inputs of every group of the run
 ├── CommitOutrun              other commits were faster at every try until the deadline
+├── StalePlan                 the table changed after maintenance was planned, so nothing was deleted
 ├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
 ├── TaskStopped               a rewriting task was ended because its group can no longer be committed
 ├── TaskFailed                a rewriting task failed for a reason not listed above
@@ -139,8 +140,8 @@ class OutOfReach(UserError):
 class UnsupportedTable(UserError):
     """The table uses something that this release refuses; `reasons` names each option or column."""
 
-    def __init__(self, table: str, reasons: tuple[str, ...]) -> None:
-        super().__init__(f"{table} cannot be compacted yet: " + "; ".join(reasons))
+    def __init__(self, table: str, reasons: tuple[str, ...], work: str = "compacted") -> None:
+        super().__init__(f"{table} cannot be {work} yet: " + "; ".join(reasons))
         self.table = table
         self.reasons = reasons
 
@@ -229,6 +230,18 @@ class CommitOutrun(LithifyError):
         self.table = table
         self.tries = tries
         self.seconds = seconds
+
+
+class StalePlan(LithifyError):
+    """The table changed after maintenance was planned: the plan may name files that are needed now."""
+
+    failure = Failure.CONFLICT
+    exit_code = 3
+
+    def __init__(self, table: str, change: str) -> None:
+        super().__init__(f"{table}: {change} after the plan was made; nothing was deleted, plan again")
+        self.table = table
+        self.change = change
 
 
 class AttemptFenced(LithifyError):

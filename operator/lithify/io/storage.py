@@ -292,6 +292,24 @@ class Storage(StoragePaths):
             else:
                 self._file_io.delete(path)
 
+    def delete_all(self, paths: Sequence[str]) -> None:
+        """Deletes files in the roots, several at a time; missing files are no error.
+
+        Deletes none if one lies outside the roots. After any other error some are deleted and others not.
+
+        Raises:
+            CorruptTable: one is outside the roots, is reached through a symbolic link, or is no regular file.
+        """
+        for path in paths:
+            self.root_of(path)
+        if self.s3 is not None:
+            with reporting(", ".join(paths[:1])):
+                self.s3.delete_all(paths)
+            return
+        with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+            for _ in pool.map(self.delete, paths):
+                pass
+
     def _unlink(self, path: str, root: str) -> None:
         try:
             unlink_below(self.local_path(root), self.local_path(path))

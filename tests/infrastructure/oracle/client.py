@@ -401,10 +401,11 @@ class Oracle:
         retain_min: int = 1,
         older_than: int | None = None,
         changelog_retain_max: int | None = None,
+        limit: int | None = None,
     ) -> int:
         """Expires what exceeds `retain_max` or is of before `older_than` (epoch millis); returns how many.
 
-        If more changelogs are retained, those of expired snapshots live on.
+        No more than `limit` go. If more changelogs are retained, those of expired snapshots live on.
         """
         reply = self.call(
             "expire_snapshots",
@@ -413,6 +414,7 @@ class Oracle:
             retain_min=retain_min,
             older_than=older_than,
             changelog_retain_max=changelog_retain_max,
+            limit=limit,
         )
         return int(reply["expired"])
 

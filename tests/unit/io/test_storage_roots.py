@@ -29,6 +29,7 @@ USES: dict[str, Callable[[Storage, str], object]] = {
     "create_text": lambda storage, path: storage.create_text(path, "other"),
     "delete_text": lambda storage, path: storage.delete_text(path, lambda _: True),
     "delete": lambda storage, path: storage.delete(path),
+    "delete_all": lambda storage, path: storage.delete_all([path]),
     "exists": lambda storage, path: storage.exists(path),
     "list": lambda storage, path: storage.list(path),
     "files_below": lambda storage, path: list(storage.files_below(path)),
@@ -113,6 +114,15 @@ def test_no_link_is_followed_though_it_stays_inside(storage: Storage, table: Pat
 def test_files_that_are_gone_are_fine(storage: Storage, table: Path) -> None:
     storage.delete(f"{table}/bucket-0/gone")
     storage.delete(f"{table}/bucket-9/gone")
+
+
+def test_many_files_are_deleted_or_none_if_one_lies_outside(storage: Storage, table: Path) -> None:
+    inside = [f"{table}/bucket-0/file", f"{table}/bucket-0/gone"]
+    with pytest.raises(CorruptTable):
+        storage.delete_all([*inside, f"{table}/../other/file"])
+    assert (table / "bucket-0" / "file").exists()
+    storage.delete_all(inside)
+    assert not (table / "bucket-0" / "file").exists()
 
 
 def test_files_below_are_regular_ones_in_real_directories(storage: Storage, table: Path) -> None:

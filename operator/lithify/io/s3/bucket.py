@@ -6,8 +6,8 @@ how many; all raise the errors of `answers.answering`. Keys are bucket keys, wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -47,6 +47,8 @@ _BACKOFF: BackoffConfig = {
 _PART_BYTES = 8 << 20
 _PARTS_AT_ONCE = 2
 _CHUNK_BYTES = 1 << 20
+_MOST_DELETED = 1000
+"""Number of objects that one call of the library deletes."""
 
 
 def seconds_to_failure(settings: S3Settings) -> float:
@@ -167,6 +169,20 @@ class S3Bucket:
         """Deletes an object if it exists; one request."""
         with self._answering(key):
             obstore.delete(self._store, key)
+
+    def delete_all(self, keys: Sequence[str]) -> None:
+        """Deletes objects if they exist; one request each, several at a time."""
+        for start in range(0, len(keys), _MOST_DELETED):
+            self._delete_some(keys[start : start + _MOST_DELETED])
+
+    def _delete_some(self, keys: Sequence[str]) -> None:
+        try:
+            with self._answering(keys[0]):
+                obstore.delete(self._store, keys)
+        except FileNotFoundError:  # S3 does not mind missing objects, but some stores do
+            for key in keys:
+                with suppress(FileNotFoundError):
+                    self.delete(key)
 
     def list_folder(self, prefix: str) -> list[ListedObject]:
         """Lists the direct children of a folder; one request for every 1,000 names."""

@@ -6,7 +6,7 @@ honours conditional puts. Picklable: executors get one with their task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from lithify.errors import CorruptTable, InvalidOption
@@ -113,6 +113,17 @@ class S3Files:
     def files_below(self, path: str) -> Iterator[str]:
         """All files below a folder, recursively; one request for every 1,000 of them."""
         return (f"{path}/{name}" for name in self.names_below(path))
+
+    def delete_all(self, paths: Iterable[str]) -> None:
+        """Deletes files; missing ones are no error. See `S3Bucket.delete_all`."""
+        keys: dict[str, list[str]] = {}
+        buckets: dict[str, S3Bucket] = {}
+        for path in paths:
+            bucket, key = self.bucket(path)
+            buckets[bucket.name] = bucket
+            keys.setdefault(bucket.name, []).append(key)
+        for name, found in keys.items():
+            buckets[name].delete_all(found)
 
     def delete(self, path: str) -> None:
         """Deletes one file; a missing file is no error."""

@@ -48,6 +48,7 @@ REASONS = {
     errors.CommitUnknown: Reason.STORAGE_UNAVAILABLE,
     errors.CommitConflict: Reason.COMMIT_CONFLICT,
     errors.CommitOutrun: Reason.COMMIT_CONFLICT,
+    errors.StalePlan: Reason.COMMIT_CONFLICT,
     errors.AttemptFenced: Reason.DRIVER_LOST,
     errors.TaskStopped: Reason.DRIVER_FAILED,
     errors.TaskFailed: Reason.DRIVER_FAILED,

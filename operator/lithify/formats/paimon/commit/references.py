@@ -8,7 +8,6 @@ can get through those, so they reference nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,14 +18,10 @@ from pypaimon.snapshot.snapshot import Snapshot
 from lithify.columns.column_groups import is_one_of, listed, whole
 from lithify.columns.json_texts import parse_object
 from lithify.errors import CorruptTable, MissingFile
+from lithify.formats.paimon.snapshots.holders import Holder, Holding, holders_of
 from lithify.formats.paimon.table import PaimonTable
 from lithify.io.file_names import is_file_name, shown
 
-_HOLDERS = (
-    ("snapshot", re.compile(r"snapshot-\d+")),
-    ("tag", re.compile(r"tag-.+", re.DOTALL)),
-    ("changelog", re.compile(r"changelog-\d+")),
-)
 _LOOKS = 4
 _LISTS = ("baseManifestList", "deltaManifestList", "changelogManifestList")
 _INDEXES = "indexManifest"
@@ -61,7 +56,7 @@ def is_held_elsewhere(table: PaimonTable, snapshot: Snapshot) -> bool:
     """
     own, name = table.snapshots.path(snapshot.id), f"snapshot-{snapshot.id}"
     for holder in _holders(table):
-        is_of_another_number = "/snapshot/" in holder.path and not holder.path.endswith(f"/{name}")
+        is_of_another_number = holder.kind is Holding.SNAPSHOT and holder.name != name
         if holder.path != own and not is_of_another_number:
             text = table.storage.read_text(holder.path)
             if text is not None and snapshot.delta_manifest_list in _named_in(holder.path, text).lists:
@@ -92,7 +87,7 @@ def _named_files(table: PaimonTable) -> Iterator[_Named]:
     """
     if newest := table.snapshots.latest():
         yield _named_by(newest)
-    read: set[_Holder] = set()
+    read: set[Holder] = set()
     for _ in range(_LOOKS):
         unread = [holder for holder in _holders(table) if holder not in read]
         if not unread:
@@ -104,33 +99,9 @@ def _named_files(table: PaimonTable) -> Iterator[_Named]:
                 yield _named_in(holder.path, text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Holder:
-    """The file of a snapshot, tag or changelog."""
-
-    path: str
-    modified_seconds: float
-
-
-def _holders(table: PaimonTable) -> Iterator[_Holder]:
+def _holders(table: PaimonTable) -> Iterator[Holder]:
     """The existing files: first of this branch, then of the main one, last of all others."""
-    folder = f"{table.root}/branch"
-    branches = [branch.name for branch in table.storage.list(folder)]
-    for branch in branches:
-        _check_name(folder, branch)
-    homes = (table.home, table.root, *(f"{folder}/{branch}" for branch in branches))
-    for home in dict.fromkeys(homes):
-        for folder, name in _HOLDERS:
-            for file in table.storage.list(f"{home}/{folder}"):
-                if name.fullmatch(file.name) and not file.is_folder:
-                    _check_name(f"{home}/{folder}", file.name)
-                    yield _Holder(f"{home}/{folder}/{file.name}", file.modified_seconds)
-
-
-def _check_name(path: str, name: str) -> None:
-    """Checks that a listed name is a valid file name: on S3 it may be anything."""
-    if not is_file_name(name):
-        raise CorruptTable(path, f"{shown(name)} in it is no name of a file; delete it")
+    return holders_of(table.storage, table.root, table.home)
 
 
 def _named_in(path: str, text: str) -> _Named:

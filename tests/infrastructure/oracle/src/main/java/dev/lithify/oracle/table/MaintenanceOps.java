@@ -47,13 +47,14 @@ public final class MaintenanceOps {
     }
 
     /**
-     * What exceeds {@code retain_max} goes, and of the rest what is older than {@code older_than}, if given. With
-     * {@code changelog_retain_max}, changelogs live on without their snapshots.
+     * What exceeds {@code retain_max} goes, and of the rest what is older than {@code older_than}, if given, but no
+     * more than {@code limit}. With {@code changelog_retain_max}, changelogs live on without their snapshots.
      */
     private Object expireSnapshots(Args args) throws Exception {
         ExpireConfig.Builder config = ExpireConfig.builder()
                 .snapshotRetainMax(args.integer("retain_max"))
                 .snapshotRetainMin(args.integer("retain_min", 1))
+                .snapshotMaxDeletes(args.integer("limit", Integer.MAX_VALUE))
                 .snapshotTimeRetain(age(args));
         if (args.has("changelog_retain_max")) {
             config.changelogRetainMax(args.integer("changelog_retain_max"));

@@ -1,0 +1,1 @@
+"""Maintenance of Paimon tables: what may be deleted, planned from metadata, then deleted in a safe order."""

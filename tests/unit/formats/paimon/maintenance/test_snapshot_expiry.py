@@ -1,0 +1,326 @@
+"""Expiry of a small table: what goes and stays, what is refused, and crashes at any point."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lithify.errors import CorruptTable, LithifyError, MissingFile, StalePlan, UnsupportedTable
+from lithify.formats.paimon.maintenance.deleting import phases
+from lithify.formats.paimon.maintenance.plan import ExpiryPlan
+from lithify.formats.paimon.maintenance.snapshot_expiry import READER_FLOOR, SnapshotExpiry
+from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.options.retention_options import RetentionOptions
+from lithify.formats.paimon.table import PaimonTable
+from support.runs import ShiftedClock
+from support.small_tables import SmallTable
+
+LATER = ShiftedClock(timedelta(days=2))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> SmallTable:
+    """Six snapshots: two days, each overwritten once."""
+    table = SmallTable(tmp_path_factory.mktemp("model") / "warehouse").create()
+    for _ in range(2):
+        table.append()
+    table.overwrite("a")
+    table.append("b")
+    table.overwrite("b")
+    table.append("a")
+    return table
+
+
+@pytest.fixture
+def small(model: SmallTable, tmp_path: Path) -> SmallTable:
+    shutil.copytree(model.warehouse, tmp_path / "warehouse")
+    return SmallTable(tmp_path / "warehouse", commits=model.commits)
+
+
+def expiry(small: SmallTable, keep: int = 1, floor: timedelta = READER_FLOOR) -> SnapshotExpiry:
+    return SnapshotExpiry(open_table(small.address), RetentionOptions(least=keep, most=keep), floor)
+
+
+def opened(small: SmallTable) -> PaimonTable:
+    return open_table(small.address)
+
+
+def expire(small: SmallTable, keep: int = 1) -> ExpiryPlan:
+    made = expiry(small, keep)
+    plan = made.plan(LATER)
+    made.execute(plan)
+    return plan
+
+
+def files(small: SmallTable) -> set[str]:
+    paths = (path for path in small.folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(small.folder)) for path in paths}
+
+
+def hold(small: SmallTable, number: int, place: str, **changes: Any) -> Path:
+    """Copies a snapshot to another place, as tags, branches and changelogs are made."""
+    path = small.folder / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**small.snapshot(number), **changes}))
+    return path
+
+
+def change(small: SmallTable, number: int, **changes: Any) -> None:
+    hold(small, number, f"snapshot/snapshot-{number}", **changes)
+
+
+def rows(small: SmallTable, number: int) -> int:
+    table = opened(small)
+    snapshot = table.snapshots.get(number)
+    assert snapshot is not None
+    live = table.manifests.live_columns(snapshot)
+    paths = [
+        table.folder(table.bucket_id(p.as_py(), b.as_py()))
+        for p, b in zip(live["partition"], live["bucket"], strict=True)
+    ]
+    assert all(
+        (Path(folder) / name.as_py()).exists() for folder, name in zip(paths, live["name"], strict=True)
+    )
+    return len(live)
+
+
+def test_only_what_the_newest_snapshot_needs_is_left(small: SmallTable) -> None:
+    live = rows(small, 6)
+
+    plan = expire(small)
+
+    assert plan.snapshots == (1, 2, 3, 4, 5)
+    assert small.numbers == [6]
+    assert rows(small, 6) == live
+    data = {path for path in files(small) if "bucket-" in path}
+    assert len(data) == live
+    assert (small.folder / "snapshot" / "EARLIEST").read_text() == "6"
+
+
+def test_figures_are_those_of_the_files_that_went(small: SmallTable) -> None:
+    before = files(small)
+    plan = expire(small, keep=2)
+    gone = before - files(small)
+    assert sum(plan.figures.values()) == len(gone)
+    assert plan.figures["snapshots"] == 4
+    assert plan.figures["dataFiles"] == len([path for path in gone if "bucket-" in path])
+
+
+def test_second_expiry_has_nothing_to_do(small: SmallTable) -> None:
+    expire(small)
+    before = files(small)
+    plan = expire(small)
+    assert plan.is_empty
+    assert files(small) == before
+
+
+def test_plan_deletes_nothing(small: SmallTable) -> None:
+    before = files(small)
+    assert not expiry(small).plan(LATER).is_empty
+    assert files(small) == before
+
+
+def test_missing_hint_is_written_without_any_expiry(small: SmallTable) -> None:
+    (small.folder / "snapshot" / "EARLIEST").unlink(missing_ok=True)
+    plan = expire(small, keep=10)
+    assert plan.is_empty
+    assert (small.folder / "snapshot" / "EARLIEST").read_text() == "1"
+
+
+def test_table_without_snapshots_has_nothing_to_do(tmp_path: Path) -> None:
+    empty = SmallTable(tmp_path / "warehouse").create()
+    before = files(empty)
+    assert expire(empty).is_empty
+    assert files(empty) == before
+
+
+def test_snapshots_that_were_replaced_just_now_stay(small: SmallTable) -> None:
+    made = expiry(small)
+    assert made.plan(ShiftedClock()).is_empty
+    assert expiry(small, floor=timedelta()).plan(ShiftedClock()).snapshots == (1, 2, 3, 4, 5)
+
+
+def test_options_of_the_table_count_unless_others_are_given(small: SmallTable) -> None:
+    small.set_option("snapshot.num-retained.min", "3")
+    assert SnapshotExpiry(opened(small)).plan(LATER).snapshots == (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["tag/tag-kept", "branch/branch-b/snapshot/snapshot-2", "branch/branch-b/tag/tag-kept"],
+    ids=["a tag", "a branch", "a tag of a branch"],
+)
+def test_held_snapshot_keeps_all_of_its_files(small: SmallTable, place: str) -> None:
+    held = rows(small, 2)
+    path = hold(small, 2, place)
+
+    plan = expire(small)
+
+    assert 2 in plan.snapshots
+    path.rename(small.folder / "snapshot" / "snapshot-2")
+    assert rows(small, 2) == held
+
+
+def test_consumer_keeps_the_snapshots_that_it_has_still_to_read(small: SmallTable) -> None:
+    (small.folder / "consumer").mkdir()
+    (small.folder / "consumer" / "consumer-c").write_text('{"nextSnapshot": 4}')
+    expire(small)
+    assert small.numbers == [4, 5, 6]
+
+
+def test_statistics_go_with_the_last_snapshot_that_names_them(small: SmallTable) -> None:
+    for number, name in {1: "stat-old", 2: "stat-old", 3: "stat-both", 6: "stat-both"}.items():
+        change(small, number, statistics=name)
+        (small.folder / "statistics").mkdir(exist_ok=True)
+        (small.folder / "statistics" / name).write_text("{}")
+    plan = expire(small)
+    assert plan.figures["statisticsFiles"] == 1
+    assert [path.name for path in (small.folder / "statistics").iterdir()] == ["stat-both"]
+
+
+def paths_in_order(plan: ExpiryPlan, small: SmallTable) -> list[Path]:
+    """Everything that an execution deletes, in its order."""
+    snapshots = [small.folder / "snapshot" / f"snapshot-{number}" for number in plan.snapshots]
+    return [*(Path(path) for phase in phases(plan) for path in phase), *snapshots]
+
+
+@pytest.mark.parametrize("tenths", range(11))
+@pytest.mark.parametrize("keep", [1, 2])
+def test_crash_at_any_point_is_completed_by_the_next_run(
+    small: SmallTable, tmp_path: Path, tenths: int, keep: int
+) -> None:
+    hold(small, 3, "tag/tag-kept")
+    whole = SmallTable(tmp_path / "whole")
+    shutil.copytree(small.warehouse, whole.warehouse)
+    expire(whole, keep)
+    paths = paths_in_order(expiry(small, keep).plan(LATER), small)
+
+    for path in paths[: len(paths) * tenths // 10]:
+        path.unlink()
+    expire(small, keep)
+
+    assert files(small) == files(whole)
+    assert (small.folder / "snapshot" / "EARLIEST").read_text() == str(7 - keep)
+
+
+def tag(small: SmallTable) -> None:
+    hold(small, 3, "tag/tag-late")
+
+
+def branch(small: SmallTable) -> None:
+    hold(small, 3, "branch/branch-late/snapshot/snapshot-3")
+
+
+def consume(small: SmallTable) -> None:
+    (small.folder / "consumer").mkdir()
+    (small.folder / "consumer" / "consumer-late").write_text('{"nextSnapshot": 3}')
+
+
+def roll_back(small: SmallTable) -> None:
+    small.roll_back_to(5)
+
+
+def replace(small: SmallTable) -> None:
+    small.roll_back_to(5)
+    small.append("a")
+
+
+@pytest.mark.parametrize("act", [tag, branch, consume, roll_back, replace], ids=lambda act: act.__name__)
+def test_plan_is_stale_once_somebody_may_need_its_files(
+    small: SmallTable, act: Callable[[SmallTable], None]
+) -> None:
+    made = expiry(small)
+    plan = made.plan(LATER)
+    act(small)
+    before = files(small)
+    with pytest.raises(StalePlan):
+        made.execute(plan)
+    assert files(small) == before
+
+
+def test_commits_after_the_plan_do_not_matter(small: SmallTable) -> None:
+    made = expiry(small)
+    plan = made.plan(LATER)
+    small.append("a", "b")
+    live = rows(small, 7)
+    made.execute(plan)
+    assert small.numbers == [6, 7]
+    assert rows(small, 7) == live
+
+
+def without_manifest(small: SmallTable, number: int) -> None:
+    table = opened(small)
+    snapshot = table.snapshots.get(number)
+    assert snapshot is not None
+    Path(table.manifests.path(table.manifests.names_in_list(snapshot.delta_manifest_list)[0])).unlink()
+
+
+def break_newest(small: SmallTable) -> None:
+    without_manifest(small, 6)
+
+
+def break_tag(small: SmallTable) -> None:
+    hold(small, 3, "tag/tag-kept")
+    without_manifest(small, 3)
+
+
+def damage_tag(small: SmallTable) -> None:
+    hold(small, 3, "tag/tag-kept").write_text("{}")
+
+
+def misname(small: SmallTable) -> None:
+    hold(small, 6, "snapshot/snapshot-3")
+
+
+def damage_consumer(small: SmallTable) -> None:
+    consume(small)
+    (small.folder / "consumer" / "consumer-late").write_text('{"nextSnapshot": "3"}')
+
+
+def decouple(small: SmallTable) -> None:
+    small.set_option("changelog.time-retained", "3 h")
+
+
+def outlive(small: SmallTable) -> None:
+    hold(small, 1, "changelog/changelog-1")
+
+
+@pytest.mark.parametrize(
+    ("act", "error"),
+    [
+        (break_newest, MissingFile),
+        (break_tag, MissingFile),
+        (damage_tag, CorruptTable),
+        (misname, CorruptTable),
+        (damage_consumer, CorruptTable),
+        (outlive, UnsupportedTable),
+    ],
+    ids=lambda each: each.__name__,
+)
+def test_nothing_goes_while_it_is_unknown_what_is_needed(
+    small: SmallTable, act: Callable[[SmallTable], None], error: type[LithifyError]
+) -> None:
+    act(small)
+    before = files(small)
+    with pytest.raises(error):
+        expire(small)
+    assert files(small) == before
+
+
+def test_decoupled_changelogs_are_refused_by_name(small: SmallTable) -> None:
+    decouple(small)
+    with pytest.raises(UnsupportedTable, match=r"cannot be expired yet: options changelog\.num-retained"):
+        SnapshotExpiry(opened(small)).plan(LATER)
+
+
+def test_broken_branch_does_not_keep_a_table_from_expiry(small: SmallTable) -> None:
+    """Java breaks branches whose tag is deleted; nobody can read them."""
+    hold(small, 3, "branch/branch-b/snapshot/snapshot-3")
+    (small.folder / "manifest" / small.snapshot(3)["baseManifestList"]).unlink()
+    assert expire(small).snapshots == (1, 2, 3, 4, 5)
