@@ -23,6 +23,8 @@ from lithify.engine.commit.patience import Patience, backoff_of
 from lithify.files.avro.encoding import Cells, encode_rows
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.commit.committer import Committer
+from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
+from lithify.formats.iceberg.deletes.puffin import write_vectors
 from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ListOwner, ManifestContent, write_list
@@ -159,7 +161,7 @@ def _unpartitioned(table: IcebergTable) -> frozenset[int]:
 
 
 def delete_positions(
-    address: TableAddress, positions: Mapping[str, Sequence[int]], *, names_file: bool = True
+    address: TableAddress, positions: Mapping[str, Sequence[int]], *, names_file: bool = True, times: int = 1
 ) -> None:
     """Others delete rows of data files by their positions, in one position delete file.
 
@@ -167,6 +169,7 @@ def delete_positions(
         address: the table.
         positions: positions by data file, all of one partition.
         names_file: whether the delete file says that it is for one data file only.
+        times: how often the manifest lists it.
     """
     table = open_iceberg_table(address)
     view = view_of(table)
@@ -178,51 +181,86 @@ def delete_positions(
             pa.field("pos", pa.int64(), False, {"PARQUET:field_id": "2147483545"}),
         ]
     )
-    place = view.data["file_path"].to_pylist().index(paths[0])
-    partition = view.partitions.partition(view.data["partition"][place].as_py())
+    partition = _partition_of(view, paths[0])
     referenced = paths[0] if names_file and len(positions) == 1 else None
-    _commit_deletes(table, view, rows.cast(stored), partition, referenced, ())
+    new = _written(table, rows.cast(stored), partition, referenced)
+    _commit_deletes(table, view, [new] * times, ())
 
 
-def delete_equal(address: TableAddress, rows: pa.Table, partition: Partition = _NO_PARTITION) -> None:
-    """Others delete rows by equality with the columns of some rows, which have field ids from 1 on."""
+def delete_by_vectors(
+    address: TableAddress, positions: Mapping[str, Sequence[int]], *, times: int = 1
+) -> None:
+    """Others delete rows of data files by their positions, in vectors of one Puffin file.
+
+    Args:
+        address: the table.
+        positions: positions by data file, of partitions of one spec.
+        times: how often the manifest lists each vector.
+    """
+    table = open_iceberg_table(address)
+    view, path = view_of(table), f"{table.metadata.data_folder}/{uuid4()}.puffin"
+    vectors = {name: bitmap_of(np.array(each, np.int64)) for name, each in positions.items()}
+    written = write_vectors(table.storage, path, vectors)
+    size = Path(path.removeprefix("file://")).stat().st_size
+    new = [
+        NewDeleteFile(
+            path, "puffin", size, each.positions, _partition_of(view, name), name,
+            offset=each.offset, length=each.length,
+        )
+        for name, each in written.items()
+    ]  # fmt: skip
+    _commit_deletes(table, view, new * times, ())
+
+
+def _partition_of(view: View, path: str) -> Partition:
+    place = view.data["file_path"].to_pylist().index(path)
+    return view.partitions.partition(view.data["partition"][place].as_py())
+
+
+def delete_equal(
+    address: TableAddress, rows: pa.Table, partition: Partition = _NO_PARTITION, *, times: int = 1
+) -> None:
+    """Others delete rows by equality with the columns of some rows, which have field ids from 1 on.
+
+    The manifest lists the delete file `times` times.
+    """
     table = open_iceberg_table(address)
     fields = {
         field["name"]: field["id"] for field in table.metadata.schemas[table.metadata.schema_id]["fields"]
     }
-    _commit_deletes(
-        table, view_of(table), rows, partition, None, [fields[name] for name in rows.column_names]
-    )
+    new = _written(table, rows, partition, None)
+    _commit_deletes(table, view_of(table), [new] * times, [fields[name] for name in rows.column_names])
+
+
+def _written(
+    table: IcebergTable, rows: pa.Table, partition: Partition, referenced: str | None
+) -> NewDeleteFile:
+    data = write_data(table, rows, partition)
+    return NewDeleteFile(data.path, "parquet", data.size, data.rows, partition, referenced)
 
 
 def _commit_deletes(
-    table: IcebergTable,
-    view: View,
-    rows: pa.Table,
-    partition: Partition,
-    referenced: str | None,
-    equality_ids: Sequence[int],
+    table: IcebergTable, view: View, new: Sequence[NewDeleteFile], equality_ids: Sequence[int]
 ) -> None:
-    """Commits a delete file as a writer of merge-on-read deletes does."""
+    """Commits delete files of one spec as a writer of merge-on-read deletes does."""
     metadata, head = table.metadata, table.head()
     assert head is not None
-    data = write_data(table, rows, partition)
-    new = NewDeleteFile(data.path, "parquet", data.size, data.rows, partition, referenced)
+    spec_id, count = new[0].partition.spec_id, len(new)
     snapshot_id, sequence = uuid4().int >> 65, metadata.last_sequence + 1
-    spec = metadata.specs[partition.spec_id]["fields"]
-    fields = tuple(PartitionField(*each) for each in partition_fields(metadata, partition.spec_id))
-    entries = added_delete_files([new], fields, snapshot_id, None)
+    spec = metadata.specs[spec_id]["fields"]
+    fields = tuple(PartitionField(*each) for each in partition_fields(metadata, spec_id))
+    entries = added_delete_files(new, fields, snapshot_id, None)
     if equality_ids:
-        ids = pa.array([[*equality_ids]], pa.list_(pa.field("element", pa.int32(), nullable=False)))
+        ids = pa.array([[*equality_ids]] * count, pa.list_(pa.field("element", pa.int32(), nullable=False)))
         cells = Cells(*encode_rows([ids], [True]))
-        content = pa.array([int(Content.EQUALITY_DELETES)], pa.int32())
+        content = pa.array([int(Content.EQUALITY_DELETES)] * count, pa.int32())
         entries = replace(
             entries,
             rows=with_columns(entries.rows, content=content),
             encoded={**entries.encoded, ("equality_ids",): cells},
         )
     owner = ManifestOwner(
-        metadata.format_version, snapshot_id, ManifestContent.DELETES, partition.spec_id, fields,
+        metadata.format_version, snapshot_id, ManifestContent.DELETES, spec_id, fields,
         json.dumps(spec), json.dumps(metadata.schemas[metadata.schema_id]),
     )  # fmt: skip
     folder = metadata.metadata_folder

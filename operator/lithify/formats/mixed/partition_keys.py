@@ -29,9 +29,23 @@ from lithify.formats.protocol.partition import PartitionValues
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _NULLS = frozenset({NULL_TEXT, _HIVE_NULL})
 _FOUND = frozenset(
-    {"boolean", "int", "long", "string", "decimal", "date", "uuid", "timestamp", "timestamptz"}
+    {
+        "boolean",
+        "int",
+        "long",
+        "float",
+        "double",
+        "string",
+        "decimal",
+        "date",
+        "uuid",
+        "timestamp",
+        "timestamptz",
+    }
 )
-"""Types of values that readers find again: they decode no binaries and times, and zeros have two signs."""
+"""Types of values that readers find again: they decode no binaries and times."""
+_FLOATS = frozenset({"float", "double"})
+"""Types whose values are found whatever the spelling: Java writes 0.1 and 1.0E22 where texts here differ."""
 _UNKNOWN_TO_OLDER = frozenset({"timestamp", "timestamptz"})
 _UNCHANGED = re.compile(r"[A-Za-z0-9._-]*")
 """Texts that no encoder changes: version 0.4 does not decode what it reads, and encodes it once more."""
@@ -119,8 +133,16 @@ class PartitionKeys:
 
 def _spelled(field: PartitionField, kind: str, text: str) -> str:
     """A text of a value as `PartitionSpec.texts` has it."""
-    spell = _SPELLED.get(kind) if field.transform == "identity" else None
+    if field.transform != "identity":
+        return text
+    if kind in _FLOATS:
+        return _text_of(field, cast(float, parser_of(field.transform, kind)(text)))
+    spell = _SPELLED.get(kind)
     return text if spell is None else spell(text)
+
+
+def _text_of(field: PartitionField, value: PartitionValue) -> str:
+    return PartitionSpec(0, (field,)).texts(Partition(0, (value,)))[0]
 
 
 def _micros(text: str) -> timedelta:
@@ -137,7 +159,7 @@ _SPELLED: Mapping[str, Callable[[str], str]] = {
 
 
 def _problem(field: PartitionField, kind: str, value: PartitionValue, *, by_older: bool) -> str | None:
-    text = PartitionSpec(0, (field,)).texts(Partition(0, (value,)))[0]
+    text = _text_of(field, value)
     if kind.partition("(")[0] not in _FOUND:
         return f"field {field.name}: readers find no partitions by values of type {kind}"
     if value is not None and text in _NULLS:

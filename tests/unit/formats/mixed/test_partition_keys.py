@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from uuid import UUID
@@ -27,6 +28,8 @@ VALUES: dict[str, st.SearchStrategy[PartitionValue]] = {
     "timestamptz": st.datetimes(timezones=st.just(UTC)),
     "decimal(9, 2)": st.decimals(Decimal(-1000), Decimal(1000), places=2),
     "uuid": st.uuids(),
+    "float": st.floats(width=32),
+    "double": st.floats(),
 }
 
 
@@ -70,12 +73,24 @@ def test_own_names_are_read_as_they_are(data: st.DataObject) -> None:
         case("boolean", "p0=TRUE", True, id="boolean"),
         case("uuid", f"p0={str(ID).upper()}", ID, id="uuid"),
         case("decimal(9, 2)", "p0=1.50", Decimal("1.50"), id="decimal"),
+        case("float", "p0=0.1", 0.10000000149011612, id="Java's float"),
+        case("double", "p0=1.0E22", 1e22, id="Java's large double"),
+        case("double", "p0=1.0E-7", 1e-7, id="Java's small double"),
+        case("double", "p0=-0.0", -0.0, id="negative zero"),
+        case("float", "p0=NaN", math.nan, id="not a number"),
+        case("float", "p0=-Infinity", -math.inf, id="infinite"),
     ],
 )
 def test_spellings_of_writers_are_one_name(kind: str, path: str, value: PartitionValue) -> None:
     keys = keys_of(kind)
 
     assert keys.read(path) == keys.key_of(Partition(0, (value,)))
+
+
+def test_zeros_of_both_signs_are_two_partitions() -> None:
+    keys = keys_of("double")
+
+    assert keys.read("p0=-0.0") != keys.read("p0=0.0") == keys.key_of(Partition(0, (0.0,)))
 
 
 def test_results_of_transforms_keep_their_spelling() -> None:
@@ -113,7 +128,10 @@ def test_names_of_other_specs_are_corrupt(path: str) -> None:
         case("binary", b"a", False, False, id="binary"),
         case("fixed[1]", b"a", False, False, id="fixed"),
         case("time", 7, False, False, id="time"),
-        case("double", 0.5, False, False, id="double"),
+        case("float", 0.10000000149011612, True, True, id="float"),
+        case("double", -0.0, True, True, id="negative zero"),
+        case("double", math.nan, True, True, id="not a number"),
+        case("double", 1e22, True, False, id="double with a plus sign"),
     ],
 )
 def test_partitions_that_readers_do_not_find_are_named(

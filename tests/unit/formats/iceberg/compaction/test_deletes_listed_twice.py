@@ -1,0 +1,117 @@
+"""Delete files that manifests list twice block nothing: a row that is deleted twice is deleted.
+
+Unlike rows of data files, which count as often as these are listed. A Puffin file is listed once for each of
+its vectors, and that is no fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType, NestedField, StringType
+
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.runner import InlineRunner
+from lithify.formats.iceberg.model import Partition
+from lithify.formats.iceberg.table.opening import open_iceberg_table
+from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.strategy import Strategy
+from support.cases import case
+from support.iceberg_commits import (
+    CLOCK,
+    delete_by_vectors,
+    delete_equal,
+    delete_positions,
+    view_of,
+)
+from support.iceberg_tables import SCHEMA, Lakehouse, with_fields
+
+FIELDS = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
+BY_NAME = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "name"))
+IDS = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})])
+Deleting = Callable[[TableAddress, Sequence[str]], None]
+"""Deletes the rows 0 and 3 of the partition `a`, or of both; given the paths of `a` and of `b`."""
+
+
+def table(tmp_path: Path, version: int) -> list[str]:
+    """A table with two partitions of three small files each, whose rows are numbered from 0; their paths."""
+    made = Lakehouse(tmp_path).table(
+        schema=FIELDS, partition_spec=BY_NAME, properties={"format-version": "2"}
+    )
+    folder = Path(made.location().removeprefix("file://")) / "data"
+    folder.mkdir(parents=True)
+    paths = []
+    for name in ("a", "b"):
+        for number in range(3):
+            path = folder / f"{name}-{number}.parquet"
+            pq.write_table(pa.table([[2 * number, 2 * number + 1], [name, name]], schema=SCHEMA), path)
+            paths.append(f"file://{path}")
+    made.add_files(paths)
+    if version > 2:
+        with_fields(made.refresh(), {"format-version": version, "next-row-id": 0})
+    return paths
+
+
+def live(address: TableAddress) -> list[tuple[str, int]]:
+    """The rows of all data files; there must be no deletes of them."""
+    paths = view_of(open_iceberg_table(address)).data["file_path"].to_pylist()
+    parts = [pq.read_table(path.removeprefix("file://"), partitioning=None) for path in paths]
+    found = pa.concat_tables(parts).to_pydict()
+    return sorted(zip(found["name"], found["id"], strict=True))
+
+
+def by_equality(address: TableAddress, paths: Sequence[str]) -> None:
+    del paths
+    delete_equal(address, pa.table([[0, 3]], schema=IDS), Partition(0, ("a",)), times=2)
+
+
+def by_position(address: TableAddress, paths: Sequence[str]) -> None:
+    for path, position in ((paths[0], 0), (paths[1], 1)):
+        delete_positions(address, {path: [position]}, times=2)
+
+
+def by_position_in_partition(address: TableAddress, paths: Sequence[str]) -> None:
+    delete_positions(address, {paths[0]: [0], paths[1]: [1]}, times=2)
+
+
+def by_vectors(address: TableAddress, paths: Sequence[str]) -> None:
+    delete_by_vectors(address, {paths[0]: [0], paths[1]: [1]}, times=2)
+
+
+def by_vectors_of_both(address: TableAddress, paths: Sequence[str]) -> None:
+    delete_by_vectors(address, {paths[0]: [0], paths[1]: [1], paths[3]: [0], paths[4]: [1]})
+
+
+@pytest.mark.parametrize("strategy", [Strategy.MINOR, Strategy.FULL])
+@pytest.mark.parametrize(
+    ("delete", "version", "gone"),
+    [
+        case(by_equality, 2, "a", id="equality deletes"),
+        case(by_position, 2, "a", id="position deletes of a file"),
+        case(by_position_in_partition, 2, "a", id="position deletes of several files"),
+        case(by_vectors, 3, "a", id="vectors"),
+        case(by_vectors_of_both, 3, "ab", id="vectors of two groups in one file"),
+    ],
+)
+def test_both_groups_are_compacted(
+    tmp_path: Path, delete: Deleting, version: int, gone: str, strategy: Strategy
+) -> None:
+    paths = table(tmp_path, version)
+    address = Lakehouse(tmp_path).address(overrides={"min-input-files": "2"})
+    delete(address, paths)
+    listed = view_of(open_iceberg_table(address)).deletes["file_path"].to_pylist()
+    assert len(set(listed)) < len(listed)
+
+    report = compact(Request(address, Selection(strategy=strategy)), InlineRunner(), CLOCK)
+
+    assert [group.group.partition("/")[0] for group in report.groups] == ["name=a", "name=b"]
+    assert report.blocked == ()
+    rows = [(name, number) for name in "ab" for number in range(6)]
+    assert live(address) == [row for row in rows if row[0] not in gone or row[1] not in (0, 3)]
