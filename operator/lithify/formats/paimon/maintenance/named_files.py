@@ -15,8 +15,8 @@ from typing import TypeVar
 from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.errors import MissingFile
+from lithify.files.avro.metadata_files import reading
 from lithify.formats.paimon.manifests.index_manifests import records_of
-from lithify.formats.paimon.manifests.manifests import reading
 from lithify.formats.paimon.table import PaimonTable
 
 _AT_ONCE = 8
