@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
+from lithify.clock import SystemClock
 from lithify.formats.iceberg.commit.rules import REPLACED_INPUT
 from lithify.formats.iceberg.compaction import planning
 from lithify.formats.iceberg.compaction.lost_groups import LostGroups
@@ -59,7 +60,7 @@ def planned(tmp_path: Path) -> tuple[LostGroups, IcebergPlan]:
     opened, selection = open_iceberg_table(Lakehouse(tmp_path).address()), Selection(strategy=Strategy.FULL)
     view = planning.pin_view(opened, selection)
     assert view is not None
-    plan = planning.plan(opened, view, selection)
+    plan = planning.plan(opened, view, selection, SystemClock())
     return LostGroups(opened, plan), plan
 
 

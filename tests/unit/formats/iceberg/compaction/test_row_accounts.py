@@ -102,7 +102,7 @@ def test_a_group_of_which_a_task_is_missing_or_counted_twice_is_blocked(tmp_path
     selection = Selection(strategy=Strategy.FULL)
     pinned = planning.pin_view(table, selection)
     assert pinned is not None
-    plan = planning.plan(table, pinned, selection)
+    plan = planning.plan(table, pinned, selection, CLOCK)
     running = step.begin(table, plan, tasks_of(table, plan, Sizing()), "run", 0, CLOCK)
     results = [task.run(CLOCK) for task in running.tasks]
     wrong = [

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lithify.clock import SystemClock
 from lithify.formats.iceberg.compaction.planning import pin_view, plan
 from lithify.formats.iceberg.compaction.tasks import tasks_of
 from lithify.formats.iceberg.rewriting.task import RewriteTask
@@ -22,7 +23,7 @@ def tasks(lakehouse: Lakehouse, **options: str) -> list[RewriteTask]:
     selection = Selection(strategy=Strategy.FULL)
     pinned = pin_view(opened, selection)
     assert pinned is not None
-    found = tasks_of(opened, plan(opened, pinned, selection), Sizing())
+    found = tasks_of(opened, plan(opened, pinned, selection, SystemClock()), Sizing())
     return [task for each in found.values() for task in each]
 
 
