@@ -26,6 +26,7 @@ from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.errors import UnsupportedTable
+from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.mixed.observing.observer import OBSERVED
 from lithify.formats.mixed.stores import open_mixed_table
 from lithify.formats.protocol.address import Selection, TableAddress
@@ -257,6 +258,8 @@ def test_a_catalog_of_another_metastore_does_not_compact_it(
     name = f"{table.location.parent.name}.{table.location.name}"
     address = TableAddress(str(table.location.parent.parent), name, format="mixed-iceberg")
     assert any(ROOT in reason for reason in open_mixed_table(address).refusals)
+    base = TableAddress(str(table.location.parent), f"{table.location.name}.base", format="iceberg")
+    assert any(ROOT in reason for reason in open_iceberg_table(base).refusals)
 
 
 def test_tables_are_discovered(hive: HiveTables, table: KeyedTable) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from lithify.formats.iceberg.support.reasons import HIVE_ROOT
 from lithify.formats.mixed.line_properties import PROPERTY, facts_named
 from lithify.formats.mixed.partition_keys import PartitionKeys
 from lithify.io.locations import local_path
 
-ROOT = "base.hive.location-root"
+ROOT = HIVE_ROOT
 """The property with the folder below which files are that Hive reads."""
 ROOT_LOCATION = "arctic.table.root-location"
 """The parameter that names the folder of both stores; an option of LakeTables where 0.4 left it out."""

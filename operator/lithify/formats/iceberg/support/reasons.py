@@ -13,6 +13,8 @@ from lithify.engine.support.refusals import refused_options
 from lithify.formats.iceberg.support.rules import load
 
 NEWEST_VERSION = 3
+HIVE_ROOT = "base.hive.location-root"
+"""The property by which tables of Arctic and Amoro say that Hive reads their data files."""
 _OBEYED = ("write.", "commit.", "compatibility.", "encryption.")
 """Properties that Iceberg's writers obey; others that nobody classified are notes of users and engines."""
 _REFUSED_TYPES = ("variant", "geometry", "geography", "unknown")
@@ -29,6 +31,7 @@ class LoadedTable:
         branch: the branch that is written.
         is_remotely_signed: whether its catalog's server wants to sign each request for a file.
         is_keyed_store: whether it is a store of a keyed table of Arctic or Amoro.
+        is_read_by_hive: whether it is a table of theirs whose data files Hive reads in place.
     """
 
     json: Mapping[str, Any]
@@ -36,6 +39,7 @@ class LoadedTable:
     branch: str
     is_remotely_signed: bool = False
     is_keyed_store: bool = False
+    is_read_by_hive: bool = False
 
 
 def refusals(table: LoadedTable) -> Iterator[str]:
@@ -53,6 +57,11 @@ def refusals(table: LoadedTable) -> Iterator[str]:
         yield (
             "mixed-format.table-store: it is a store of a keyed table of Arctic or Amoro, and names of its "
             "files tell what rows are; give the Catalog the format MixedIceberg"
+        )
+    if table.is_read_by_hive:
+        yield (
+            f"{HIVE_ROOT}: Hive reads its files where they are; open it by a Catalog of the format MixedIceberg "
+            "with the metastore Hive"
         )
     yield from _encryption(table.json)
     yield from _inline_manifests(table.json)

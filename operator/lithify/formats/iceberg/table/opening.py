@@ -13,7 +13,7 @@ from lithify.formats.iceberg.catalog.connecting import AnyCatalog, open_catalog
 from lithify.formats.iceberg.catalog.credentials import has_keys, is_remotely_signed
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.names import TableName, parse_name
-from lithify.formats.iceberg.support.reasons import LoadedTable, refusals
+from lithify.formats.iceberg.support.reasons import HIVE_ROOT, LoadedTable, refusals
 from lithify.formats.iceberg.table.files import metadata_storage, table_storage
 from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata, parse_metadata
 from lithify.formats.iceberg.table.metadata_files import read_metadata
@@ -59,6 +59,7 @@ def open_iceberg_table(
         name.branch,
         is_remotely_signed=is_signed,
         is_keyed_store=not is_store and _is_keyed_store(catalog, name, metadata),
+        is_read_by_hive=not is_store and HIVE_ROOT in metadata.properties,
     )
     return IcebergTable(
         address=name,
