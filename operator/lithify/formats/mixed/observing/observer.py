@@ -6,8 +6,7 @@ from datetime import datetime
 
 from lithify.engine.observe.format_observer import ObservedFormat
 from lithify.formats.iceberg.attempts import past_runs
-from lithify.formats.iceberg.catalog import connecting
-from lithify.formats.iceberg.catalog.connecting import open_catalog
+from lithify.formats.iceberg.observing.observer import check_catalog, list_tables
 from lithify.formats.mixed.observing.observed_table import LAYOUT, open_observed
 from lithify.formats.mixed.stores import open_mixed_table, tables_among
 from lithify.formats.protocol.address import TableAddress
@@ -18,14 +17,9 @@ def _find_run(address: TableAddress, run: str, since: datetime | None) -> RunFou
     return past_runs.find_run(open_mixed_table(address).base, run, since)
 
 
-def _check_catalog(address: TableAddress) -> None:
-    open_catalog(address.warehouse, address.catalog_options, address.reach).namespaces(())
-
-
 def _list_tables(address: TableAddress) -> tuple[str, ...]:
-    catalog = open_catalog(address.warehouse, address.catalog_options, address.reach)
-    return tuple(sorted(tables_among(connecting.list_tables(catalog))))
+    return tuple(sorted(tables_among(list_tables(address))))
 
 
-OBSERVED = ObservedFormat(open_observed, LAYOUT, _find_run, _check_catalog, _list_tables)
+OBSERVED = ObservedFormat(open_observed, LAYOUT, _find_run, check_catalog, _list_tables)
 open_observer = OBSERVED.open_observer
