@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from lithify.columns.octets import number_bytes
 from lithify.files.parquet.physical import leaves_of_rows
-from lithify.files.statistics import truncated_up
+from lithify.files.statistics import FloatBounds, truncated_up
 from lithify.files.types import ColumnType, Field
 from lithify.formats.iceberg.model import FileMetrics
 from lithify.formats.iceberg.rewriting.options import MetricsModes
@@ -58,36 +58,8 @@ def _leaves(field: Field, above: str, *, is_single: bool) -> Iterator[LeafField]
         yield from _leaves(part, f"{name}.", is_single=is_single and field.type.root == "ROW")
 
 
-@dataclass(slots=True)
-class FloatMetrics:
-    """Bounds and NaNs of a column of floats.
-
-    Attributes:
-        least: the smallest number, NaN left out; None for none.
-        most: the greatest number.
-        nans: number of NaNs, None if unknown.
-        nulls: number of nulls, None if unknown: footers of new files do not tell it for floats.
-        is_bounded: whether the bounds are those of all rows.
-    """
-
-    least: float | None = None
-    most: float | None = None
-    nans: int | None = 0
-    nulls: int | None = 0
-    is_bounded: bool = True
-
-    def add(self, values: pa.ChunkedArray) -> None:
-        """Adds rows."""
-        numbers = values.drop_null().to_numpy()
-        if self.nulls is not None:
-            self.nulls += values.null_count
-        nans = np.isnan(numbers)
-        count = int(np.count_nonzero(nans))
-        if self.nans is not None:
-            self.nans += count
-        if count < len(numbers):
-            rest = numbers[~nans] if count else numbers
-            self._widen(float(rest.min()), float(rest.max()))
+class FloatMetrics(FloatBounds):
+    """Bounds and NaNs of a column of floats; footers of new files do not tell them."""
 
     def add_chunk(self, chunk: pq.ColumnChunkMetaData) -> None:
         """Adds a column chunk that is copied, by its statistics, which leave out NaNs."""
@@ -98,13 +70,9 @@ class FloatMetrics:
         has_bounds = statistics is not None and statistics.has_min_max
         bounds = (float(statistics.min), float(statistics.max)) if has_bounds else (np.nan, np.nan)
         if not any(map(np.isnan, bounds)):
-            self._widen(*bounds)
+            self.widen(*bounds)
         elif statistics is None or statistics.null_count != chunk.num_values:
             self.is_bounded = False
-
-    def _widen(self, least: float, most: float) -> None:
-        self.least = least if self.least is None else min(self.least, least)
-        self.most = most if self.most is None else max(self.most, most)
 
 
 @dataclass(slots=True)
@@ -170,7 +138,7 @@ class MetricsBuilder:
             put(made.nan_counts, leaf.field.id, floats.nans)
         if mode == "counts":
             return
-        bounds = float_bounds(floats) if floats is not None else _bounds(chunks)
+        bounds = floats.bounds if floats is not None else _bounds(chunks)
         if bounds is not None:
             put_bounds(made, leaf.field, bounds, mode)
 
@@ -239,13 +207,6 @@ def _bounds(chunks: Sequence[pq.ColumnChunkMetaData]) -> tuple[Any, Any] | None:
 def _raw(value: Any, chunk: pq.ColumnChunkMetaData) -> Any:
     is_signed_bytes = chunk.statistics.logical_type.type == "DECIMAL" and isinstance(value, bytes)
     return int.from_bytes(value, "big", signed=True) if is_signed_bytes else value
-
-
-def float_bounds(found: FloatMetrics) -> tuple[float, float] | None:
-    """The bounds; a zero gets the sign with which both zeros are inside."""
-    if not found.is_bounded or found.least is None or found.most is None:
-        return None
-    return found.least or -0.0, found.most or 0.0
 
 
 def put_bounds(made: FileMetrics, field: Field, bounds: tuple[Any, Any], mode: str) -> None:
