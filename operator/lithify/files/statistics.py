@@ -18,6 +18,7 @@ from lithify.files.types import ColumnType, Raw
 _TRUNCATE = re.compile(r"truncate\((\d+)\)")
 _KEY_MODE = "truncate(128)"
 _LAST_CODE_POINT = 0x10FFFF
+_LARGEST_BYTE = 0xFF
 _SURROGATES = range(0xD800, 0xE000)
 
 
@@ -157,4 +158,14 @@ def truncated_up(text: str, length: int) -> str | None:
         following = ord(text[position]) + 1
         if following <= _LAST_CODE_POINT and following not in _SURROGATES:
             return text[:position] + chr(following)
+    return None
+
+
+def bytes_up(value: bytes, length: int) -> bytes | None:
+    """The least value of at most `length` bytes that is not below, if there is one."""
+    if len(value) <= length:
+        return value
+    for at in range(length - 1, -1, -1):
+        if value[at] < _LARGEST_BYTE:
+            return value[:at] + bytes([value[at] + 1])
     return None

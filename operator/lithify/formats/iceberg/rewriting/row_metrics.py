@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.files.orc.footers import OrcFooter
+from lithify.files.parquet.leaf_fields import leaf_fields
 from lithify.files.types import Field
 from lithify.formats.iceberg.model import FileMetrics
 from lithify.formats.iceberg.rewriting.metrics import (
     FloatMetrics,
-    leaf_fields,
     put,
     put_bounds,
 )
