@@ -6,7 +6,6 @@ table formats: none, counts, truncate(n), full.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from lithify.files.types import ColumnType, Raw
 _TRUNCATE = re.compile(r"truncate\((\d+)\)")
 _KEY_MODE = "truncate(128)"
 _LAST_CODE_POINT = 0x10FFFF
+_LARGEST_BYTE = 0xFF
 _SURROGATES = range(0xD800, 0xE000)
 
 
@@ -68,31 +68,63 @@ class ColumnStats:
         return self.minimum is None and self.maximum is None and self.nulls is None
 
 
-class FloatStats:
+@dataclass(slots=True)
+class FloatBounds:
+    """Gathers what manifests say of a FLOAT or DOUBLE column from its rows.
+
+    Attributes:
+        least: the smallest number, NaN left out; None for none.
+        most: the greatest number.
+        nans: number of NaNs, None if unknown.
+        nulls: number of nulls, None if unknown.
+        is_bounded: whether the bounds are those of all rows.
+    """
+
+    least: float | None = None
+    most: float | None = None
+    nans: int | None = 0
+    nulls: int | None = 0
+    is_bounded: bool = True
+
+    def add(self, rows: pa.ChunkedArray) -> None:
+        """Adds rows of the column."""
+        if self.nulls is not None:
+            self.nulls += rows.null_count
+        values = rows.drop_null().to_numpy()
+        if len(values) and np.isnan(values.min()):  # the minimum is NaN if any value is
+            is_nan = np.isnan(values)
+            if self.nans is not None:
+                self.nans += int(np.count_nonzero(is_nan))
+            values = values[~is_nan]
+        if len(values):
+            self.widen(float(values.min()), float(values.max()))
+
+    def widen(self, least: float, most: float) -> None:
+        """Adds values between two that are among them."""
+        self.least = least if self.least is None else min(self.least, least)
+        self.most = most if self.most is None else max(self.most, most)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The bounds, None if there are none; a zero gets the sign that covers both zeros."""
+        if not self.is_bounded or self.least is None or self.most is None:
+            return None
+        return self.least or -0.0, self.most or 0.0
+
+
+class FloatStats(FloatBounds):
     """Gathers the statistics of a FLOAT or DOUBLE column from its rows; with a NaN there are no bounds.
 
     Paimon and Spark order NaN above all numbers, but Parquet leaves it out of its statistics, so readers
     would skip rows that match.
     """
 
-    def __init__(self) -> None:
-        self._low = math.inf
-        self._high = -math.inf
-        self._nulls = 0
-
-    def add(self, rows: pa.ChunkedArray) -> None:
-        """Adds rows of the column."""
-        self._nulls += rows.null_count
-        values = rows.drop_null().to_numpy()
-        self._low = float(np.minimum(self._low, values.min(initial=math.inf)))
-        self._high = float(np.maximum(self._high, values.max(initial=-math.inf)))
-
     @property
     def stats(self) -> ColumnStats:
-        """Statistics of all rows so far. Zero bounds get the sign that covers both zeros."""
-        if not self._low <= self._high:
-            return ColumnStats(nulls=self._nulls)
-        return ColumnStats(self._low or -0.0, self._high or 0.0, self._nulls)
+        """Statistics of all rows so far."""
+        if self.nans or self.bounds is None:
+            return ColumnStats(nulls=self.nulls)
+        return ColumnStats(*self.bounds, self.nulls)
 
 
 def reduced(stats: ColumnStats, column: ColumnType, mode: str) -> ColumnStats:
@@ -126,4 +158,14 @@ def truncated_up(text: str, length: int) -> str | None:
         following = ord(text[position]) + 1
         if following <= _LAST_CODE_POINT and following not in _SURROGATES:
             return text[:position] + chr(following)
+    return None
+
+
+def bytes_up(value: bytes, length: int) -> bytes | None:
+    """The least value of at most `length` bytes that is not below, if there is one."""
+    if len(value) <= length:
+        return value
+    for at in range(length - 1, -1, -1):
+        if value[at] < _LARGEST_BYTE:
+            return value[:at] + bytes([value[at] + 1])
     return None

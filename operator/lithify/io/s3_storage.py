@@ -16,47 +16,51 @@ from lithify.io.storage import Storage
 from lithify.io.storage_paths import FileAccess
 
 
-class S3FileIO:
-    """Files on S3; implements `FileIO`. Picklable: executors get one with their task."""
+class S3Access:
+    """Reads and writes small files on S3. Picklable: executors get one with their task."""
 
     def __init__(self, files: S3Files) -> None:
-        self._files = files
+        self.files = files
 
     def new_input_stream(self, path: str) -> BytesIO:
         """Opens a small object, read as a whole; one request."""
-        return BytesIO(self._files.read(path, MOST_MANIFEST))
+        return BytesIO(self.files.read(path, MOST_MANIFEST))
 
     def new_output_stream(self, path: str) -> SmallObject:
         """Opens a small object for writing, sent when closed."""
-        return SmallObject(*self._files.bucket(path))
+        return SmallObject(*self.files.bucket(path))
 
     def read_file_utf8(self, path: str) -> str:
         """Reads a small object as text; one request."""
-        return self._files.read(path, MOST_JSON).decode()
+        return self.files.read(path, MOST_JSON).decode()
+
+    def overwrite_file_utf8(self, path: str, content: str) -> None:
+        """Writes a small object; one request."""
+        bucket, key = self.files.bucket(path)
+        bucket.write(key, content.encode())
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder exists; one request for a folder, two for a file."""
+        bucket, key = self.files.bucket(path)
+        return bucket.has_any(key) or (bool(key) and bucket.exists(key))
+
+    def list_status(self, path: str) -> list[FileInfo]:
+        """Lists the direct children of a folder; one request for every 1,000 names."""
+        bucket, key = self.files.bucket(path)
+        return [_info(bucket.name, listed) for listed in bucket.list_folder(key) if listed.key != key]
+
+
+class S3FileIO(S3Access):
+    """Files on S3; implements `FileIO`."""
 
     def write_file(self, path: str, content: str) -> None:
         """Writes a small object."""
         self.overwrite_file_utf8(path, content)
 
-    def overwrite_file_utf8(self, path: str, content: str) -> None:
-        """Writes a small object; one request."""
-        bucket, key = self._files.bucket(path)
-        bucket.write(key, content.encode())
-
-    def exists(self, path: str) -> bool:
-        """Whether a file or folder exists; one request for a folder, two for a file."""
-        bucket, key = self._files.bucket(path)
-        return bucket.has_any(key) or (bool(key) and bucket.exists(key))
-
     def delete(self, path: str) -> bool:
         """Deletes one file; a missing file is no error."""
-        self._files.delete(path)
+        self.files.delete(path)
         return True
-
-    def list_status(self, path: str) -> Sequence[FileInfo]:
-        """Lists the direct children of a folder; one request for every 1,000 names."""
-        bucket, key = self._files.bucket(path)
-        return [_info(bucket.name, listed) for listed in bucket.list_folder(key) if listed.key != key]
 
     def to_filesystem_path(self, path: str) -> str:
         """The path itself: it is not local."""

@@ -149,14 +149,16 @@ def test_files_and_plans_are_those_of_java(sql_table: SparkTable, name: str) -> 
         {"target-file-size-bytes": "2000", "delete-ratio-threshold": "0.05"},
     ):
         found = ours.plan(options)
-        bins = [sorted(file.path for file in each.files) for unit in found for each in unit.bins]
+        bins = [sorted(file.path for file in each.files) for each in found]
         groups = table.spark.plan_rewrite(table.name, options)
         if "max-file-group-input-files" in options:  # which files share a group is chance: Java's order is
             assert sorted(map(len, bins)) == sorted(len(group.files) for group in groups)
             continue
         assert sorted(bins) == sorted(sorted(group.files) for group in groups)
         expected = {(group.expected_output_files, group.input_split_size) for group in groups}
-        assert {(each.expected_files, each.split_size) for unit in found for each in unit.bins} == expected
+        parsed = planning_options(options, ours.metadata["properties"])
+        counts = [parsed.expected_files(sum(file.size for file in each.files)) for each in found]
+        assert set(zip(counts, [each.split_size for each in found], strict=True)) == expected
 
 
 @pytest.mark.parametrize("name", MADE)

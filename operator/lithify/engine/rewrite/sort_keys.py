@@ -13,6 +13,7 @@ says where table formats do not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -52,6 +53,22 @@ class RowKey(Protocol):
     def parts(self, rows: pa.RecordBatch) -> list[Part]:
         """The comparable parts of the rows' keys; their number and types are the same for all rows."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chained:
+    """Several orders, each of which orders what is equal in those before; a `RowKey`."""
+
+    orders: tuple[RowKey, ...]
+
+    def parts(self, rows: pa.RecordBatch) -> list[Part]:
+        """The parts of all orders."""
+        return [part for order in self.orders for part in order.parts(rows)]
+
+
+def chained(orders: Sequence[RowKey]) -> RowKey:
+    """Several orders as one."""
+    return orders[0] if len(orders) == 1 else Chained(tuple(orders))
 
 
 @dataclass(frozen=True, slots=True)

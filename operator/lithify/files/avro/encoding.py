@@ -32,6 +32,10 @@ class Cells:
     data: Bytes
     lengths: Lengths
 
+    def chosen(self, flags: npt.NDArray[np.bool_]) -> Cells:
+        """Some of the values."""
+        return Cells(self.data[np.repeat(flags, self.lengths)], self.lengths[flags])
+
 
 def encoded(column: pa.Array) -> Cells:
     """Values that are Avro already: the bytes in a column without nulls, as they are."""

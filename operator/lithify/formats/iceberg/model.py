@@ -169,18 +169,16 @@ class NewDataFile:
 
 @dataclass(frozen=True, slots=True)
 class NewDeleteFile:
-    """A delete file that a task has written; of Puffin files one per vector.
+    """A position delete file that a task has written.
 
     Attributes:
         path: location of the file.
-        format: `parquet`, `avro`, `orc` or `puffin`.
+        format: `parquet`, `avro` or `orc`.
         size: bytes of the file.
         rows: number of deleted positions.
         partition: spec and partition of the data file that it deletes from.
         referenced: that data file.
-        metrics: figures of its columns; none for vectors.
-        offset: first byte of a vector's blob; None for files that are no vectors.
-        length: bytes of that blob.
+        metrics: figures of its columns.
         replaced: the delete files of which it has all positions, so that nothing needs them any more.
     """
 
@@ -191,6 +189,4 @@ class NewDeleteFile:
     partition: Partition
     referenced: str | None
     metrics: FileMetrics = field(default_factory=FileMetrics)
-    offset: int | None = None
-    length: int | None = None
     replaced: tuple[str, ...] = ()

@@ -103,25 +103,19 @@ def names_in_change(paths: Any, sequences: Numbers) -> FileNames:
     return FileNames(names.nodes, np.where(has_own, names.transactions, sequences), names.kinds)
 
 
-def new_file_name(node: int, kind: FileKind, transaction: int, task: int, writer: str, number: int) -> str:
-    """The name of a new file, without extension; both generations of readers find node and transaction in it.
+def name_start(node: int, kind: FileKind, transaction: int, task: int = 0) -> str:
+    """What names of new files begin with, before the id of their writer.
 
-    Clean-up finds the files of an attempt by its prefix, which the id of each writer has. It stands where
-    Amoro's names have a random number, which readers accept whatever it is.
+    Both generations of readers find node and transaction in it. Clean-up finds the files of an attempt by its
+    prefix, which the id of each writer has. It stands where Amoro's names have a random number, which readers
+    accept whatever it is.
 
     Args:
         node: id of the node that has all of its rows.
         kind: its kind.
         transaction: the highest transaction among the rows; later deletes have a higher one.
         task: number of the task.
-        writer: id of the writer.
-        number: counts the files of the writer.
     """
-    return f"{name_start(node, kind, transaction, task)}{writer}-{number:05}"
-
-
-def name_start(node: int, kind: FileKind, transaction: int, task: int = 0) -> str:
-    """What names of new files begin with, before the id of their writer; arguments as above."""
     return f"{node}-{kind.value}-{transaction}-{0:05}-{task}-"
 
 

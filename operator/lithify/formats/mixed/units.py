@@ -135,11 +135,6 @@ class MixedUnit(IcebergUnit):
         return tuple(each.file for part in self.subtrees for each in part.kept)
 
     @property
-    def deletes(self) -> frozenset[DeleteFile]:
-        """The position deletes that apply to its base files."""
-        return frozenset(delete for file in self.files for delete in file.deletes)
-
-    @property
     def details(self) -> Details:
         """The number of change files."""
         return (Detail(CHANGES, sum(1 for _ in self.changes)),)

@@ -15,9 +15,9 @@ from lithify.errors import CorruptTable
 from lithify.formats.mixed.file_names import (
     FileKind,
     FileNames,
+    name_start,
     names_in_base,
     names_in_change,
-    new_file_name,
 )
 from lithify.formats.mixed.nodes import ROOT
 from support.cases import case
@@ -116,7 +116,7 @@ def test_names_that_no_writer_makes_are_corrupt(name: str) -> None:
 def test_new_names_are_read_again(
     node: int, kind: FileKind, transaction: int, task: int, number: int
 ) -> None:
-    name = new_file_name(node, kind, transaction, task, writer_id(PREFIX, task, 3), number)
+    name = f"{name_start(node, kind, transaction, task)}{writer_id(PREFIX, task, 3)}-{number:05}"
 
     assert rows_of(names_in_change(pa.array([f"{name}.parquet"]), np.array([0]))) == [
         (node, transaction, kind)
@@ -124,6 +124,6 @@ def test_new_names_are_read_again(
 
 
 def test_new_names_have_amoros_form_and_the_prefix_of_their_attempt() -> None:
-    name = new_file_name(4, FileKind.BASE, 7, 12, writer_id(PREFIX, 12, 1), 3)
+    name = f"{name_start(4, FileKind.BASE, 7, 12)}{writer_id(PREFIX, 12, 1)}-{3:05}"
 
     assert name == f"4-B-7-00000-12-{PREFIX}0000c0000001-00003"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,12 +18,10 @@ from lithify.errors import (
     StorageError,
 )
 from lithify.formats.iceberg.catalog.metastores import (
-    PointerFiles,
+    MetastoreTables,
     database_of,
-    databases,
     moved,
     pointer_in,
-    tables_in,
 )
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.names import TableName
@@ -47,7 +45,7 @@ _MISSING = "EntityNotFoundException"
 _KEY = "glue.access-key-id"
 
 
-class GlueTables(PointerFiles):
+class GlueTables(MetastoreTables):
     """The tables of a Glue catalog; implements `PointerCatalog`.
 
     Args:
@@ -57,6 +55,8 @@ class GlueTables(PointerFiles):
     Raises:
         OutOfReach: there are no credentials among the options, and the process may not use its own.
     """
+
+    _client: GlueCatalog
 
     def __init__(self, options: Mapping[str, str], reach: AccessPolicy) -> None:
         has_keys = _KEY in options
@@ -101,16 +101,6 @@ class GlueTables(PointerFiles):
         except _Outrun:
             return False
         return True
-
-    def namespaces(self, parent: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
-        """The databases."""
-        with self._answering():
-            return databases(self._client, parent)
-
-    def tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
-        """The Iceberg tables of a database."""
-        with self._answering():
-            return tables_in(self._client, namespace)
 
     @contextmanager
     def _answering(self, name: TableName | None = None) -> Iterator[None]:

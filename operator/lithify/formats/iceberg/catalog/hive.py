@@ -7,7 +7,7 @@ what may be slow is asked first, and the lock is renewed right before the parame
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,12 +27,10 @@ from thrift.Thrift import TException
 from lithify.errors import CatalogUnavailable, NotFound
 from lithify.formats.iceberg.catalog.metastores import (
     LOCATION,
-    PointerFiles,
+    MetastoreTables,
     database_of,
-    databases,
     moved,
     pointer_in,
-    tables_in,
 )
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.names import TableName
@@ -42,7 +40,7 @@ from lithify.io.network_words import NO_SUCH_HOST, words_of
 _SERVICE = "Hive"
 
 
-class HiveTables(PointerFiles):
+class HiveTables(MetastoreTables):
     """The tables of a Hive metastore; implements `PointerCatalog`.
 
     Args:
@@ -53,6 +51,8 @@ class HiveTables(PointerFiles):
         OutOfReach: the process may not connect there.
         CatalogUnavailable: there is no such server.
     """
+
+    _client: HiveCatalog
 
     def __init__(self, uri: str, options: dict[str, str]) -> None:
         self._uri = uri
@@ -115,16 +115,6 @@ class HiveTables(PointerFiles):
                 with suppress(NoSuchLockException):
                     metastore.unlock(UnlockRequest(lockid=lock.lockid))
         return True
-
-    def namespaces(self, parent: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
-        """The databases."""
-        with self._answering():
-            return databases(self._client, parent)
-
-    def tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
-        """The Iceberg tables of a database."""
-        with self._answering():
-            return tables_in(self._client, namespace)
 
     def _table(self, metastore: Any, name: TableName) -> Any:
         try:

@@ -6,7 +6,9 @@ Called by `hive`, `glue` and `sql`, each of which swaps the pointer in its own w
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from pyiceberg.exceptions import NoSuchNamespaceError
@@ -33,16 +35,34 @@ class NamesOf(Protocol):
         ...
 
 
-class PointerFiles:
-    """Names of metadata files as Java's metastore catalogs have them."""
+class MetastoreTables(ABC):
+    """What catalogs of metastores do alike: names of metadata files, as Java has them, and lists of names."""
 
     owns_files = False
+    _client: NamesOf
+
+    @abstractmethod
+    def _answering(self) -> AbstractContextManager[None]:
+        """Turns errors of the client into ours."""
 
     def next_location(self, base: Pointer, folder: str, nonce: str) -> str:
         """The place of the next metadata file: the number after the base's, and a UUID."""
         found = _NUMBERED.fullmatch(base.location.rpartition("/")[2])
         number = int(found["number"]) + 1 if found else 0
         return f"{folder}/{number:05d}-{nonce}.metadata.json"
+
+    def namespaces(self, parent: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
+        """The databases, which have one level."""
+        with self._answering():
+            return [] if parent else self._client.list_namespaces()
+
+    def tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
+        """The Iceberg tables of a namespace; none if there is no such namespace."""
+        with self._answering():
+            try:
+                return self._client.list_tables(namespace)
+            except NoSuchNamespaceError:
+                return []
 
 
 def pointer_in(parameters: Mapping[str, str], name: TableName, service: str, version: Any = None) -> Pointer:
@@ -70,16 +90,3 @@ def database_of(name: TableName, service: str) -> str:
     if len(name.namespace) > 1:
         raise NotFound("namespace", ".".join(name.namespace), f"{service} has databases of one level")
     return name.namespace[0]
-
-
-def databases(client: NamesOf, parent: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
-    """The databases; they have one level."""
-    return [] if parent else client.list_namespaces()
-
-
-def tables_in(client: NamesOf, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
-    """The tables of a namespace; none if there is no such namespace."""
-    try:
-        return client.list_tables(namespace)
-    except NoSuchNamespaceError:
-        return []

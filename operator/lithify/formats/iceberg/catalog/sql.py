@@ -15,7 +15,7 @@ from sqlalchemy import URL, ColumnElement, Engine, NullPool, create_engine, sele
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from lithify.errors import NotFound
-from lithify.formats.iceberg.catalog.metastores import PointerFiles, tables_in
+from lithify.formats.iceberg.catalog.metastores import MetastoreTables
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.names import TableName
 from lithify.io.access_policy import AccessPolicy
@@ -48,7 +48,7 @@ def _server_url(uri: str, database: JdbcUri, user: str | None, password: str | N
     return URL.create("postgresql+psycopg2", user, password, database.host, database.port, name, bounds)
 
 
-class SqlTables(PointerFiles):
+class SqlTables(MetastoreTables):
     """The tables of a catalog in a database; implements `PointerCatalog`.
 
     Args:
@@ -56,6 +56,8 @@ class SqlTables(PointerFiles):
         catalog: the name under which the catalog's rows are.
         uri: the database for messages.
     """
+
+    _client: _Client
 
     def __init__(self, engine: Engine, catalog: str, uri: str) -> None:
         self._uri = uri
@@ -95,11 +97,6 @@ class SqlTables(PointerFiles):
                 return self._client.list_namespaces(parent)
             except NoSuchNamespaceError:
                 return []
-
-    def tables(self, namespace: tuple[str, ...]) -> Sequence[tuple[str, ...]]:
-        """The tables of a namespace."""
-        with self._answering():
-            return tables_in(self._client, namespace)
 
     def _row(self, name: TableName) -> tuple[ColumnElement[bool], ...]:
         return (

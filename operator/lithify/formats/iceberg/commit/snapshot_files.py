@@ -8,9 +8,10 @@ sequence numbers and row ids.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,8 @@ from lithify.formats.iceberg.model import NewDataFile, NewDeleteFile
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_specs import partition_fields
 from lithify.io.storage import Storage
+
+File = TypeVar("File", NewDataFile, NewDeleteFile)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +118,14 @@ class SnapshotFiles:
             **_positions(self._view.deletes, replacement.deletes),
         }
         version = self._metadata.format_version
+        # New files have the sequence number of the planned snapshot, so that later deletes apply to them. New
+        # deletes have that of their own: all data files of the snapshot before have smaller ones.
+        planned = start.sequence if version > 1 else None
+        data = self._added(replacement.outputs, added_data_files, planned)
+        deletes = self._added(replacement.added_deletes, added_delete_files, None)
         manifests = [
-            *self._manifests(ManifestContent.DATA, removed, self._new_entries(replacement.outputs, start)),
-            *self._manifests(ManifestContent.DELETES, removed, self._new_deletes(replacement.added_deletes)),
+            *self._manifests(ManifestContent.DATA, removed, data),
+            *self._manifests(ManifestContent.DELETES, removed, deletes),
         ]
         first_row_id = self._metadata.next_row_id if version > 2 else None
         written = write_list(manifests, ListOwner(version, self.snapshot_id, parent, sequence, first_row_id))
@@ -131,32 +139,17 @@ class SnapshotFiles:
         with closing(self._storage.create(path).sink) as sink:
             sink.write(content)
 
-    def _new_entries(self, outputs: Sequence[NewDataFile], start: Start) -> Mapping[int, Entries]:
-        """The entries of new files, by spec; their sequence number is that of the planned snapshot."""
-        sequence = start.sequence if self._metadata.format_version > 1 else None
-        specs = dict.fromkeys(file.partition.spec_id for file in outputs)
+    def _added(
+        self, files: Sequence[File], added: Callable[..., Entries], sequence: int | None
+    ) -> Mapping[int, Entries]:
+        """The entries of new files by spec; their data sequence number is None for that of the snapshot."""
+        specs = dict.fromkeys(file.partition.spec_id for file in files)
         return {
-            spec: added_data_files(
-                [file for file in outputs if file.partition.spec_id == spec],
+            spec: added(
+                [file for file in files if file.partition.spec_id == spec],
                 self._partition_type(spec),
                 self.snapshot_id,
                 sequence,
-            )
-            for spec in specs
-        }
-
-    def _new_deletes(self, deletes: Sequence[NewDeleteFile]) -> Mapping[int, Entries]:
-        """The entries of new delete files, by spec; they get the snapshot's sequence number.
-
-        Data files of the snapshot before have smaller ones, so that the deletes apply to all of them.
-        """
-        specs = dict.fromkeys(file.partition.spec_id for file in deletes)
-        return {
-            spec: added_delete_files(
-                [file for file in deletes if file.partition.spec_id == spec],
-                self._partition_type(spec),
-                self.snapshot_id,
-                None,
             )
             for spec in specs
         }

@@ -28,7 +28,7 @@ from lithify.formats.iceberg.planning.columns import (
 from lithify.formats.iceberg.planning.figures import figures_of
 from lithify.formats.iceberg.planning.options import REWRITE_ALL, PlanningOptions, planning_options
 from lithify.formats.iceberg.planning.plan import RewritePlan, plan_rewrites
-from lithify.formats.iceberg.planning.units import RewriteBin, RewriteUnit, units
+from lithify.formats.iceberg.planning.units import RewriteUnit, units
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import place_of, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
@@ -128,20 +128,19 @@ def _units(
     for unit in units(rewrites, objects):
         place = place_of(unit.partition, stored)
         partition = None if unit.partition is None else seam_values(typed, stored, unit.partition)
-        for each in unit.bins:
-            if not (options.rewrite_all and unit.partition is not None and _is_good(each.files, options)):
-                yield _unit(pinned, unit, each, group_of(each.files, place, partition))
+        if not (options.rewrite_all and unit.partition is not None and _is_good(unit.files, options)):
+            yield _unit(pinned, unit, group_of(unit.files, place, partition))
 
 
-def _unit(pinned: PinnedView, unit: RewriteUnit, part: RewriteBin, group: IcebergGroup) -> IcebergUnit:
+def _unit(pinned: PinnedView, unit: RewriteUnit, group: IcebergGroup) -> IcebergUnit:
     fired = [verdict for verdict in unit.verdicts if verdict.fired]
     return IcebergUnit(
         group=group,
-        files=part.files,
+        files=unit.files,
         partition=unit.partition,
-        split_size=part.split_size,
+        split_size=unit.split_size,
         trigger=str(fired[0].trigger) if fired else FULL,
-        reason=fired[0].detail if fired else f"{len(part.files)} files",
+        reason=fired[0].detail if fired else f"{len(unit.files)} files",
         start=pinned.start,
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lithify.columns.bitmaps import FRAME, framed, unframed
+from lithify.columns.bitmaps import FRAME, unframed
 from lithify.columns.order import IntPart
 from lithify.errors import CorruptTable
 
@@ -62,9 +62,3 @@ def _bitmap_in(blob: bytes) -> BitMap64:
     if len(blob) != len(content) + FRAME or not content.startswith(_MAGIC) or len(content) < _LEAST:
         raise ValueError("it is no vector of Iceberg")
     return BitMap64.deserialize(content[len(_MAGIC) :])
-
-
-def encode(positions: BitMap64) -> bytes:
-    """The blob of a bitmap."""
-    positions.run_optimize()
-    return framed(_MAGIC + positions.serialize())

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from lithify.columns.column_groups import Flags, Numbers, integers, whole, with_columns
-from lithify.files.avro.encoding import Cells, encoded
+from lithify.files.avro.encoding import encoded
 from lithify.files.avro.metadata_files import Unpacked, reading
 from lithify.files.avro.record_columns import group_name
 from lithify.formats.iceberg.manifests.entries import (
@@ -125,11 +125,7 @@ def chosen_entries(entries: Entries, chosen: Flags) -> Entries:
     if chosen.all():
         return entries
     mask = pa.array(chosen)
-    cells = {names: _chosen_cells(each, chosen) for names, each in entries.encoded.items()}
+    cells = {names: each.chosen(chosen) for names, each in entries.encoded.items()}
     return replace(
         entries, rows=entries.rows.filter(mask), partitions=entries.partitions.filter(mask), encoded=cells
     )
-
-
-def _chosen_cells(cells: Cells, chosen: Flags) -> Cells:
-    return Cells(cells.data[np.repeat(chosen, cells.lengths)], cells.lengths[chosen])

@@ -19,11 +19,13 @@ def _find_run(address: TableAddress, run: str, since: datetime | None) -> RunFou
     return past_runs.find_run(open_iceberg_table(address), run, since)
 
 
-def _check_catalog(address: TableAddress) -> None:
+def check_catalog(address: TableAddress) -> None:
+    """Asks a catalog for its namespaces; raises the error of one that cannot be asked."""
     _catalog_of(address).namespaces(())
 
 
-def _list_tables(address: TableAddress) -> tuple[str, ...]:
+def list_tables(address: TableAddress) -> tuple[str, ...]:
+    """All tables of a catalog, in order."""
     return tuple(sorted(connecting.list_tables(_catalog_of(address))))
 
 
@@ -31,5 +33,5 @@ def _catalog_of(address: TableAddress) -> AnyCatalog:
     return open_catalog(address.warehouse, address.catalog_options, address.reach)
 
 
-OBSERVED = ObservedFormat(open_observed, LAYOUT, _find_run, _check_catalog, _list_tables)
+OBSERVED = ObservedFormat(open_observed, LAYOUT, _find_run, check_catalog, list_tables)
 open_observer = OBSERVED.open_observer

@@ -21,42 +21,24 @@ from lithify.formats.protocol.model import TriggerVerdict
 
 
 @dataclass(frozen=True, slots=True)
-class RewriteBin:
-    """Files that are rewritten on their own.
-
-    Attributes:
-        files: the files, in the order in which their rows are joined.
-        expected_files: number of files that they make.
-        split_size: bytes of input for each file that is written.
-    """
-
-    files: tuple[DataFile, ...]
-    expected_files: int
-    split_size: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of the files."""
-        return sum(file.size for file in self.files)
-
-
-@dataclass(frozen=True, slots=True)
 class RewriteUnit:
-    """The work in one group.
+    """The files of one bin, which are rewritten on their own.
 
     Attributes:
-        partition: its partition; None for files of other specs than the current one.
-        bins: its bins.
-        verdicts: the verdict of each trigger.
+        partition: their partition; None for files of other specs than the current one.
+        files: the files, in the order in which their rows are joined.
+        split_size: bytes of input for each file that is written.
+        verdicts: the verdict of each trigger on the group of the bin.
     """
 
     partition: Partition | None
-    bins: tuple[RewriteBin, ...]
+    files: tuple[DataFile, ...]
+    split_size: int
     verdicts: tuple[TriggerVerdict, ...]
 
 
 def units(plan: RewritePlan, objects: FileObjects) -> Iterator[RewriteUnit]:
-    """The work of a plan, group by group in the order of their first bin.
+    """The work of a plan, bin by bin; those of a group together, in the order of their first bin.
 
     Args:
         plan: the plan.
@@ -71,21 +53,14 @@ def units(plan: RewritePlan, objects: FileObjects) -> Iterator[RewriteUnit]:
     is_sorted = plan.clustering is not None and plan.clustering.column.is_sorted
     for group, chosen in places.items():
         (row,) = statistics.slice(group, 1).to_pylist()
-        yield RewriteUnit(
-            partition=_partition(plan, group, objects),
-            bins=tuple(_bin(plan, place, files) for place in chosen),
-            verdicts=tuple(verdicts(row, plan.options, is_sorted=is_sorted)),
-        )
+        told = tuple(verdicts(row, plan.options, is_sorted=is_sorted))
+        partition = _partition(plan, group, objects)
+        for place in chosen:
+            bin_rows = plan.files(place)
+            size = plan.options.split_size(int(plan.figures.sizes[bin_rows].sum()))
+            yield RewriteUnit(partition, tuple(islice(files, len(bin_rows))), size, told)
 
 
 def _partition(plan: RewritePlan, group: int, objects: FileObjects) -> Partition | None:
     number = int(plan.partitions[group])
     return None if number == OTHER_SPECS else objects.view.partitions.partition(number)
-
-
-def _bin(plan: RewritePlan, place: int, files: Iterator[DataFile]) -> RewriteBin:
-    """A chosen bin, with the next files."""
-    rows = plan.files(place)
-    size = int(plan.figures.sizes[rows].sum())
-    taken = tuple(islice(files, len(rows)))
-    return RewriteBin(taken, plan.options.expected_files(size), plan.options.split_size(size))

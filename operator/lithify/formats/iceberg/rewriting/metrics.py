@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lithify.columns.octets import number_bytes
+from lithify.files.parquet.leaf_fields import LeafField
 from lithify.files.parquet.physical import leaves_of_rows
-from lithify.files.statistics import truncated_up
+from lithify.files.parquet.statistics import bounds_of, nulls_of
+from lithify.files.statistics import FloatBounds, bytes_up, truncated_up
 from lithify.files.types import ColumnType, Field
 from lithify.formats.iceberg.model import FileMetrics
 from lithify.formats.iceberg.rewriting.options import MetricsModes
@@ -27,67 +29,10 @@ _TRUNCATE = re.compile(r"truncate\((\d+)\)")
 _FORMATS = {"BOOLEAN": "<?", "INT": "<i", "DATE": "<i", "FLOAT": "<f", "DOUBLE": "<d"}
 _LONG = "<q"
 _BYTES = ("VARBINARY", "FIXED")
-_LARGEST_BYTE = 0xFF
 
 
-@dataclass(frozen=True, slots=True)
-class LeafField:
-    """A physical column of Parquet files of a schema.
-
-    Attributes:
-        field: the field.
-        name: its name, with dots for fields of structs.
-        is_single: whether each row has one value: it is not in a list or map.
-    """
-
-    field: Field
-    name: str
-    is_single: bool
-
-
-def leaf_fields(columns: Sequence[Field]) -> tuple[LeafField, ...]:
-    """The physical columns of files with these columns, in their order."""
-    return tuple(leaf for column in columns for leaf in _leaves(column, "", is_single=True))
-
-
-def _leaves(field: Field, above: str, *, is_single: bool) -> Iterator[LeafField]:
-    name = f"{above}{field.name}"
-    if not field.type.fields:
-        yield LeafField(field, name, is_single)
-    for part in field.type.fields:
-        yield from _leaves(part, f"{name}.", is_single=is_single and field.type.root == "ROW")
-
-
-@dataclass(slots=True)
-class FloatMetrics:
-    """Bounds and NaNs of a column of floats.
-
-    Attributes:
-        least: the smallest number, NaN left out; None for none.
-        most: the greatest number.
-        nans: number of NaNs, None if unknown.
-        nulls: number of nulls, None if unknown: footers of new files do not tell it for floats.
-        is_bounded: whether the bounds are those of all rows.
-    """
-
-    least: float | None = None
-    most: float | None = None
-    nans: int | None = 0
-    nulls: int | None = 0
-    is_bounded: bool = True
-
-    def add(self, values: pa.ChunkedArray) -> None:
-        """Adds rows."""
-        numbers = values.drop_null().to_numpy()
-        if self.nulls is not None:
-            self.nulls += values.null_count
-        nans = np.isnan(numbers)
-        count = int(np.count_nonzero(nans))
-        if self.nans is not None:
-            self.nans += count
-        if count < len(numbers):
-            rest = numbers[~nans] if count else numbers
-            self._widen(float(rest.min()), float(rest.max()))
+class FloatMetrics(FloatBounds):
+    """Bounds and NaNs of a column of floats; footers of new files do not tell them."""
 
     def add_chunk(self, chunk: pq.ColumnChunkMetaData) -> None:
         """Adds a column chunk that is copied, by its statistics, which leave out NaNs."""
@@ -98,13 +43,9 @@ class FloatMetrics:
         has_bounds = statistics is not None and statistics.has_min_max
         bounds = (float(statistics.min), float(statistics.max)) if has_bounds else (np.nan, np.nan)
         if not any(map(np.isnan, bounds)):
-            self._widen(*bounds)
+            self.widen(*bounds)
         elif statistics is None or statistics.null_count != chunk.num_values:
             self.is_bounded = False
-
-    def _widen(self, least: float, most: float) -> None:
-        self.least = least if self.least is None else min(self.least, least)
-        self.most = most if self.most is None else max(self.most, most)
 
 
 @dataclass(slots=True)
@@ -163,14 +104,14 @@ class MetricsBuilder:
     ) -> None:
         floats = self.floats.get(place)
         put(made.value_counts, leaf.field.id, sum(int(chunk.num_values) for chunk in chunks))
-        nulls = _nulls(chunks) if floats is None else floats.nulls
+        nulls = nulls_of(chunks) if floats is None else floats.nulls
         if nulls is not None:
             put(made.null_counts, leaf.field.id, nulls)
         if floats is not None and floats.nans is not None:
             put(made.nan_counts, leaf.field.id, floats.nans)
         if mode == "counts":
             return
-        bounds = float_bounds(floats) if floats is not None else _bounds(chunks)
+        bounds = floats.bounds if floats is not None else bounds_of(chunks)
         if bounds is not None:
             put_bounds(made, leaf.field, bounds, mode)
 
@@ -191,7 +132,7 @@ def serialized_bounds(bounds: tuple[Any, Any], kind: ColumnType, mode: str) -> t
         upper = truncated_up(high.decode(errors="replace"), length)
         return text, None if upper is None else upper.encode()
     if kind.root in _BYTES and length:
-        return bytes(low[:length]), _bytes_up(bytes(high), length)
+        return bytes(low[:length]), bytes_up(bytes(high), length)
     return serialized(low, kind), serialized(high, kind)
 
 
@@ -203,49 +144,6 @@ def serialized(value: Any, kind: ColumnType) -> bytes:
     if isinstance(value, bytes):
         return value
     return struct.pack(_FORMATS.get(kind.root, _LONG), value)
-
-
-def _bytes_up(value: bytes, length: int) -> bytes | None:
-    """The least value of at most `length` bytes that is not below, if there is one."""
-    if len(value) <= length:
-        return value
-    for at in range(length - 1, -1, -1):
-        if value[at] < _LARGEST_BYTE:
-            return value[:at] + bytes([value[at] + 1])
-    return None
-
-
-def _nulls(chunks: Sequence[pq.ColumnChunkMetaData]) -> int | None:
-    """The number of nulls in column chunks, None if any does not tell it."""
-    found = [chunk.statistics for chunk in chunks]
-    if not all(each is not None and each.has_null_count for each in found):
-        return None
-    return sum(int(each.null_count) for each in found)
-
-
-def _bounds(chunks: Sequence[pq.ColumnChunkMetaData]) -> tuple[Any, Any] | None:
-    """The least and greatest raw value of column chunks, None if any does not tell, or there is no value."""
-    lows, highs = [], []
-    for chunk in chunks:
-        statistics = chunk.statistics
-        if statistics is not None and statistics.has_min_max:
-            lows.append(_raw(statistics.min_raw, chunk))
-            highs.append(_raw(statistics.max_raw, chunk))
-        elif statistics is None or statistics.null_count != chunk.num_values:
-            return None
-    return (min(lows), max(highs)) if lows else None
-
-
-def _raw(value: Any, chunk: pq.ColumnChunkMetaData) -> Any:
-    is_signed_bytes = chunk.statistics.logical_type.type == "DECIMAL" and isinstance(value, bytes)
-    return int.from_bytes(value, "big", signed=True) if is_signed_bytes else value
-
-
-def float_bounds(found: FloatMetrics) -> tuple[float, float] | None:
-    """The bounds; a zero gets the sign with which both zeros are inside."""
-    if not found.is_bounded or found.least is None or found.most is None:
-        return None
-    return found.least or -0.0, found.most or 0.0
 
 
 def put_bounds(made: FileMetrics, field: Field, bounds: tuple[Any, Any], mode: str) -> None:

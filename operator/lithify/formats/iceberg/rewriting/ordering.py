@@ -6,14 +6,12 @@ stored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lithify.columns.order import IntPart, Part, parts_of_column
+from lithify.columns.directions import directed_parts
+from lithify.columns.order import Part
 from lithify.columns.orders import SortStrategy
 from lithify.engine.rewrite.sort_keys import RowKey, SortKey
 from lithify.formats.iceberg.data_files.schema import Schema
@@ -62,44 +60,9 @@ class CurveOrder:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Chained:
-    """Several orders, each of which orders what is equal in those before; a `RowKey`."""
-
-    orders: tuple[RowKey, ...]
-
-    def parts(self, rows: pa.RecordBatch) -> list[Part]:
-        """The parts of all orders."""
-        return [part for order in self.orders for part in order.parts(rows)]
-
-
 def _parts(field: OrderField, rows: pa.RecordBatch, schema: Schema) -> list[Part]:
     values = _plain(transformed(field.transform, column_of(rows, schema, field.source)))
-    valid, *parts = parts_of_column(values, nullable=True)
-    is_valid = valid if field.nulls_first else _one_less(valid)
-    return [is_valid, *(parts if field.ascending else map(_reversed, parts))]
-
-
-def _one_less(valid: Part) -> IntPart:
-    return 1 - np.asarray(valid, dtype=np.int64)
-
-
-def _reversed(part: Part) -> Part:
-    """Reverses the order of a part, so that it stays comparable between batches.
-
-    Texts are inverted byte by byte. So that a text still comes after those that it begins, it ends with two
-    zero bytes before, and zero bytes in it are followed by a one.
-    """
-    if isinstance(part, np.ndarray):
-        return ~part
-    escaped = pc.replace_substring(part, pattern=b"\x00", replacement=b"\x00\x01")
-    ended = pc.binary_join_element_wise(
-        escaped, pa.scalar(b"\x00\x00", escaped.type), pa.scalar(b"", escaped.type)
-    )
-    wide = ended.cast(pa.large_binary())
-    _, offsets, data = wide.buffers()
-    inverted = ~np.frombuffer(data, np.uint8)
-    return pa.Array.from_buffers(pa.large_binary(), len(wide), [None, offsets, pa.py_buffer(inverted)])
+    return directed_parts(values, ascending=field.ascending, nulls_first=field.nulls_first)
 
 
 def _plain(values: pa.Array) -> pa.Array:
@@ -113,8 +76,3 @@ def key_of(order: RowOrder, schema: Schema) -> RowKey | None:
     if order.strategy is SortStrategy.ORDER:
         return SortOrder(order.fields, schema)
     return CurveOrder(tuple(each.source for each in order.fields), order.strategy, schema)
-
-
-def chained(orders: Sequence[RowKey]) -> RowKey:
-    """Several orders as one."""
-    return orders[0] if len(orders) == 1 else Chained(tuple(orders))

@@ -5,14 +5,14 @@ Called by tasks whose files are of other specs. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.columns.directions import changes
 from lithify.columns.order import Part, parts_of_column
 from lithify.errors import UnsupportedTable
 from lithify.formats.iceberg.data_files.schema import Schema
@@ -50,7 +50,7 @@ class Partitioner:
         """Rows in the order of their partitions, divided where the partition changes."""
         columns = self.columns(rows)
         pairs = [*zip(columns, map(self._is_uuid, self.spec.fields), strict=True)]
-        starts = _changes([part for each in columns for part in _parts(each)])
+        starts = changes([part for each in columns for part in _parts(each)])
         for start, stop in zip(starts, [*starts[1:], rows.num_rows], strict=True):
             values = tuple(_value(column[start], is_uuid=is_uuid) for column, is_uuid in pairs)
             yield Destination(Partition(self.spec.id, values)), rows.slice(start, stop - start)
@@ -78,18 +78,6 @@ def _parts(column: pa.Array) -> list[Part]:
     if pa.types.is_floating(column.type):
         column = with_one_nan(column).cast(pa.float64()).view(pa.int64())
     return parts_of_column(column, nullable=True)
-
-
-def _changes(parts: Sequence[Part]) -> list[int]:
-    """Rows that differ from the one before, the first included."""
-    rows = len(parts[0]) if parts else 1
-    differs = np.zeros(max(rows - 1, 0), dtype=bool)
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            differs |= part[1:] != part[:-1]
-        elif rows > 1:
-            differs |= pc.not_equal(part.slice(1), part.slice(0, rows - 1)).to_numpy(zero_copy_only=False)
-    return [0, *(np.flatnonzero(differs) + 1).tolist()]
 
 
 def _value(scalar: pa.Scalar, *, is_uuid: bool) -> PartitionValue:

@@ -15,12 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.files.orc.footers import OrcFooter
+from lithify.files.parquet.leaf_fields import leaf_fields
 from lithify.files.types import Field
 from lithify.formats.iceberg.model import FileMetrics
 from lithify.formats.iceberg.rewriting.metrics import (
     FloatMetrics,
-    float_bounds,
-    leaf_fields,
     put,
     put_bounds,
 )
@@ -100,9 +99,8 @@ class RowMetrics:
             put(made.null_counts, number, seen.nulls)
             if isinstance(seen, FloatMetrics):
                 put(made.nan_counts, number, seen.nans)
-            bounds = float_bounds(seen) if isinstance(seen, FloatMetrics) else seen.bounds
-            if bounds is not None and column.is_bounded:
-                put_bounds(made, column.field, bounds, column.mode)
+            if seen.bounds is not None and column.is_bounded:
+                put_bounds(made, column.field, seen.bounds, column.mode)
         return made
 
     def _start(self, column: _Tracked) -> None:

@@ -17,7 +17,7 @@ from lithify.clock import Clock
 from lithify.engine.attempts.stop_file import StopCheck
 from lithify.engine.rewrite.budget import MAX_PIECE, Budget
 from lithify.engine.rewrite.rolling import RollingWriter
-from lithify.engine.rewrite.sort_keys import RowKey
+from lithify.engine.rewrite.sort_keys import RowKey, chained
 from lithify.engine.rewrite.sorted_rows import SortedRows
 from lithify.engine.tasks.execution import carry_out
 from lithify.engine.tasks.task import StepTask
@@ -31,7 +31,6 @@ from lithify.formats.iceberg.rewriting.destinations import Destination, KeptFile
 from lithify.formats.iceberg.rewriting.live_rows import LiveRows
 from lithify.formats.iceberg.rewriting.new_deletes import write_deletes
 from lithify.formats.iceberg.rewriting.new_files import NewFiles
-from lithify.formats.iceberg.rewriting.ordering import chained
 from lithify.formats.iceberg.rewriting.packing import packing_of
 from lithify.formats.iceberg.rewriting.partitioning import Partitioner
 from lithify.formats.iceberg.rewriting.target import WriteTarget

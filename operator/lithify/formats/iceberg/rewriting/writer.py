@@ -15,11 +15,12 @@ from lithify.errors import CorruptTable
 from lithify.files.orc.footers import OrcFooters
 from lithify.files.parquet.copying.source import RowGroupSource
 from lithify.files.parquet.joining_writer import JoiningWriter
+from lithify.files.parquet.leaf_fields import leaf_fields
 from lithify.files.parquet.writer import ParquetWriter
 from lithify.files.row_file import RowFile, as_fields
 from lithify.formats.iceberg.model import FileMetrics, NewDataFile, Partition
 from lithify.formats.iceberg.rewriting.encoded_rows import CopiedRows, JoinedRows
-from lithify.formats.iceberg.rewriting.metrics import MetricsBuilder, leaf_fields
+from lithify.formats.iceberg.rewriting.metrics import MetricsBuilder
 from lithify.formats.iceberg.rewriting.row_metrics import RowMetrics
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.io.storage import Storage, reporting

@@ -60,8 +60,8 @@ def refusals(table: LoadedTable) -> Iterator[str]:
         )
     if table.is_read_by_hive:
         yield (
-            f"{HIVE_ROOT}: Hive reads its files where they are; open it by a Catalog of the format MixedIceberg "
-            "with the metastore Hive"
+            f"{HIVE_ROOT}: Hive reads its files where they are; open it by a Catalog of the format "
+            "MixedIceberg and the metastore Hive"
         )
     yield from _encryption(table.json)
     yield from _inline_manifests(table.json)

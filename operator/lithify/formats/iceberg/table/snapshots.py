@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from lithify.formats.protocol.model import SnapshotId
+
+Value = TypeVar("Value")
 
 RUN = "lithify.run"
 ATTEMPT = "lithify.attempt"
@@ -26,12 +28,7 @@ class Snapshot:
         sequence: its sequence number; 0 in version 1.
         millis: commit time, in milliseconds since 1970.
         manifest_list: the file that lists its manifests; None in old tables of version 1.
-        manifests: its manifests where there is no list.
         summary: its operation, figures and notes of its writer.
-        schema_id: the schema with which it was written.
-        first_row_id: the first row id that it assigned; None before version 3.
-        added_rows: number of row ids that it assigned.
-        key_id: the key that encrypts its manifest list.
     """
 
     id: int
@@ -39,12 +36,7 @@ class Snapshot:
     sequence: int
     millis: int
     manifest_list: str | None
-    manifests: tuple[str, ...]
     summary: Mapping[str, str]
-    schema_id: int | None
-    first_row_id: int | None
-    added_rows: int | None
-    key_id: str | None
 
     @property
     def snapshot_id(self) -> SnapshotId:
@@ -64,7 +56,7 @@ class Reference:
 NO_SNAPSHOT = -1
 """Stands for the id of the snapshot of a branch that has none."""
 
-EMPTY = Snapshot(NO_SNAPSHOT, None, 0, 0, None, (), {}, None, None, None, None)
+EMPTY = Snapshot(NO_SNAPSHOT, None, 0, 0, None, {})
 """Stands for the snapshot of a branch that has none: it has no files."""
 
 
@@ -85,12 +77,7 @@ def parse_snapshot(found: Mapping[str, Any]) -> Snapshot:
         sequence=optional_int(found, "sequence-number") or 0,
         millis=int(found["timestamp-ms"]),
         manifest_list=optional_text(found, "manifest-list"),
-        manifests=tuple(map(str, found.get("manifests") or ())),
         summary={str(key): str(value) for key, value in (found.get("summary") or {}).items()},
-        schema_id=optional_int(found, "schema-id"),
-        first_row_id=optional_int(found, "first-row-id"),
-        added_rows=optional_int(found, "added-rows"),
-        key_id=optional_text(found, "key-id"),
     )
 
 
@@ -100,19 +87,16 @@ def optional_int(found: Mapping[str, Any], name: str) -> int | None:
     Raises:
         ValueError: it is something else.
     """
-    value = found.get(name)
-    if value is not None and type(value) is not int:
-        raise ValueError(f"{name} is no whole number")
-    return value
+    return _optional(found, name, int, "whole number")
 
 
 def optional_text(found: Mapping[str, Any], name: str) -> str | None:
-    """A text in an object; None if it is missing or null.
+    """A text in an object; None if it is missing or null; see `optional_int`."""
+    return _optional(found, name, str, "text")
 
-    Raises:
-        ValueError: it is something else.
-    """
+
+def _optional(found: Mapping[str, Any], name: str, kind: type[Value], what: str) -> Value | None:
     value = found.get(name)
-    if value is not None and not isinstance(value, str):
-        raise ValueError(f"{name} is no text")
+    if value is not None and type(value) is not kind:
+        raise ValueError(f"{name} is no {what}")
     return value

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from lithify.engine.observe.format_observer import ObservedFormat
 from lithify.formats.iceberg.attempts import past_runs
-from lithify.formats.iceberg.catalog import connecting
 from lithify.formats.iceberg.catalog.connecting import open_catalog
 from lithify.formats.iceberg.catalog.options import CATALOG_OPTIONS, HIVE
+from lithify.formats.iceberg.observing.observer import check_catalog, list_tables
 from lithify.formats.mixed.observing.observed_table import LAYOUT, open_observed
 from lithify.formats.mixed.stores import open_mixed_table, tables_among
 from lithify.formats.protocol.address import TableAddress
@@ -19,19 +19,14 @@ def _find_run(address: TableAddress, run: str, since: datetime | None) -> RunFou
     return past_runs.find_run(open_mixed_table(address).base, run, since)
 
 
-def _check_catalog(address: TableAddress) -> None:
-    open_catalog(address.warehouse, address.catalog_options, address.reach).namespaces(())
-
-
 def _list_tables(address: TableAddress) -> tuple[str, ...]:
-    catalog = open_catalog(address.warehouse, address.catalog_options, address.reach)
-    found = set(tables_among(connecting.list_tables(catalog)))
+    found = set(tables_among(list_tables(address)))
     if CATALOG_OPTIONS.metastore_of(address.catalog_options) == HIVE:
         from lithify.formats.mixed.hive_metastore import hive_tables_in  # its client takes long to import
 
-        found.update(hive_tables_in(catalog))
+        found.update(hive_tables_in(open_catalog(address.warehouse, address.catalog_options, address.reach)))
     return tuple(sorted(found))
 
 
-OBSERVED = ObservedFormat(open_observed, LAYOUT, _find_run, _check_catalog, _list_tables)
+OBSERVED = ObservedFormat(open_observed, LAYOUT, _find_run, check_catalog, _list_tables)
 open_observer = OBSERVED.open_observer

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime
-from io import BytesIO
 
 from pyarrow.fs import FileInfo, FileType
 from pypaimon.common.file_io import FileIO
 
 from lithify.errors import LithifyError
 from lithify.formats.paimon.access.data_tokens import DataTokens
-from lithify.io.s3.bucket import ListedObject, S3Bucket
+from lithify.io.s3.bucket import S3Bucket
 from lithify.io.s3.files import S3Files
 from lithify.io.s3.settings import S3Keys, S3Settings, read_keys
-from lithify.io.s3.streams import SmallObject
-from lithify.io.small_files import MOST_JSON, MOST_MANIFEST
+from lithify.io.s3_storage import S3Access
 
 
 class _TokenKeys:
@@ -38,7 +36,7 @@ class _TokenKeys:
         return S3Keys(keys.access_key, keys.secret_key, keys.token, expires)
 
 
-class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
+class S3FileIO(S3Access, FileIO):  # type: ignore[misc]  # pypaimon is untyped
     """Files on S3, with the interface of pypaimon's FileIO.
 
     Args:
@@ -47,28 +45,11 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
     """
 
     def __init__(self, settings: S3Settings, tokens: DataTokens | None = None) -> None:
-        self.files = S3Files(settings, None if tokens is None else _TokenKeys(tokens))
+        super().__init__(S3Files(settings, None if tokens is None else _TokenKeys(tokens)))
 
     def bucket(self, path: str) -> tuple[S3Bucket, str]:
         """The bucket of a path, and the key in it; see `S3Files.bucket`."""
         return self.files.bucket(path)
-
-    def new_input_stream(self, path: str) -> BytesIO:
-        """Opens a small object, read as a whole; one request."""
-        return BytesIO(self.files.read(path, MOST_MANIFEST))
-
-    def new_output_stream(self, path: str) -> SmallObject:
-        """Opens a small object for writing, sent when closed."""
-        return SmallObject(*self.bucket(path))
-
-    def read_file_utf8(self, path: str) -> str:
-        """Reads a small object as text; one request."""
-        return self.files.read(path, MOST_JSON).decode()
-
-    def overwrite_file_utf8(self, path: str, content: str) -> None:
-        """Writes a small object; one request."""
-        bucket, key = self.bucket(path)
-        bucket.write(key, content.encode())
 
     def get_file_status(self, path: str) -> FileInfo:
         """The kind of a file or folder, and the size of a file."""
@@ -78,16 +59,6 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
         if bucket.has_any(key):
             return FileInfo(path, FileType.Directory)
         raise FileNotFoundError(path)
-
-    def list_status(self, path: str) -> list[FileInfo]:
-        """Lists the direct children of a folder; one request for every 1,000 names."""
-        bucket, key = self.bucket(path)
-        return [_info(bucket.name, listed) for listed in bucket.list_folder(key) if listed.key != key]
-
-    def exists(self, path: str) -> bool:
-        """Whether a file or folder exists; one request for a folder, two for a file."""
-        bucket, key = self.bucket(path)
-        return bucket.has_any(key) or (bool(key) and bucket.exists(key))
 
     def delete(self, path: str, recursive: bool = False) -> bool:
         """Deletes one file; a missing file is no error."""
@@ -109,10 +80,3 @@ class S3FileIO(FileIO):  # type: ignore[misc]  # pypaimon is untyped
     def rename(self, src: str, dst: str) -> bool:
         """Not supported: S3 has no rename, and emulations are not atomic."""
         raise NotImplementedError(f"{src} cannot be renamed to {dst} on S3")
-
-
-def _info(bucket: str, listed: ListedObject) -> FileInfo:
-    path = f"{bucket}/{listed.key}"
-    if listed.is_folder:
-        return FileInfo(path, FileType.Directory)
-    return FileInfo(path, FileType.File, mtime=listed.modified, size=listed.size)

@@ -16,11 +16,12 @@ from pyiceberg.table.puffin import PuffinFile
 
 from lithify.columns.bitmaps import framed
 from lithify.errors import CorruptTable, MissingFile
-from lithify.formats.iceberg.deletes.bitmaps import bitmap_of, decode, encode
-from lithify.formats.iceberg.deletes.puffin import read_vector, write_vectors
+from lithify.formats.iceberg.deletes.bitmaps import bitmap_of, decode
+from lithify.formats.iceberg.deletes.puffin import read_vector
 from lithify.formats.iceberg.model import DataFile
 from lithify.io.local_storage import local_storage
 from support.iceberg_files import NOWHERE, Files, schema_of
+from support.iceberg_vectors import encode, write_vectors
 
 POSITIONS = st.sets(st.integers(0, 200_000) | st.integers(0, 1 << 40), max_size=50)
 

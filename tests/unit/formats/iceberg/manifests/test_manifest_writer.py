@@ -104,16 +104,16 @@ def test_added_files_are_written_with_their_metrics() -> None:
     assert manifest.file.sequence is None
 
 
-def test_added_vectors_name_their_file_and_blob() -> None:
-    vector = NewDeleteFile("p.puffin", "puffin", 90, 3, FILE.partition, FILE.path, offset=4, length=50)
+def test_added_delete_files_name_their_data_file() -> None:
+    delete = NewDeleteFile("d.parquet", "parquet", 90, 3, FILE.partition, FILE.path)
     manifest = encode_manifest(
-        [added_delete_files([vector], BY_DAY, 99, None)],
+        [added_delete_files([delete], BY_DAY, 99, None)],
         owner(3, BY_DAY, content=ManifestContent.DELETES),
         "d.avro",
     )
     file = records(manifest.content)[0]["data_file"]
-    assert (file["content"], file["file_format"], file["referenced_data_file"]) == (1, "PUFFIN", FILE.path)
-    assert (file["content_offset"], file["content_size_in_bytes"]) == (4, 50)
+    assert (file["content"], file["file_format"], file["referenced_data_file"]) == (1, "PARQUET", FILE.path)
+    assert (file["content_offset"], file["content_size_in_bytes"]) == (None, None)
     assert manifest.file.min_sequence is None
 
 

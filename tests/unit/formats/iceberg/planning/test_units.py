@@ -88,11 +88,10 @@ def test_files_come_with_everything_that_a_task_needs() -> None:
     other = DeleteFile("d", 90, 10, Content.POSITION_DELETES, "parquet", 5, partition, (), "f3", row=1)
     found = {1: (vector,), 3: (other,)}
     assert unit.partition == partition
-    assert unit.bins[0].files == tuple(
+    assert unit.files == tuple(
         DataFile(f"f{n}", 300, 10, "parquet", 5, partition, 100 + 10 * n, 2, found.get(n, ()), row=n)
         for n in range(5)
     )
-    assert (unit.bins[0].size, unit.bins[0].expected_files) == (1500, 2)
     assert [each.trigger for each in unit.verdicts if each.fired] == ["DeletedRows", "FileSizes"]
 
 
@@ -103,7 +102,7 @@ def test_files_of_other_specs_are_rewritten_together() -> None:
     made.add([day(n, f"older{n}") for n in range(3)], spec_id=3)
     (unit,) = planned(made.view())
     assert unit.partition is None
-    assert [file.path for file in unit.bins[0].files] == [
+    assert [file.path for file in unit.files] == [
         "old0",
         "old1",
         "old2",
@@ -112,7 +111,7 @@ def test_files_of_other_specs_are_rewritten_together() -> None:
         "older1",
         "older2",
     ]
-    assert [file.partition.spec_id for file in unit.bins[0].files] == [4, 4, 4, 4, 3, 3, 3]
+    assert [file.partition.spec_id for file in unit.files] == [4, 4, 4, 4, 3, 3, 3]
 
 
 def test_equality_deletes_of_an_unpartitioned_spec_apply_to_all_files() -> None:
@@ -123,7 +122,7 @@ def test_equality_deletes_of_an_unpartitioned_spec_apply_to_all_files() -> None:
     found = [*planned(made.view())]
     assert len(found) == 2
     for unit in found:
-        for file in unit.bins[0].files:
+        for file in unit.files:
             assert [each.equality_ids for each in file.deletes] == [(1, 2)]
 
 
@@ -141,7 +140,7 @@ def test_equality_deletes_are_left_out_by_bounds() -> None:
     )
     ids = frozenset({1})
     (unit,) = planned(made.view(bounds=ids, counts=ids), compared={1: ComparedColumn("long")})
-    assert [len(file.deletes) for file in unit.bins[0].files] == [0, 1, 1, 0, 0]
+    assert [len(file.deletes) for file in unit.files] == [0, 1, 1, 0, 0]
 
 
 def test_files_are_joined_in_the_order_of_their_bounds() -> None:
@@ -151,7 +150,7 @@ def test_files_are_joined_in_the_order_of_their_bounds() -> None:
         made.add([day(0, f"f{n}", lower_bounds=bound, upper_bounds=bound)])
     columns = [ClusterColumn(1, "long", is_sorted=True)]
     (unit,) = planned(made.view(bounds=frozenset({1})), columns)
-    assert [file.path for file in unit.bins[0].files] == ["f0", "f1", "f2", "f3", "f4"]
+    assert [file.path for file in unit.files] == ["f0", "f1", "f2", "f3", "f4"]
 
 
 def test_table_without_files_has_no_work() -> None:
