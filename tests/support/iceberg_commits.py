@@ -24,7 +24,6 @@ from lithify.files.avro.encoding import Cells, encode_rows
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.commit.committer import Committer
 from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
-from lithify.formats.iceberg.deletes.puffin import write_vectors
 from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ListOwner, ManifestContent, write_list
@@ -45,6 +44,7 @@ from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.iceberg.table.partition_specs import partition_fields
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.address import TableAddress
+from support.iceberg_vectors import write_vectors
 
 CLOCK = SystemClock(UTC)
 _NO_PARTITION = Partition(0)
