@@ -23,7 +23,6 @@ from lithify.engine.commit.patience import Patience, backoff_of
 from lithify.files.avro.encoding import Cells, encode_rows
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.commit.committer import Committer
-from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
 from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ListOwner, ManifestContent, write_list
@@ -44,7 +43,6 @@ from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.iceberg.table.partition_specs import partition_fields
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.address import TableAddress
-from support.iceberg_vectors import write_vectors
 
 CLOCK = SystemClock(UTC)
 _NO_PARTITION = Partition(0)
@@ -185,31 +183,6 @@ def delete_positions(
     referenced = paths[0] if names_file and len(positions) == 1 else None
     new = _written(table, rows.cast(stored), partition, referenced)
     _commit_deletes(table, view, [new] * times, ())
-
-
-def delete_by_vectors(
-    address: TableAddress, positions: Mapping[str, Sequence[int]], *, times: int = 1
-) -> None:
-    """Others delete rows of data files by their positions, in vectors of one Puffin file.
-
-    Args:
-        address: the table.
-        positions: positions by data file, of partitions of one spec.
-        times: how often the manifest lists each vector.
-    """
-    table = open_iceberg_table(address)
-    view, path = view_of(table), f"{table.metadata.data_folder}/{uuid4()}.puffin"
-    vectors = {name: bitmap_of(np.array(each, np.int64)) for name, each in positions.items()}
-    written = write_vectors(table.storage, path, vectors)
-    size = Path(path.removeprefix("file://")).stat().st_size
-    new = [
-        NewDeleteFile(
-            path, "puffin", size, each.positions, _partition_of(view, name), name,
-            offset=each.offset, length=each.length,
-        )
-        for name, each in written.items()
-    ]  # fmt: skip
-    _commit_deletes(table, view, new * times, ())
 
 
 def _partition_of(view: View, path: str) -> Partition:

@@ -1,7 +1,6 @@
 """Delete files that manifests list twice block nothing: a row that is deleted twice is deleted.
 
-Unlike rows of data files, which count as often as these are listed. A Puffin file is listed once for each of
-its vectors, and that is no fault.
+Unlike rows of data files, which count as often as these are listed.
 """
 
 from __future__ import annotations
@@ -26,21 +25,20 @@ from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.iceberg_commits import (
     CLOCK,
-    delete_by_vectors,
     delete_equal,
     delete_positions,
     view_of,
 )
-from support.iceberg_tables import SCHEMA, Lakehouse, with_fields
+from support.iceberg_tables import SCHEMA, Lakehouse
 
 FIELDS = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
 BY_NAME = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "name"))
 IDS = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})])
 Deleting = Callable[[TableAddress, Sequence[str]], None]
-"""Deletes the rows 0 and 3 of the partition `a`, or of both; given the paths of `a` and of `b`."""
+"""Deletes the rows 0 and 3 of the partition `a`, given the paths of its files and of `b`."""
 
 
-def table(tmp_path: Path, version: int) -> list[str]:
+def table(tmp_path: Path) -> list[str]:
     """A table with two partitions of three small files each, whose rows are numbered from 0; their paths."""
     made = Lakehouse(tmp_path).table(
         schema=FIELDS, partition_spec=BY_NAME, properties={"format-version": "2"}
@@ -54,8 +52,6 @@ def table(tmp_path: Path, version: int) -> list[str]:
             pq.write_table(pa.table([[2 * number, 2 * number + 1], [name, name]], schema=SCHEMA), path)
             paths.append(f"file://{path}")
     made.add_files(paths)
-    if version > 2:
-        with_fields(made.refresh(), {"format-version": version, "next-row-id": 0})
     return paths
 
 
@@ -81,29 +77,17 @@ def by_position_in_partition(address: TableAddress, paths: Sequence[str]) -> Non
     delete_positions(address, {paths[0]: [0], paths[1]: [1]}, times=2)
 
 
-def by_vectors(address: TableAddress, paths: Sequence[str]) -> None:
-    delete_by_vectors(address, {paths[0]: [0], paths[1]: [1]}, times=2)
-
-
-def by_vectors_of_both(address: TableAddress, paths: Sequence[str]) -> None:
-    delete_by_vectors(address, {paths[0]: [0], paths[1]: [1], paths[3]: [0], paths[4]: [1]})
-
-
 @pytest.mark.parametrize("strategy", [Strategy.MINOR, Strategy.FULL])
 @pytest.mark.parametrize(
-    ("delete", "version", "gone"),
+    "delete",
     [
-        case(by_equality, 2, "a", id="equality deletes"),
-        case(by_position, 2, "a", id="position deletes of a file"),
-        case(by_position_in_partition, 2, "a", id="position deletes of several files"),
-        case(by_vectors, 3, "a", id="vectors"),
-        case(by_vectors_of_both, 3, "ab", id="vectors of two groups in one file"),
+        case(by_equality, id="equality deletes"),
+        case(by_position, id="position deletes of a file"),
+        case(by_position_in_partition, id="position deletes of several files"),
     ],
 )
-def test_both_groups_are_compacted(
-    tmp_path: Path, delete: Deleting, version: int, gone: str, strategy: Strategy
-) -> None:
-    paths = table(tmp_path, version)
+def test_both_groups_are_compacted(tmp_path: Path, delete: Deleting, strategy: Strategy) -> None:
+    paths = table(tmp_path)
     address = Lakehouse(tmp_path).address(overrides={"min-input-files": "2"})
     delete(address, paths)
     listed = view_of(open_iceberg_table(address)).deletes["file_path"].to_pylist()
@@ -114,4 +98,4 @@ def test_both_groups_are_compacted(
     assert [group.group.partition("/")[0] for group in report.groups] == ["name=a", "name=b"]
     assert report.blocked == ()
     rows = [(name, number) for name in "ab" for number in range(6)]
-    assert live(address) == [row for row in rows if row[0] not in gone or row[1] not in (0, 3)]
+    assert live(address) == [row for row in rows if row[0] != "a" or row[1] not in (0, 3)]
