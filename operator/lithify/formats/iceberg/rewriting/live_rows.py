@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.row_positions import is_deleted
@@ -74,9 +76,9 @@ class LiveRows:
         for batch in self._reader.batches(file, request):
             rows, at = batch, positions.take(batch.num_rows)
             if deleted is not None:
-                stays = ~is_deleted(at, deleted)
-                if not stays.all():
-                    rows = batch.filter(pa.array(stays))
+                stays = np.flatnonzero(~is_deleted(at, deleted))
+                if len(stays) < len(at):  # places of rows are found once, not for each column
+                    rows = pc.take(batch, pa.array(stays), boundscheck=False)
                     at = at[stays] if has_lineage else at
             if rows.num_rows:
                 yield complete(rows, file, at) if has_lineage else rows
