@@ -20,10 +20,22 @@ COLUMNS: dict[str, tuple[Sequence[int], bool]] = {
     "each value twice, at random": (_RNG.permutation(np.arange(ROWS) % (ROWS // 2)), False),
     "each value eight times, at random": (_RNG.permutation(np.arange(ROWS) % (ROWS // 8)), True),
     "runs of eight": (np.arange(ROWS) // 8, True),
+    "each value three times in the first half, then eight times": (
+        np.concatenate([_RNG.permutation(np.arange(9_000) % 3_000), np.arange(ROWS - 9_000) % 1_375]),
+        True,
+    ),
     "a short cycle": (np.arange(ROWS) % 500, True),
     "distinct, but the rest is one value": (np.minimum(np.arange(ROWS), 1000), True),
     "few rows, each value eight times": (np.arange(800) % 100, True),
 }
+
+
+def test_columns_of_booleans_get_none() -> None:
+    rows = pa.table({"a": pa.array([True, False] * 100)})
+
+    file = encoded(rows, parse_write_options({}).files, {"a": ColumnType("BOOLEAN")})
+
+    assert not file.footer.metadata.row_group(0).column(0).has_dictionary_page
 
 
 @pytest.mark.parametrize(("values", "has_dictionary"), COLUMNS.values(), ids=COLUMNS)

@@ -73,6 +73,7 @@ class Footers:
         self._files = HeldFiles(_SMALL_FILES)
         self._lock = Lock()  # threads share a reader
         self._groups = lru_cache(_PARSED)(self._read_groups)
+        self._last_groups: tuple[str, tuple[Group, ...]] | None = None
         self._numbers = lru_cache(_KEPT)(self._read_numbers)
         self._unsound = lru_cache(_KEPT)(self._read_unsound)
 
@@ -150,21 +151,22 @@ class Footers:
         """Maximum size in any row group of these columns' dictionaries; 0 without any."""
         return self.figures(path).hidden_bytes(columns)
 
-    def columns_with_dictionary(
-        self, paths: Iterable[str], most_codes: float = SHORT_CODES
-    ) -> frozenset[str]:
-        """Columns that every file stores with a small dictionary, or lacks.
-
-        Args:
-            paths: the files.
-            most_codes: the ratio of code bits to those of all-distinct values below which values repeat.
-        """
+    def columns_with_dictionary(self, paths: Iterable[str]) -> frozenset[str]:
+        """Columns that every file stores with a small dictionary, or lacks."""
         with_dictionary: set[str] = set()
         without: set[str] = set()
-        chunks = (chunk for path in paths for group in self._groups(path) for chunk in group.chunks)
-        for chunk in chunks:
-            (with_dictionary if chunk.share_of_codes <= most_codes else without).add(chunk.path)
+        for path in paths:
+            for column, share in self.code_shares(path).items():
+                (with_dictionary if share <= SHORT_CODES else without).add(column)
         return frozenset(with_dictionary - without)
+
+    def code_shares(self, path: str) -> dict[str, float]:
+        """The greatest `share_of_codes` of each column in any row group."""
+        found: dict[str, float] = {}
+        for group in self._groups(path):
+            for chunk in group.chunks:
+                found[chunk.path] = max(found.get(chunk.path, 0.0), chunk.share_of_codes)
+        return found
 
     def holds_any(self, path: str, column: str, values: Collection[int]) -> bool:
         """Whether any row of a file has one of the values in a column of small integers.
@@ -204,7 +206,8 @@ class Footers:
             return unsound_chunks(self.of(path))
 
     def _read_groups(self, path: str) -> tuple[Group, ...]:
-        return groups_of(self.of(path))
+        footer, last = self.of(path), self._last_groups
+        return last[1] if last is not None and last[0] == path else groups_of(footer)
 
     def _read(self, path: str, most_at_once: int) -> _Known:
         with reading(path, "Parquet"), self._storage.open(path) as source:
@@ -212,7 +215,9 @@ class Footers:
             data = source.read_buffer(size) if size <= most_at_once else None
             footer = with_fixed_bytes(pq.read_metadata(source if data is None else pa.BufferReader(data)))
             _check_names(footer)
-            figures = figures_of(groups_of(footer), self._fetched, is_local=self._storage.is_local)
+            groups = groups_of(footer)
+            figures = figures_of(groups, self._fetched, is_local=self._storage.is_local)
+            self._last_groups = path, groups
         if data is not None:
             with self._lock:
                 self._files.hold(path, data)

@@ -43,7 +43,7 @@ _PROBED_ROWS = 1024
 """Rows at either end of the first ones that tell of columns in which next to nothing is repeated."""
 _DIFFERENT = 0.95
 _TELLING_SHARE = 0.625
-"""Share of the first rows that tells of most columns that too few of their values are repeated."""
+"""Share of the first rows that tells of most columns whether enough of their values are repeated."""
 
 _MINIBLOCK = 32
 """Differences that are stored with the same number of bits."""
@@ -247,6 +247,8 @@ def _opened(
 def _gets_dictionary(values: pa.ChunkedArray) -> bool:
     if pa.types.is_dictionary(values.type):
         return True
+    if pa.types.is_boolean(values.type):  # of one bit each; PyArrow gives them none, whatever it is told
+        return False
     if pa.types.is_decimal(values.type) and values.type.precision > 18:
         return False
     sample = values.slice(0, _SAMPLE_ROWS)
@@ -254,7 +256,8 @@ def _gets_dictionary(values: pa.ChunkedArray) -> bool:
     if _hardly_repeats(sample):
         return False
     enough = int(len(sample) * _TELLING_SHARE)  # counting takes long with very many columns
-    return _count_distinct(sample.slice(0, enough)) <= most and _count_distinct(sample) <= most
+    distinct = _count_distinct(sample.slice(0, enough))
+    return distinct <= most // 2 or (distinct <= most and _count_distinct(sample) <= most)
 
 
 def _hardly_repeats(sample: pa.ChunkedArray) -> bool:

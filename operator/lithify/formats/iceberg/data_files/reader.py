@@ -6,6 +6,7 @@ is bounded by the size of a piece, the pages that a reader holds, and dictionari
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -22,6 +23,7 @@ from lithify.files.registry import Readers
 from lithify.files.types import Field, arrow_type
 from lithify.formats.iceberg.data_files.mapped_columns import MappedColumns
 from lithify.formats.iceberg.data_files.projection import filled, repeated
+from lithify.formats.iceberg.data_files.shared_texts import LONG_CODES, shared_texts
 from lithify.formats.iceberg.data_files.stored import (
     NameMapping,
     Stored,
@@ -68,7 +70,8 @@ class Survey:
         required: field ids of columns, and of parts of them, that are required by the schemas of all files.
             Spark writes columns as required in which its query has no nulls, although those of the table are
             not.
-        texts: names of text columns that all files have with small dictionaries.
+        texts: names of text columns that all files have with small dictionaries, which repeat texts of a file
+            or of others.
     """
 
     required: frozenset[int]
@@ -151,7 +154,8 @@ class FileReader:
     def survey(self, files: Sequence[DataFile], columns: Sequence[Field]) -> Survey:
         """Reads the footers of all files once, and says what they have in common."""
         required: frozenset[int] | None = None
-        texts = {column.name for column in columns if column.type.is_string}
+        texts = [column for column in columns if column.type.is_string]
+        shares: dict[int, float] = dict.fromkeys((column.id for column in texts), 0.0)
         is_read_next = self._can_hold(files)
         for file in files:
             if parquet := self.parquet(file.path):
@@ -159,22 +163,30 @@ class FileReader:
             stored = self.stored(file.path)
             found = required_ids(stored)
             required = found if required is None else required & found
-            if texts:
-                by_id = {column.id: column.name for column in stored}
-                having = self._with_dictionaries(file.path)
-                texts &= {column.name for column in columns if by_id.get(column.id) in having}
-        return Survey(required or frozenset(), frozenset(texts))
+            if shares:
+                of_file = self._code_shares(file.path, stored)
+                greatest = {
+                    number: max(share, of_file.get(number, math.inf)) for number, share in shares.items()
+                }
+                shares = {number: share for number, share in greatest.items() if share <= LONG_CODES}
+        known = frozenset(column.name for column in texts if shares.get(column.id, 2) <= _SHORT_CODES)
+        left = [column for column in texts if column.id in shares and column.name not in known]
+        return Survey(required or frozenset(), known | shared_texts(files, left, self._texts))
 
     def _can_hold(self, files: Sequence[DataFile]) -> bool:
         """Whether small files that are read at once with their footers are still there for their rows."""
         parquet = self.parquet(files[0].path) if files else None
         return parquet is None or parquet.footers.can_hold(file.size for file in files)
 
-    def _with_dictionaries(self, path: str) -> frozenset[str]:
+    def _code_shares(self, path: str, stored: Sequence[Stored]) -> dict[int, float]:
+        """Code bits of columns with small dictionaries as a share of those of distinct values, by id."""
         parquet = self.parquet(path)
-        if parquet is None:
-            return frozenset()
-        return parquet.footers.columns_with_dictionary([path], _SHORT_CODES)
+        shares = {} if parquet is None else parquet.footers.code_shares(path)
+        return {column.id: shares[column.name] for column in stored if column.name in shares}
+
+    def _texts(self, file: DataFile, columns: Sequence[Field]) -> Iterator[pa.RecordBatch]:
+        """Columns with their dictionaries."""
+        return self.batches(file, Request(columns, dictionaries=[column.name for column in columns]))
 
     def _mapped(self, path: str, request: Request) -> MappedColumns:
         """How the columns of a file are read, the last one again for files of the same schema."""

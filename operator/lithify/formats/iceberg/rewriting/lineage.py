@@ -37,7 +37,26 @@ def inherited(rows: pa.RecordBatch, file: DataFile, positions: IntPart) -> pa.Re
     return pa.RecordBatch.from_arrays([*rows.columns[:first], ids, updated], schema=rows.schema)
 
 
+def with_inherited(rows: pa.RecordBatch, file: DataFile, positions: IntPart) -> pa.RecordBatch:
+    """Rows of a file that stores no lineage, with what they inherit behind their columns.
+
+    Args:
+        rows: the rows without lineage.
+        file: their file.
+        positions: their positions in it.
+    """
+    schema = pa.schema([*rows.schema, *_FIELDS])
+    return pa.RecordBatch.from_arrays([*rows.columns, *_inherited_columns(file, positions)], schema=schema)
+
+
 def whole_lineage(file: DataFile, first: int, rows: int) -> pa.Table:
     """The lineage of consecutive rows of a file that stores none."""
-    empty = pa.RecordBatch.from_arrays([pa.nulls(rows, pa.int64())] * 2, schema=pa.schema(_FIELDS))
-    return pa.Table.from_batches([inherited(empty, file, np.arange(first, first + rows, dtype=np.int64))])
+    positions = np.arange(first, first + rows, dtype=np.int64)
+    return pa.table(_inherited_columns(file, positions), schema=pa.schema(_FIELDS))
+
+
+def _inherited_columns(file: DataFile, positions: IntPart) -> list[pa.Array]:
+    if file.first_row_id is None:
+        return [pa.nulls(len(positions), pa.int64())] * 2
+    ids = pa.array(positions + np.int64(file.first_row_id))
+    return [ids, pa.array(np.full(len(positions), file.sequence, dtype=np.int64))]

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.rewrite.row_positions import is_deleted
 from lithify.formats.iceberg.data_files.reader import FileReader, Request
+from lithify.formats.iceberg.data_files.schema import LINEAGE
 from lithify.formats.iceberg.deletes.positions import DeletedPositions
 from lithify.formats.iceberg.model import DataFile
-from lithify.formats.iceberg.rewriting.lineage import inherited
+from lithify.formats.iceberg.rewriting.lineage import inherited, with_inherited
 from lithify.formats.iceberg.rewriting.target import WriteTarget
 
 
@@ -43,6 +46,7 @@ class LiveRows:
         self._budget = budget
         self._dictionaries = dictionaries
         self._columns = target.columns
+        self._own_columns = target.schema.stored()
 
     def of(
         self, file: DataFile, row_groups: Collection[int] | None = None, *, most: int | None = None
@@ -59,9 +63,12 @@ class LiveRows:
             CorruptTable: it cannot be read.
         """
         piece = most or self._budget.piece_bytes([self._reader.overhead(file)])
-        request = Request(self._columns, piece, row_groups, self._dictionaries)
-        deleted = self._deleted.get(file.path)
         has_lineage = self._target.has_lineage
+        is_inherited = bool(self._own_columns) and has_lineage and not self._stores_lineage(file)
+        columns = self._own_columns if is_inherited else self._columns
+        request = Request(columns, piece, row_groups, self._dictionaries)
+        complete = with_inherited if is_inherited else inherited
+        deleted = self._deleted.get(file.path)
         if deleted is None and not has_lineage:
             yield from self._reader.batches(file, request)
             return
@@ -69,9 +76,14 @@ class LiveRows:
         for batch in self._reader.batches(file, request):
             rows, at = batch, positions.take(batch.num_rows)
             if deleted is not None:
-                stays = ~is_deleted(at, deleted)
-                if not stays.all():
-                    rows = batch.filter(pa.array(stays))
+                stays = np.flatnonzero(~is_deleted(at, deleted))
+                if len(stays) < len(at):  # places of rows are found once, not for each column
+                    rows = pc.take(batch, pa.array(stays), boundscheck=False)
                     at = at[stays] if has_lineage else at
             if rows.num_rows:
-                yield inherited(rows, file, at) if has_lineage else rows
+                yield complete(rows, file, at) if has_lineage else rows
+
+    def _stores_lineage(self, file: DataFile) -> bool:
+        """Whether a file has a lineage column; most have none, and then no empty ones are filtered."""
+        stored = {column.id for column in self._reader.stored(file.path)}
+        return any(field.id in stored for field in LINEAGE)

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -349,3 +350,40 @@ def test_texts_stay_dictionaries_where_values_repeat_at_all(tmp_path: Path) -> N
     survey = files.reader.survey([file], files.schema.columns)
 
     assert survey.texts == {"few", "some"}
+
+
+SHARED_TEXTS: dict[str, tuple[int, int, bool]] = {
+    "files have the same texts": (8, 0, True),
+    "each file has texts of its own": (8, 5_000, False),
+    "few files have the same texts": (3, 0, False),
+}
+
+
+@pytest.mark.parametrize(("count", "step", "is_read"), SHARED_TEXTS.values(), ids=SHARED_TEXTS)
+def test_texts_stay_dictionaries_where_small_files_share_them(
+    tmp_path: Path, count: int, step: int, is_read: bool
+) -> None:
+    files = Files(tmp_path, schema_of(("id", "long"), ("text", "string")))
+    rng = np.random.default_rng(5)
+
+    def made(number: int) -> DataFile:
+        values = number * step + rng.integers(0, 5_000, 5_000)
+        rows = {"id": [*range(5_000)], "text": [f"text-{value:06}" for value in values]}
+        return files.data(rows, compression="zstd")
+
+    survey = files.reader.survey([made(number) for number in range(count)], files.schema.columns)
+
+    assert survey.texts == ({"text"} if is_read else set())
+
+
+def test_rows_are_the_same_where_small_files_share_texts(tmp_path: Path) -> None:
+    from support.iceberg_files import rewritten
+
+    files = Files(tmp_path, schema_of(("id", "long"), ("text", "string")))
+    rng = np.random.default_rng(5)
+    texts = [[f"text-{value}" for value in rng.integers(0, 5_000, 5_000)] for _ in range(5)]
+    made = [files.data({"id": [*range(5_000)], "text": each}, compression="zstd") for each in texts]
+
+    rows = rewritten(files, made)
+
+    assert [row["text"] for row in rows] == [text for each in texts for text in each]

@@ -126,6 +126,18 @@ def test_stored_lineage_stays_and_its_gaps_are_inherited(files: Files) -> None:
     assert [row["_last_updated_sequence_number"] for row in found] == [2, 3, 3, None]
 
 
+def test_lineage_is_inherited_by_rows_that_lack_all_columns_of_the_table(tmp_path: Path) -> None:
+    schema = parse_schema(
+        {"schema-id": 1, "fields": [{"id": 9, "name": "new", "required": False, "type": "string"}]}
+    )
+    files = Files(tmp_path, schema)
+    file = files.data({"id": [1, 2, 3]}, schema=schema_of(("id", "int")), first_row_id=10, sequence=4)
+
+    rows = rewritten(files, [with_deletes(file, files.vector(file, [0]))], has_lineage=True)
+
+    assert [tuple(row.values()) for row in rows] == [(None, 11, 4), (None, 12, 4)]
+
+
 def test_lineage_columns_have_the_reserved_ids(files: Files) -> None:
     (new,) = run(task_of(files, [_some(files, 1)], has_lineage=True)).data
 
