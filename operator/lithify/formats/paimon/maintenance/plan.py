@@ -39,7 +39,7 @@ class ExpiryPlan:
         latest: the newest snapshot then.
         doomed: the files that go before the snapshots.
         seen: all holders of the table then.
-        hint: the number to write into the EARLIEST file; None if that is right already.
+        hint: the number to write into the EARLIEST file; None if that names a snapshot that stays already.
     """
 
     snapshots: tuple[int, ...]
