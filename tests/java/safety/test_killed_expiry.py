@@ -1,4 +1,4 @@
-"""`lithify expire` is killed at each point of its deletion; Java reads on, and the next expiry completes it."""
+"""`lithify expire` is killed at each point of its deletion; Java reads on, and the next one completes it."""
 
 from __future__ import annotations
 
