@@ -1,7 +1,7 @@
 """Lithify keeps lakehouse tables compacted: plans as the format plans, merges in Arrow, runs on Spark.
 
-As a library: `lithify.inspect`, `lithify.plan` and `lithify.compact`, with the types that they take. They are
-imported on first use, because the operator imports this package and must stay small.
+As a library: `lithify.inspect`, `lithify.plan`, `lithify.compact` and `lithify.expire`, with the types that
+they take. They are imported on first use, because the operator imports this package and must stay small.
 """
 
 from importlib import import_module
@@ -13,6 +13,7 @@ _PUBLIC = frozenset(
     {
         "Commits",
         "InlineRunner",
+        "MaintenanceReport",
         "Plan",
         "Report",
         "Selection",
@@ -22,6 +23,7 @@ _PUBLIC = frozenset(
         "TableAddress",
         "TableInspection",
         "compact",
+        "expire",
         "inspect",
         "plan",
     }

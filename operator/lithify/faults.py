@@ -9,7 +9,8 @@ nothing unless LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, w
     hold:PATH     write to the named pipe PATH.reached as soon as it is read, then wait until PATH.go is
                   written to; if PATH.reached does not exist, or is removed before it was read, go on
 
-The points are in `POINTS`; an unknown one in the environment is an error, so that no test waits for it.
+The points are in `POINTS` and `EXPIRY_POINTS`; an unknown one in the environment is an error, so
+that no test waits for it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,19 @@ EVERY_RUN = (
 """Points that runs on tables of every format come to, the last two while they clean up after others."""
 
 POINTS = (*EVERY_RUN, "rows-spilled", "manifests-merged", "manifests-written", "hint-written")
-"""All points: also those of merges that are larger than memory, and of formats with manifests and hints."""
+"""All points of runs: also those of merges that are larger than memory, and of formats with manifests and
+hints."""
+
+EXPIRY_POINTS = (
+    "expiry-planned",
+    "expired-files-deleted",
+    "expired-manifests-deleted",
+    "expired-lists-deleted",
+    "expired-snapshot-deleted",
+    "expired-snapshots-deleted",
+)
+"""Points that an expiry of snapshots comes to, in this order: before it checks its plan, after each phase of
+its deletion, after each snapshot, and before the hint moves."""
 
 _VARIABLE = "LITHIFY_FAULTS"
 _POLL_SECONDS = 0.02
@@ -51,7 +64,7 @@ def failpoint(point: str, attempt: int = 0) -> None:
 
 def _actions(setting: str) -> dict[str, str]:
     actions = dict(pair.split("=", 1) for pair in setting.split(";"))
-    unknown = actions.keys() - set(POINTS)
+    unknown = actions.keys() - {*POINTS, *EXPIRY_POINTS}
     if unknown:
         raise ValueError(f"{_VARIABLE} names unknown points: {sorted(unknown)}")
     return actions

@@ -1,4 +1,4 @@
-"""Lithify as a library: inspects, plans and compacts one table from Python.
+"""Lithify as a library: inspects, plans, compacts and expires one table from Python.
 
 Called by the command line, and by programs through `import lithify`, which shows the public names. What comes
 back is what the commands print as JSON.
@@ -12,6 +12,7 @@ from dataclasses import replace
 from lithify.clock import SystemClock
 from lithify.engine.run import driver
 from lithify.engine.run.driver import Observer, Request
+from lithify.engine.run.maintaining import MaintenanceReport, maintain
 from lithify.engine.run.processor_time import tree_seconds
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner, TaskRunner
@@ -19,6 +20,7 @@ from lithify.engine.run.spark import SparkRunner, SparkSettings
 from lithify.engine.run.steps import Commits
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.inspection import TableInspection
+from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.planning import Plan
 from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.protocol.tasks import Sizing
@@ -27,6 +29,7 @@ from lithify.formats.registry import open_table
 __all__ = [
     "Commits",
     "InlineRunner",
+    "MaintenanceReport",
     "Plan",
     "Report",
     "Selection",
@@ -36,6 +39,7 @@ __all__ = [
     "TableAddress",
     "TableInspection",
     "compact",
+    "expire",
     "inspect",
     "plan",
 ]
@@ -105,3 +109,20 @@ def compact(
     with SparkRunner(spark or SparkSettings(zone=table.zone())) as started:
         report = driver.compact(request, started, clock, observer)
         return replace(report, core_seconds=max(0.0, started.processor_time.charge() - spent_before))
+
+
+def expire(table: TableAddress, *, dry_run: bool = False) -> MaintenanceReport:
+    """Expires snapshots of a table, with the files that only they need.
+
+    Args:
+        table: the table; its overrides may be options of how long snapshots are kept.
+        dry_run: whether nothing is deleted.
+
+    Raises:
+        UserError: the table cannot be served; some formats have no expiry.
+        CorruptTable: metadata is missing or unreadable, so it is unknown what is still needed.
+        StorageError: the file system refuses, or the catalog does not answer; expire again.
+        StalePlan: others changed what holds snapshots each time while the expiry was planned.
+    """
+    clock = SystemClock(table.zone())
+    return maintain(table, MaintenanceKind.EXPIRE_SNAPSHOTS, clock, is_dry_run=dry_run)

@@ -51,7 +51,7 @@ format_option = click.option(
     help="The format of the table.",
 )
 
-_TABLE_OPTIONS = (
+_ADDRESS_OPTIONS = (
     format_option,
     click.option("--warehouse", required=True, help="Root directory of the catalog."),
     click.option(
@@ -69,8 +69,11 @@ _TABLE_OPTIONS = (
         "overrides",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Table option for this run only; those that tune compaction. Repeatable.",
+        help="Table option for this run only; those that tune what it does. Repeatable.",
     ),
+    click.option("--time-zone", help="Time zone of the table's writers. Default: this machine's."),
+)
+_PART_OPTIONS = (
     click.option(
         "--partition",
         "partitions",
@@ -79,15 +82,21 @@ _TABLE_OPTIONS = (
         help="Only partitions with these values. Repeatable: any of them.",
     ),
     click.option("--bucket", "buckets", metavar="LIST", help="Only these buckets, for example 0-3,7."),
-    click.option("--time-zone", help="Time zone of the table's writers. Default: this machine's."),
 )
+
+
+def address_options(command: Command) -> Command:
+    """Adds the options that name a table."""
+    for option in reversed(_ADDRESS_OPTIONS):
+        command = option(command)
+    return command
 
 
 def table_options(command: Command) -> Command:
     """Adds the options that name a table and a part of it."""
-    for option in reversed(_TABLE_OPTIONS):
+    for option in reversed(_PART_OPTIONS):
         command = option(command)
-    return command
+    return address_options(command)
 
 
 strategy_option = click.option(
@@ -101,8 +110,8 @@ strategy_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
 
-def table_arguments(options: dict[str, Any]) -> TableArguments:
-    """Takes the values of `table_options` and of `strategy_option` out of a command's options.
+def table_address(options: dict[str, Any]) -> TableAddress:
+    """Takes the values of `address_options` out of a command's options.
 
     Raises:
         InvalidOption: one of them cannot be understood.
@@ -116,6 +125,16 @@ def table_arguments(options: dict[str, Any]) -> TableArguments:
         time_zone=options.pop("time_zone"),
     )
     address.zone()  # an unknown one is refused before any work
+    return address
+
+
+def table_arguments(options: dict[str, Any]) -> TableArguments:
+    """Takes the values of `table_options` and of `strategy_option` out of a command's options.
+
+    Raises:
+        InvalidOption: one of them cannot be understood.
+    """
+    address = table_address(options)
     selection = Selection(
         partitions=tuple(_partition(text) for text in options.pop("partitions")),
         buckets=_buckets(options.pop("buckets")),

@@ -21,7 +21,19 @@ BAD_USAGE = click.UsageError.exit_code
 INTERRUPTED = 130
 _LONGEST = 16_384
 """Characters of the sentence about an error."""
-COMMANDS = ("inspect", "plan", "compact", "operator", "watch", "logs", "top", "release", "drive", "demo")
+COMMANDS = (
+    "inspect",
+    "plan",
+    "compact",
+    "expire",
+    "operator",
+    "watch",
+    "logs",
+    "top",
+    "release",
+    "drive",
+    "demo",
+)
 
 
 class _Commands(click.Group):

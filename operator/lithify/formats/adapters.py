@@ -18,6 +18,7 @@ class Adapter:
         runs: module with `open_table`.
         observes: module with `open_observer`; imports nothing that writes data files.
         samples: module with `sample_maker`; None for formats without sample tables.
+        maintains: module with `open_maintained`; None for formats without any kind of maintenance.
         is_offered: whether users may have tables of it; only the reference for adapters is not offered.
         has_nested_namespaces: whether its tables may be named `a.b.table`.
         group_noun: what it calls a group of files that is compacted, in sentences for people.
@@ -27,6 +28,7 @@ class Adapter:
     runs: str
     observes: str
     samples: str | None = None
+    maintains: str | None = None
     is_offered: bool = True
     has_nested_namespaces: bool = False
     group_noun: str = "partition"
@@ -41,6 +43,7 @@ ADAPTERS = MappingProxyType(
             f"{_FOLDER}.paimon.adapter",
             f"{_FOLDER}.paimon.observing.observer",
             f"{_FOLDER}.paimon.sample",
+            f"{_FOLDER}.paimon.maintaining",
             group_noun="bucket",
         ),
         "iceberg": Adapter(

@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lithify.clock import Clock
-from lithify.errors import InvalidOption, NotFound
+from lithify.errors import InvalidOption, NotFound, UnsupportedTable
 from lithify.formats.adapters import ADAPTERS, FORMATS, Adapter
 from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.maintenance import MaintainedTable, Maintenance, MaintenanceKind
 from lithify.formats.protocol.observing import TableObserver
 from lithify.formats.protocol.sample import SampleMaker
 from lithify.formats.protocol.table import OpenTable
+
+Opened = TypeVar("Opened", OpenTable, MaintainedTable)
 
 
 def open_table(address: TableAddress) -> OpenTable:
@@ -29,11 +32,27 @@ def open_table(address: TableAddress) -> OpenTable:
         StorageError: the file system refuses access, or the catalog does not answer.
     """
     opens: Callable[[TableAddress], OpenTable] = _module(_adapter(address.format).runs).open_table
-    table = opens(address)
-    if address.uuid is not None and table.uuid != address.uuid:
-        hint = "another table has its name now, so it was dropped and created again since this was asked for"
-        raise NotFound("table", table.name, hint)
-    return table
+    return _identified(opens(address), address)
+
+
+def open_maintenance(address: TableAddress, kind: MaintenanceKind) -> Maintenance[Any]:
+    """Opens a table for one kind of maintenance; its UUID is checked as for a run.
+
+    Raises:
+        InvalidOption: the format does not exist, or an option cannot be used.
+        NotFound: the warehouse, database or table does not exist, or the UUID differs.
+        UnsupportedTable: tables of its format do not have this kind.
+        UserError: the table cannot be served.
+        StorageError: the file system refuses access, or the catalog does not answer.
+    """
+    module = _adapter(address.format).maintains
+    if module is not None:
+        opens: Callable[[TableAddress], MaintainedTable] = _module(module).open_maintained
+        found = _identified(opens(address), address).kinds.get(kind)
+        if found is not None:
+            return found
+    reason = f"this release has no {kind} for tables of format {address.format}"
+    raise UnsupportedTable(address.name, (reason,), "maintained")
 
 
 def open_observer(name: str, cache: Path, limit: int, clock: Clock, most_open: int) -> TableObserver:
@@ -83,6 +102,13 @@ def sample_maker(name: str) -> SampleMaker:
         raise InvalidOption("format", f"there is no sample table of format {name}, only of {known}")
     makes: Callable[[], SampleMaker] = _module(module).sample_maker
     return makes()
+
+
+def _identified(table: Opened, address: TableAddress) -> Opened:
+    if address.uuid is not None and table.uuid != address.uuid:
+        hint = "another table has its name now, so it was dropped and created again since this was asked for"
+        raise NotFound("table", table.name, hint)
+    return table
 
 
 def _adapter(name: str) -> Adapter:

@@ -1,8 +1,9 @@
 """Maintenance of a table in any format: work that changes no rows, planned before it deletes anything.
 
-An adapter offers one `Maintenance` per kind. Planning only reads, so a plan is also the answer of a dry run;
-execution does what the plan says, or refuses if the table has changed in a way that the plan cannot know.
-Nothing outside the adapter reads the plan itself: it sees the kind and the figures.
+An adapter offers one `Maintenance` per kind, of a table that it opens for that (`registry.open_maintenance`).
+Planning only reads, so a plan is also the answer of a dry run; execution does what the plan says, or refuses
+if the table has changed in a way that the plan cannot know. Nothing outside the adapter reads the plan
+itself: it sees the kind, the figures and the oldest snapshot. `engine.run.maintaining` plans and executes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from lithify.clock import Clock
 from lithify.formats.protocol.model import SnapshotId
@@ -38,6 +39,11 @@ class MaintenancePlan(Protocol):
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
+        ...
+
+    @property
+    def oldest(self) -> SnapshotId | None:
+        """The oldest snapshot that will be left; None if the table has none."""
         ...
 
 
@@ -82,4 +88,23 @@ class Maintenance(Protocol[Plan]):
         Raises:
             StalePlan: the table has changed since, so nothing was done; plan again.
         """
+        ...
+
+
+class MaintainedTable(Protocol):
+    """A table that was opened for its maintenance."""
+
+    @property
+    def name(self) -> str:
+        """Its name, as the address has it."""
+        ...
+
+    @property
+    def uuid(self) -> str:
+        """Its identity; see `TableAddress.uuid`."""
+        ...
+
+    @property
+    def kinds(self) -> Mapping[MaintenanceKind, Maintenance[Any]]:
+        """The kinds of maintenance that its format has."""
         ...

@@ -14,11 +14,14 @@ import pyarrow as pa
 
 from lithify.columns.column_groups import listed
 from lithify.errors import StalePlan
+from lithify.faults import failpoint
 from lithify.formats.paimon.maintenance.history import hint_path, lowest_position
 from lithify.formats.paimon.maintenance.plan import ExpiryPlan
 from lithify.formats.paimon.snapshots.holders import Holder, Holding, holders_of
 from lithify.formats.paimon.snapshots.snapshot_properties import is_same
 from lithify.formats.paimon.table import PaimonTable
+
+_PHASES = ("files", "manifests", "lists")
 
 
 def delete_expired(table: PaimonTable, plan: ExpiryPlan) -> None:
@@ -28,12 +31,16 @@ def delete_expired(table: PaimonTable, plan: ExpiryPlan) -> None:
         StalePlan: somebody may need a file of the plan since it was made; nothing was deleted.
         StorageError: the file system refuses; plan and run again.
     """
+    failpoint("expiry-planned")
     if not plan.is_empty:
         check_current(table, plan)
-    for paths in phases(plan):
+    for kind, paths in zip(_PHASES, phases(plan), strict=True):
         table.storage.delete_all(paths)
+        failpoint(f"expired-{kind}-deleted")
     for number in plan.snapshots:
         table.storage.delete(table.snapshots.path(number))
+        failpoint("expired-snapshot-deleted")
+    failpoint("expired-snapshots-deleted")
     if plan.hint is not None:
         table.storage.write_text(hint_path(table), str(plan.hint))
 

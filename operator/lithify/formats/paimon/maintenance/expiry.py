@@ -61,7 +61,7 @@ def plan_expiry(table: PaimonTable, history: History, end: int) -> ExpiryPlan:
         latest=history.latest or 0,
         doomed=_doomed(table, history, going, own.get(end)),
         seen=frozenset(each.holder for each in history.held),
-        hint=end if going or (history.hint is None and times is not None) else None,
+        hint=end if going or (times is not None and history.hint not in own) else None,
     )
 
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pypaimon.snapshot.snapshot import Snapshot
 
+from lithify.formats.paimon.names.snapshot_ids import snapshot_id
 from lithify.formats.paimon.snapshots.holders import Holder
 from lithify.formats.protocol.maintenance import MaintenanceKind
+from lithify.formats.protocol.model import SnapshotId
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class ExpiryPlan:
         latest: the newest snapshot then.
         doomed: the files that go before the snapshots.
         seen: all holders of the table then.
-        hint: the number to write into the EARLIEST file; None if that is right already.
+        hint: the number to write into the EARLIEST file; None if that names a snapshot that stays already.
     """
 
     snapshots: tuple[int, ...]
@@ -56,6 +58,11 @@ class ExpiryPlan:
     def is_empty(self) -> bool:
         """Whether no snapshot goes."""
         return not self.snapshots
+
+    @property
+    def oldest(self) -> SnapshotId | None:
+        """The oldest snapshot that stays."""
+        return None if self.end is None else snapshot_id(self.end.id)
 
     @property
     def figures(self) -> Mapping[str, int]:

@@ -1,6 +1,6 @@
 """Snapshot expiry of one Paimon table: implements `formats.protocol.maintenance.Maintenance`.
 
-Created by whoever maintains a table. Reads the history, asks `retention` what may go, has `expiry` plan and
+Created by `paimon.maintaining`. Reads the history, asks `retention` what may go, has `expiry` plan and
 `deleting` delete.
 """
 
@@ -16,7 +16,6 @@ from lithify.formats.paimon.maintenance.history import History, read_history
 from lithify.formats.paimon.maintenance.plan import ExpiryPlan
 from lithify.formats.paimon.maintenance.refusals import expiry_refusals
 from lithify.formats.paimon.maintenance.retention import expiry_end
-from lithify.formats.paimon.names.snapshot_ids import snapshot_id
 from lithify.formats.paimon.options.retention_options import RetentionOptions, read_retention
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.maintenance import Maintained, Maintenance, MaintenanceKind
@@ -70,5 +69,4 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
     def execute(self, plan: ExpiryPlan) -> Maintained:
         """See the Protocol."""
         delete_expired(self._table, plan)
-        oldest = None if plan.end is None else snapshot_id(plan.end.id)
-        return Maintained(self.kind, plan.figures, oldest)
+        return Maintained(self.kind, plan.figures, plan.oldest)

@@ -35,7 +35,7 @@ from lithify.formats.paimon.observing.due_work_packing import PackingJudge
 from lithify.formats.paimon.observing.history import read_history, removed_bytes, update_history
 from lithify.formats.paimon.observing.summary import summarise
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.options.snapshot_options import retention
+from lithify.formats.paimon.options.retention_options import read_kept
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.model import SnapshotId
@@ -111,8 +111,8 @@ class ObservedPaimonTable:
 
     def _may_have_skipped(self, last: float | None) -> bool:
         """Whether snapshots may have come and expired so fast that the next one is gone already."""
-        keeps = retention(self._table.stored_options)
-        if last is None or (keeps.count is not None and keeps.count < _FEW_SNAPSHOTS):
+        keeps = read_kept(self._table.stored_options)
+        if last is None or keeps.most < _FEW_SNAPSHOTS:
             return True
         return last * 1000 > keeps.millis / 2
 

@@ -1,7 +1,7 @@
 """Table options of how long snapshots are kept.
 
-Called by `maintenance`; observations read what they need of it through `snapshot_options`. Names, defaults
-and checks are those of Paimon's CoreOptions and SchemaValidation.
+Called by `maintenance`, and by observations, which must not fail for values that only an expiry refuses.
+Names, defaults and checks are those of Paimon's CoreOptions and SchemaValidation.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from dataclasses import dataclass
 
 from lithify.errors import InvalidOption
 from lithify.formats.paimon.options.option_reader import OptionReader
+from lithify.settings import table_option
 
 _MIN, _MAX, _TIME = "num-retained.min", "num-retained.max", "time-retained"
 _LIMIT = "snapshot.expire.limit"
 _ALL = (1 << 31) - 1
 _HOUR = 3_600_000
+_OVERRIDABLE = (f"snapshot.{_MIN}", f"snapshot.{_MAX}", f"snapshot.{_TIME}", _LIMIT)
+"""Options that one expiry may override. Those of changelogs say what readers of streams rely on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +40,56 @@ class RetentionOptions:
     is_decoupled: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class KeptSnapshots:
+    """Minimum retention of snapshots in milliseconds; with more than `most` snapshots it does not apply."""
+
+    millis: int
+    most: int
+
+
+def read_kept(options: Mapping[str, str]) -> KeptSnapshots:
+    """Reads how long a table's snapshots are kept by whoever expires them.
+
+    Raises:
+        InvalidOption: a value cannot be parsed.
+    """
+    reader = OptionReader(options)
+    return KeptSnapshots(
+        reader.duration(f"snapshot.{_TIME}", _HOUR), reader.integer(f"snapshot.{_MAX}", _ALL)
+    )
+
+
 def read_retention(options: Mapping[str, str]) -> RetentionOptions:
-    """Reads how long a table's snapshots are kept.
+    """Reads what an expiry needs to know.
 
     Raises:
         InvalidOption: a value cannot be parsed, or Paimon refuses it.
     """
-    reader = OptionReader(options)
+    reader, kept = OptionReader(options), read_kept(options)
     least = reader.integer(f"snapshot.{_MIN}", 10, low=1)
-    most = reader.integer(f"snapshot.{_MAX}", _ALL)
-    millis = reader.duration(f"snapshot.{_TIME}", _HOUR)
-    if most < least:
-        raise InvalidOption(f"snapshot.{_MAX}", f"{most} is less than snapshot.{_MIN}, which is {least}")
+    if kept.most < least:
+        problem = f"{kept.most} is less than snapshot.{_MIN}, which is {least}"
+        raise InvalidOption(f"snapshot.{_MAX}", problem)
     return RetentionOptions(
         least=least,
-        most=most,
-        millis=millis,
+        most=kept.most,
+        millis=kept.millis,
         limit=reader.integer(_LIMIT, 50),
-        is_decoupled=reader.integer(f"changelog.{_MAX}", most) > most
+        is_decoupled=reader.integer(f"changelog.{_MAX}", kept.most) > kept.most
         or reader.integer(f"changelog.{_MIN}", least) > least
-        or reader.duration(f"changelog.{_TIME}", millis) > millis,
+        or reader.duration(f"changelog.{_TIME}", kept.millis) > kept.millis,
     )
+
+
+def overridden(options: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
+    """A table's options with those that one expiry overrides.
+
+    Raises:
+        InvalidOption: one says something else than which snapshots are kept.
+    """
+    for key in overrides:
+        if key not in _OVERRIDABLE:
+            problem = f"it cannot be overridden for an expiry, only {', '.join(_OVERRIDABLE)} can"
+            raise InvalidOption(table_option(key), problem)
+    return {**options, **overrides}

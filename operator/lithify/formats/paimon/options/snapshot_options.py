@@ -1,18 +1,15 @@
-"""Table options of snapshots: how they are committed, how manifests are written, how long both are kept.
+"""Table options of snapshots: how they are committed, how manifests are written.
 
-Called by `table_options`; how long they are kept is asked by observations. Names and defaults are those of
-Paimon's CoreOptions.
+Called by `table_options`; how long they are kept is read by `retention_options`. Names and defaults are those
+of Paimon's CoreOptions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lithify.engine.commit.patience import Patience
 from lithify.formats.paimon.options.option_reader import OptionReader
-
-_TIME_RETAINED = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +29,6 @@ class ManifestOptions:
     merge_min_count: int = 30
     full_threshold: int = 16 << 20
     drop_deleted_statistics: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotRetention:
-    """Minimum retention of snapshots in milliseconds; with more than `count` snapshots it does not apply."""
-
-    millis: int
-    count: int | None
 
 
 def read_commit_options(reader: OptionReader) -> Patience:
@@ -69,17 +58,4 @@ def read_manifest_options(reader: OptionReader) -> ManifestOptions:
         merge_min_count=reader.integer("manifest.merge-min-count", default.merge_min_count),
         full_threshold=reader.size("manifest.full-compaction-threshold-size", default.full_threshold, low=1),
         drop_deleted_statistics=reader.boolean("manifest.delete-file-drop-stats", default=False),
-    )
-
-
-def retention(options: Mapping[str, str]) -> SnapshotRetention:
-    """Reads how long a table's writers keep snapshots.
-
-    Raises:
-        InvalidOption: a value cannot be parsed.
-    """
-    reader = OptionReader(options)
-    return SnapshotRetention(
-        millis=reader.duration("snapshot.time-retained", _TIME_RETAINED),
-        count=reader.optional("snapshot.num-retained.max", int),
     )

@@ -133,6 +133,16 @@ def test_missing_hint_is_written_without_any_expiry(small: SmallTable) -> None:
     assert (small.folder / "snapshot" / "EARLIEST").read_text() == "1"
 
 
+def test_hint_to_a_snapshot_that_is_gone_is_moved(small: SmallTable) -> None:
+    """A run was killed after it had deleted the snapshots."""
+    hint = small.folder / "snapshot" / "EARLIEST"
+    hint.write_text("1")
+    small.expire(keep=2)
+    plan = expire(small, keep=2)
+    assert plan.is_empty
+    assert hint.read_text() == "5"
+
+
 def test_table_without_snapshots_has_nothing_to_do(tmp_path: Path) -> None:
     empty = SmallTable(tmp_path / "warehouse").create()
     before = files(empty)

@@ -1,0 +1,83 @@
+"""`lithify expire` is killed at each point of its deletion; Java reads on, and the next one completes it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from infrastructure.oracle.client import Oracle, Table
+from lithify.faults import EXPIRY_POINTS
+from support.expired_snapshots import Answers, answers, files_of, hint, now_millis, numbers, set_ages
+from support.runs import DEADLINE, LITHIFY
+from support.tables import append, copy_of, make_plain, stray_files
+
+pytestmark = pytest.mark.oracle
+
+STAY = 2
+WORDS = ["--option", f"snapshot.num-retained.min={STAY}", "--option", f"snapshot.num-retained.max={STAY}"]
+AGE = 120
+
+
+@pytest.fixture(scope="module")
+def aged(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """Commits, compactions, changelogs and a tag of two hours ago; the first snapshot has expired before."""
+    table = make_plain(oracle, tmp_path_factory.mktemp("aged"), **{"changelog-producer": "input"})
+    for commit in range(4):
+        append(oracle, table, f"late {commit}")
+        if commit == 1:
+            oracle.create_tag(table, "kept")
+        oracle.compact(table, full=commit % 2 == 0)
+    fewer = len(numbers(table)) - 1
+    oracle.expire_snapshots(table, retain_max=fewer, retain_min=fewer, older_than=now_millis())
+    set_ages(table, dict.fromkeys(numbers(table), AGE))
+    assert hint(table) == "2"
+    return table
+
+
+def expire(table: Table, point: str | None = None) -> int:
+    """Runs the command in a process, killed at a point; returns its exit code."""
+    environment = {**os.environ, "LITHIFY_FAULTS": f"{point}=kill" if point else ""}
+    command = [LITHIFY, "expire", "--warehouse", str(table.warehouse), "--table", str(table.name), *WORDS]
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=DEADLINE, check=False)
+    return done.returncode
+
+
+def kept(oracle: Oracle, table: Table, snapshots: list[int]) -> Answers:
+    """What Java reads of some snapshots, the tag, and the table as it is now."""
+    found: Answers = {f"snapshot {each}": oracle.read(table, snapshot_id=each) for each in snapshots}
+    return {**found, "tag": oracle.read(table, tag="kept"), "now": oracle.read(table)}
+
+
+@pytest.mark.parametrize("point", EXPIRY_POINTS)
+def test_kill_at_any_point_leaves_a_table_that_the_next_expiry_completes(
+    oracle: Oracle, aged: Table, tmp_path: Path, point: str
+) -> None:
+    table, whole = copy_of(aged, tmp_path / "killed"), copy_of(aged, tmp_path / "whole")
+    stay = numbers(table)[-STAY:]
+    before = kept(oracle, table, stay)
+    assert expire(whole) == 0
+    assert files_of(whole) < files_of(table)
+
+    assert expire(table, point) == -signal.SIGKILL
+
+    assert files_of(whole) <= files_of(table)
+    assert kept(oracle, table, stay) == before
+    assert expire(table) == 0
+    assert (files_of(table), hint(table)) == (files_of(whole), hint(whole))
+    assert answers(oracle, table) == answers(oracle, whole)
+    assert stray_files(oracle, table) == set()
+
+
+def test_java_commits_to_a_table_whose_expiry_was_killed(oracle: Oracle, aged: Table, tmp_path: Path) -> None:
+    table, unexpired = copy_of(aged, tmp_path / "killed"), copy_of(aged, tmp_path / "whole")
+    assert expire(table, "expired-lists-deleted") == -signal.SIGKILL
+    for each in (table, unexpired):
+        append(oracle, each, "after the kill")
+        oracle.compact(each, full=True)
+    assert expire(table) == 0
+    assert oracle.read(table) == oracle.read(unexpired)
+    assert stray_files(oracle, table) == set()
