@@ -166,8 +166,8 @@ def test_keyless_tables_are_rewritten_by_several_tasks(
     arctic: Arctic, hive: HiveTables, tmp_path: Path
 ) -> None:
     table = KeyedTable(tmp_path / "t", COLUMNS, ["id"])
-    one_byte = {"self-optimizing.target-size": "1"}  # so that no two files are of one task
-    made(arctic, hive, table, one_byte, {"arctic.table.primary-keys": ""})
+    tiny = {"self-optimizing.target-size": "100"}  # so that no two files are of one task
+    made(arctic, hive, table, tiny, {"arctic.table.primary-keys": ""})
     for number in (1, 2, 3):
         arctic.write_base(table, [row(number)], plain_names=True)
 
