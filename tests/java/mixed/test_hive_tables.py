@@ -25,8 +25,9 @@ from lithify.clock import SystemClock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
-from lithify.errors import UnsupportedTable
+from lithify.errors import CatalogUnavailable, UnsupportedTable
 from lithify.formats.iceberg.table.opening import open_iceberg_table
+from lithify.formats.mixed.hive_metastore import HiveTable
 from lithify.formats.mixed.observing.observer import OBSERVED
 from lithify.formats.mixed.stores import open_mixed_table
 from lithify.formats.protocol.address import Selection, TableAddress
@@ -188,6 +189,24 @@ def test_a_run_that_dies_between_commit_and_metastore_is_completed_by_the_next(
 
     assert in_folder(hive, table) == by_key([row(1), row(2)])
     assert hive.found(table).parameters["lithify.source"] == "BaseAndChange"
+
+
+def test_a_run_says_that_the_metastore_does_not_answer_and_the_next_completes_it(
+    arctic: Arctic, hive: HiveTables, table: KeyedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(*_: Any) -> None:
+        raise CatalogUnavailable(hive.metastore.uri, "the metastore gives no answer")
+
+    arctic.write_change(table, [["INSERT", *row(1)]])
+    with monkeypatch.context() as patched:
+        patched.setattr(HiveTable, "move", silent)
+        report = run(hive, table)
+    assert report.commits == 1
+    assert any("gives no answer" in problem for problem in report.uncleaned)
+    assert hive.found(table).sd.location == root_of(table)
+
+    assert run(hive, table).uncleaned == ()
+    assert in_folder(hive, table) == by_key([row(1)])
 
 
 def test_a_partition_without_rows_is_an_empty_folder(

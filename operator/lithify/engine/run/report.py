@@ -43,7 +43,7 @@ class Report:
         peak_task_bytes: largest resident size of a process that ran a task.
         seconds: wall time by stage.
         orphans_deleted: files of dead attempts that were removed first.
-        uncleaned: why unreferenced files could not be removed; later runs try again.
+        uncleaned: why unreferenced files could not be removed, or what else was left; later runs try again.
         reported: the details that its groups have, as the adapter declares them; not in JSON.
         noun: what the format calls a group; not in JSON.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 
 from lithify.clock import Clock, SystemClock
 from lithify.engine.attempts.clean_up import recover
@@ -100,7 +99,7 @@ class OpenedMixedTable(OpenedTable[MixedTable]):
         """Begins a step."""
         units = {unit.group: unit for unit in plan.units}
         extension = LineCommit(self.table, units, clock)
-        kind = step.IcebergStep if self.table.hive is None else partial(HiveStep, self.table)
+        kind = None if self.table.hive is None else HiveStep
         return step.begin(self.table.base, plan, tasks, run, after, clock, extension, kind)
 
 

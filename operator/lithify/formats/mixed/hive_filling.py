@@ -7,6 +7,7 @@ run: the table is right, and readers of Hive have the state before.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,27 +21,35 @@ from lithify.formats.mixed.hive_planning import is_same_folder, values_of
 from lithify.formats.mixed.stores import MixedTable
 from lithify.formats.mixed.view import folders_of
 
+if TYPE_CHECKING:
+    from lithify.formats.mixed.hive_metastore import HiveTable
+
 _SUMMED = ("file_size_in_bytes", "record_count")
 Figures = Mapping[str, str]
 """What a metastore says of the files of a partition."""
 
 
-def fill_hive(table: MixedTable) -> tuple[str, ...]:
-    """Moves the partitions that Hive reads elsewhere; returns why that failed, for people."""
+def fill_hive(table: MixedTable, folders: Collection[str] | None = None) -> tuple[str, ...]:
+    """Moves the partitions that Hive reads elsewhere; returns why that failed, for people.
+
+    Args:
+        table: the table; nothing happens to one that Hive does not read.
+        folders: the folders of the partitions to look at; None for all.
+    """
     if table.hive is None:
         return ()
     try:
-        _fill(table)
+        _fill(table, table.hive, folders)
     except LithifyError as error:
         return (f"readers of Hive have an older state of some partitions: {error}",)
     return ()
 
 
-def _fill(table: MixedTable) -> None:
-    assert table.hive is not None  # noqa: S101  # the caller has looked
-    wanted = hive_locations(table.base.refresh().properties, table.keys)
+def _fill(table: MixedTable, hive: HiveTable, folders: Collection[str] | None) -> None:
+    stored = hive_locations(table.base.refresh().properties, table.keys)
+    wanted = {folder: place for folder, place in stored.items() if folders is None or folder in folders}
     values = {values_of(table, folder): folder for folder in wanted}
-    found = {values[each]: location for each, location in table.hive.locations([*values])}
+    found = {values[each]: location for each, location in hive.locations([*values])}
     behind = {
         folder: place
         for folder, place in wanted.items()
@@ -48,7 +57,7 @@ def _fill(table: MixedTable) -> None:
     }
     figures = _figures(table, behind) if behind else {}
     for folder, place in behind.items():
-        table.hive.move(values_of(table, folder), place.location, _parameters(place, figures.get(folder, {})))
+        hive.move(values_of(table, folder), place.location, _parameters(place, figures.get(folder, {})))
 
 
 def _parameters(place: HiveLocation, figures: Figures) -> Figures:

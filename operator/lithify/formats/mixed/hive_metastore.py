@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from hive_metastore.ttypes import EnvironmentContext, NoSuchObjectException, Partition
 
 from lithify.errors import NotFound
-from lithify.formats.iceberg.catalog.connecting import AnyCatalog, open_catalog
+from lithify.formats.iceberg.catalog.connecting import open_hive
 from lithify.formats.iceberg.catalog.hive import HiveTables
 from lithify.formats.iceberg.catalog.names import TableName, parse_name
 from lithify.formats.mixed.hive_locations import FLAG, ROOT_LOCATION
@@ -132,10 +132,9 @@ def find_hive_table(address: TableAddress) -> HiveTable | None:
     """The Hive-compatible table of an address in a Hive metastore; None if that has none of this name.
 
     Raises:
-        LithifyError: the catalog cannot be asked; see `open_catalog`.
+        LithifyError: the metastore cannot be asked; see `open_catalog`.
     """
-    tables = open_catalog(address.warehouse, address.catalog_options, address.reach)
-    assert isinstance(tables, HiveTables)  # noqa: S101  # what that metastore is opened as
+    tables = open_hive(address.warehouse, address.catalog_options)
     name = parse_name(address.name)
     try:
         found = tables.table(name)
@@ -149,13 +148,9 @@ def is_marked(parameters: Mapping[str, str] | None) -> bool:
     return (parameters or {}).get(FLAG, "").lower() == "true"
 
 
-def hive_tables_in(tables: AnyCatalog) -> Iterator[str]:
-    """The names of all Hive-compatible tables of a Hive metastore.
-
-    Raises:
-        CatalogUnavailable: it gives no answer.
-    """
-    assert isinstance(tables, HiveTables)  # noqa: S101  # see above
+def hive_tables_in(address: TableAddress) -> Iterator[str]:
+    """The names of all Hive-compatible tables of a Hive metastore; raises as `find_hive_table`."""
+    tables = open_hive(address.warehouse, address.catalog_options)
     for (database,) in tables.namespaces(()):
         with tables.connected() as metastore:
             names = metastore.get_all_tables(database)

@@ -6,35 +6,33 @@ between the two leaves the metastore behind, not the table: the next run makes t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
 from lithify.formats.iceberg.compaction.plan import IcebergUnit
 from lithify.formats.iceberg.compaction.step import IcebergStep
 from lithify.formats.mixed.hive_files import shown
 from lithify.formats.mixed.hive_filling import fill_hive
-from lithify.formats.mixed.stores import MixedTable
+from lithify.formats.mixed.line_commit import LineCommit
 from lithify.formats.mixed.units import MixedUnit
-from lithify.formats.protocol.results import Block, StepOutcome, TaskResult
+from lithify.formats.protocol.results import Block, TaskResult
 
 
 class HiveStep(IcebergStep):
-    """A step with a part of its own after the commit.
+    """A step of which the extension is a `LineCommit`, and the units are those of a keyed table."""
 
-    Args:
-        hive_table: the table with both stores.
-        args: those of `IcebergStep`.
-    """
-
-    def __init__(self, hive_table: MixedTable, *args: Any) -> None:
-        super().__init__(*args)
-        self._hive_table = hive_table
+    def clean(self) -> Sequence[str]:
+        """Moves the committed partitions in Hive, then cleans; returns what of both failed."""
+        committed = () if self._outcome is None else self._outcome.committed
+        folders = {unit.folder for unit in self._keyed_units if unit.group in committed}
+        unmoved = fill_hive(self._line.table, folders) if folders else ()
+        return (*unmoved, *super().clean())
 
     def _accept(self, done: Sequence[tuple[IcebergUnit, TaskResult]]) -> Sequence[Block]:
         """Gives finished files the names by which Hive reads them."""
-        blocks, storage = super()._accept(done), self._hive_table.storage
-        folders = {unit.group: unit.hive for unit, _ in self._work if isinstance(unit, MixedUnit)}
+        blocks, storage = super()._accept(done), self._line.table.storage
+        folders = {unit.group: unit.hive for unit in self._keyed_units}
         for group, outputs in self._outputs.items():
             data = tuple(shown(file, storage) for file in outputs.data)
             self._outputs[group] = replace(outputs, data=data)
@@ -42,9 +40,10 @@ class HiveStep(IcebergStep):
                 storage.create_text(f"{folders[group]}/.{self._attempt.prefix}-keep", "")
         return blocks
 
-    def commit(self, to_come: int) -> StepOutcome:
-        """Commits, then moves the committed partitions in Hive; a failure of that is left to the next run."""
-        outcome = super().commit(to_come)
-        if outcome.reports:
-            fill_hive(self._hive_table)
-        return outcome
+    @property
+    def _line(self) -> LineCommit:
+        return cast(LineCommit, self._extension)
+
+    @property
+    def _keyed_units(self) -> Iterable[MixedUnit]:
+        return self._line.units.values()

@@ -94,7 +94,7 @@ class LineCommit:
         moved = {folder: line for folder, line in sequences.items() if line != NOTHING_MERGED}
         if not is_in_files(base, self.table.base.branch):
             text = moved_property(base.properties, keys, moved, millis)
-            text = with_facts({PROPERTY: text}, keys, hive)
+            text = with_facts({PROPERTY: text}, keys, hive) if hive else text
             return TableChanges({PROPERTY: text} if moved or hive else {}, _PRODUCER)
         written = write_line(
             self.table.read_line(base).moved(moved, millis), files.snapshot_id, base.last_sequence + 1

@@ -32,6 +32,7 @@ from lithify.io.storage import Storage
 from lithify.settings import WAREHOUSE, catalog_option
 
 if TYPE_CHECKING:
+    from lithify.formats.iceberg.catalog.hive import HiveTables
     from lithify.formats.iceberg.catalog.rest_client import RestClient
 
 AnyCatalog: TypeAlias = PointerCatalog | ServerCatalog
@@ -58,14 +59,20 @@ def open_catalog(warehouse: str, options: Mapping[str, str], reach: AccessPolicy
 
         return RestTables(_rest_client(warehouse, options))
     if metastore == HIVE:
-        from lithify.formats.iceberg.catalog.hive import HiveTables
-
-        return HiveTables(options["uri"], {k: v for k, v in options.items() if k.startswith("hive.")})
+        return open_hive(warehouse, options)
     if metastore == GLUE:
         from lithify.formats.iceberg.catalog.glue import GlueTables
 
         return GlueTables({k: v for k, v in options.items() if k.startswith("glue.")}, reach)
     return _database(options, reach)
+
+
+def open_hive(warehouse: str, options: Mapping[str, str]) -> HiveTables:
+    """Opens a catalog whose metastore is Hive's; raises as `open_catalog`."""
+    check_catalog_options(warehouse, options)
+    from lithify.formats.iceberg.catalog.hive import HiveTables  # see the module's text
+
+    return HiveTables(options["uri"], {k: v for k, v in options.items() if k.startswith("hive.")})
 
 
 def _database(options: Mapping[str, str], reach: AccessPolicy) -> PointerCatalog:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
 
 from lithify.clock import Clock
 from lithify.engine.commit import loop
@@ -49,7 +48,7 @@ def begin(
     after: int,
     clock: Clock,
     extension: CommitExtension = PLAIN_TABLE,
-    kind: StepMaker | None = None,
+    kind: type[IcebergStep] | None = None,
 ) -> IcebergStep:
     """Begins a step with all units of a plan by writing its journal entry.
 
@@ -61,7 +60,7 @@ def begin(
         after: number of the step before it.
         clock: the current time.
         extension: what the table's format adds to commits.
-        kind: makes the step, where a format has a kind of its own.
+        kind: the class of the step, where a format has one of its own.
     """
     start = plan.pinned.start
     inputs = {unit.group.path: tuple(file.path for file in unit.files) for unit in plan.units}
@@ -184,22 +183,6 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
     def _may_write_late(self) -> bool:
         """Requests that were not answered may still be carried out."""
         return not self._table.storage.is_local or self._table.server is not None
-
-
-class StepMaker(Protocol):
-    """Makes a step whose journal entry is written."""
-
-    def __call__(
-        self,
-        table: IcebergTable,
-        plan: IcebergPlan,
-        work: Sequence[tuple[IcebergUnit, RewriteTask]],
-        attempt: IcebergAttempt,
-        clock: Clock,
-        extension: CommitExtension,
-    ) -> IcebergStep:
-        """Makes it, with the arguments of `IcebergStep`."""
-        ...
 
 
 def _listed(groups: Collection[IcebergGroup]) -> str:

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from lithify.engine.observe.format_observer import ObservedFormat
 from lithify.formats.iceberg.attempts import past_runs
-from lithify.formats.iceberg.catalog.connecting import open_catalog
 from lithify.formats.iceberg.catalog.options import CATALOG_OPTIONS, HIVE
 from lithify.formats.iceberg.observing.observer import check_catalog, list_tables
 from lithify.formats.mixed.observing.observed_table import LAYOUT, open_observed
@@ -24,7 +23,7 @@ def _list_tables(address: TableAddress) -> tuple[str, ...]:
     if CATALOG_OPTIONS.metastore_of(address.catalog_options) == HIVE:
         from lithify.formats.mixed.hive_metastore import hive_tables_in  # its client takes long to import
 
-        found.update(hive_tables_in(open_catalog(address.warehouse, address.catalog_options, address.reach)))
+        found.update(hive_tables_in(address))
     return tuple(sorted(found))
 
 
