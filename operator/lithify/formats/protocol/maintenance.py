@@ -91,20 +91,16 @@ class Maintenance(Protocol[Plan]):
         ...
 
 
-class MaintainedTable(Protocol):
-    """A table that was opened for its maintenance."""
+@dataclass(frozen=True, slots=True)
+class MaintainedTable:
+    """A table that was opened for its maintenance.
 
-    @property
-    def name(self) -> str:
-        """Its name, as the address has it."""
-        ...
+    Attributes:
+        name: its name, as the address has it.
+        uuid: its identity; see `TableAddress.uuid`.
+        kinds: the kinds of maintenance that its format has.
+    """
 
-    @property
-    def uuid(self) -> str:
-        """Its identity; see `TableAddress.uuid`."""
-        ...
-
-    @property
-    def kinds(self) -> Mapping[MaintenanceKind, Maintenance[Any]]:
-        """The kinds of maintenance that its format has."""
-        ...
+    name: str
+    uuid: str
+    kinds: Mapping[MaintenanceKind, Maintenance[Any]]
