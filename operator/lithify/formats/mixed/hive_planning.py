@@ -1,7 +1,7 @@
 """Plans partitions of Hive-compatible tables: always whole, because Hive reads all files of one folder.
 
-Called by planning and by commits. A partition may only be moved while every file in the folder that Hive
-reads is one of the table's: those that somebody has written by Hive alone would be lost to its readers.
+Called by planning and by commits. A partition may only be moved while the folder that Hive reads has no file
+but the table's own. Hive's readers would lose others, which somebody has written by Hive alone.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from lithify.engine.pack.next_fit import next_fit
-from lithify.formats.iceberg.properties import number_in
-from lithify.formats.mixed.hive_locations import ROOT, hive_folder, new_folder, plain
+from lithify.formats.mixed.hive_locations import ROOT, new_folder, plain
 from lithify.formats.mixed.stores import MixedTable
-from lithify.formats.mixed.trigger_options import DEFAULT_TARGET_SIZE, TARGET_SIZE
 from lithify.formats.mixed.units import MixedUnit, Subtree
 
 _FILES_A_TASK = 4
@@ -31,13 +29,13 @@ def hive_parts(table: MixedTable, parts: tuple[Subtree, ...]) -> tuple[Subtree, 
 
     Rows of keyless tables may be in any task, so theirs are of limited size.
     """
-    folder = hive_folder(table.properties)
-    is_outside = any(folder not in each.file.path for part in parts for each in part.base)
+    options = table.options
+    is_outside = any(options.hive_folder not in each.file.path for part in parts for each in part.base)
     if not is_outside and not any(part.is_worth_it for part in parts):
         return ()
     if table.change is not None:
         return parts
-    most = _FILES_A_TASK * number_in(table.properties, TARGET_SIZE, DEFAULT_TARGET_SIZE, 1)
+    most = _FILES_A_TASK * options.target_size
     return tuple(each for part in parts for each in _divided(part, most))
 
 
@@ -46,7 +44,8 @@ def in_hive(table: MixedTable, unit: MixedUnit, millis: int) -> MixedUnit:
     if table.hive is None:
         return unit
     transaction = max(part.transaction for part in unit.subtrees)
-    return replace(unit, hive=new_folder(table.properties[ROOT], unit.folder, millis, transaction))
+    root = table.base.metadata.properties[ROOT]
+    return replace(unit, hive=new_folder(root, unit.folder, millis, transaction))
 
 
 def strange_files(table: MixedTable, unit: MixedUnit) -> str | None:
@@ -58,7 +57,7 @@ def strange_files(table: MixedTable, unit: MixedUnit) -> str | None:
     """
     if table.hive is None or (folder := table.hive.location(values_of(table, unit.folder))) is None:
         return None
-    root = table.properties[ROOT]
+    root = table.base.metadata.properties[ROOT]
     if not f"{plain(folder)}/".startswith(f"{plain(root)}/"):
         return f"Hive reads it in {folder}, which is not below {root}"
     known = {plain(each.file.path) for part in unit.subtrees for each in part.base}
@@ -85,7 +84,7 @@ def is_same_folder(one: str, other: str) -> bool:
 
 
 def _divided(part: Subtree, most: int) -> Iterator[Subtree]:
-    """A subtree in parts of at most so many bytes, unless a single file is larger."""
+    """Divides a subtree into parts of at most `most` bytes; a larger file is a part of its own."""
     starts = next_fit(np.array([each.file.size for each in part.base], np.int64), most).tolist()
     for start, stop in pairwise([*starts, len(part.base)]):
         yield replace(part, base=part.base[start:stop])

@@ -12,6 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lithify.errors import InvalidOption
+from lithify.formats.iceberg.planning.options import (
+    AMORO_FILE_COUNT,
+    AMORO_INTERVAL,
+    AMORO_TARGET_SIZE,
+    INTERVAL,
+)
 from lithify.formats.iceberg.properties import number_in
 from lithify.formats.mixed.nodes import level_of_nodes
 
@@ -20,21 +26,18 @@ DELETE_RATIO = "compact.major.delete.file.ratio"
 LEAST_DELETE_BYTES = "compact.major.delete.file.size.bytes.lowest"
 FILE_COUNT = "compact.major.file.cnt"
 SMALL_FILE_SIZE = "compact.major.small.file.size.bytes"
-INTERVAL = "compact.major.interval.max"
-"""The options of the seed; bytes, and milliseconds."""
+"""The options of the seed, with `INTERVAL`; bytes, and milliseconds."""
 BASE_NODES = "base.file-index.hash-bucket"
-TARGET_SIZE = "self-optimizing.target-size"
 FRAGMENT_RATIO = "self-optimizing.fragment-ratio"
-MINOR_FILE_COUNT = "self-optimizing.minor.trigger.file-count"
-MINOR_INTERVAL = "self-optimizing.minor.trigger.interval"
 MAJOR_INTERVAL = "self-optimizing.major.trigger.interval"
 FULL_INTERVAL = "self-optimizing.full.trigger.interval"
 HIVE_INTERVAL = "base.hive.refresh-interval"
 DUPLICATE_RATIO = "self-optimizing.major.trigger.duplicate-ratio"
-"""Properties of Amoro; that of the major interval was dropped after version 0.4."""
+"""Properties of Amoro, with those that keyless tables have, too; that of the major interval was dropped after
+version 0.4."""
 
 OFF = -1
-DEFAULT_TARGET_SIZE, _FRAGMENT_RATIO = 128 << 20, 8
+_TARGET_SIZE, _FRAGMENT_RATIO = 128 << 20, 8
 _NODES, _FILE_COUNT = 4, 12
 _HOUR = 3_600_000
 _DELETE_RATIO = 0.1
@@ -59,6 +62,7 @@ class MajorOptions:
         most_deleted: the share of position deletes up to which a base file that is not small may stay; None
             for any.
         hive_folder: what paths of files have that Hive reads; empty for tables that it does not read.
+        target_size: bytes of new files.
     """
 
     nodes: int
@@ -71,6 +75,7 @@ class MajorOptions:
     base_millis: int | None
     most_deleted: float | None = _DELETE_RATIO
     hive_folder: str = ""
+    target_size: int = _TARGET_SIZE
 
 
 def write_nodes(properties: Mapping[str, str]) -> int:
@@ -103,7 +108,7 @@ def major_options(
     """
     found = {**properties, **options}
     nodes = write_nodes(found) if has_key else 1
-    target = number_in(found, TARGET_SIZE, DEFAULT_TARGET_SIZE, 1)
+    target = number_in(found, AMORO_TARGET_SIZE, _TARGET_SIZE, 1)
     fragment = target // number_in(found, FRAGMENT_RATIO, _FRAGMENT_RATIO, 1)
     deletes = _optional(found, DELETE_BYTES, max(1, target // _TARGET_PER_DELETES))
     return MajorOptions(
@@ -113,9 +118,10 @@ def major_options(
         delete_ratio=_ratio(found, DELETE_RATIO if DELETE_RATIO in found else DUPLICATE_RATIO),
         least_delete_bytes=number_in(found, LEAST_DELETE_BYTES, fragment, 0) * nodes,
         small_files=_small_files(found, nodes),
-        changes_millis=_interval(found, MINOR_INTERVAL, _HOUR) if has_key else None,
+        changes_millis=_interval(found, AMORO_INTERVAL, _HOUR) if has_key else None,
         base_millis=_base_interval(found),
         most_deleted=_ratio(found, DUPLICATE_RATIO),
+        target_size=target,
     )
 
 
@@ -124,7 +130,7 @@ def _small_files(found: Mapping[str, str], nodes: int) -> int | None:
     if FILE_COUNT in found:
         count = _optional(found, FILE_COUNT, OFF)
         return None if count is None else count * nodes
-    usual = _optional(found, MINOR_FILE_COUNT, _FILE_COUNT)
+    usual = _optional(found, AMORO_FILE_COUNT, _FILE_COUNT)
     return None if usual is None else max(usual, nodes + 1)
 
 

@@ -50,7 +50,12 @@ def test_defaults_are_those_of_amoro() -> None:
         ),
         case(
             {"self-optimizing.target-size": str(64 * MIB)},
-            {"small_file_size": 8 * MIB, "delete_bytes": 128 * MIB, "least_delete_bytes": 32 * MIB},
+            {
+                "target_size": 64 * MIB,
+                "small_file_size": 8 * MIB,
+                "delete_bytes": 128 * MIB,
+                "least_delete_bytes": 32 * MIB,
+            },
             id="Amoro's target size",
         ),
         case(

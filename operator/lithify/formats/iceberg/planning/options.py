@@ -37,7 +37,7 @@ AMORO_INTERVAL = "self-optimizing.minor.trigger.interval"
 anything. Values that are no positive number say nothing: they are not for us, and refuse no table.
 """
 
-OFF = -1
+_OFF = -1
 _MIN_RATIO, _MAX_RATIO = 0.75, 1.8
 
 
@@ -97,9 +97,9 @@ class PlanningOptions:
 
     def at(self, now_millis: int) -> PlanningOptions:
         """The options at a time, in milliseconds since 1970."""
-        return (
-            self if self.small_millis is None else replace(self, small_before=now_millis - self.small_millis)
-        )
+        if self.small_millis is None:
+            return self
+        return replace(self, small_before=now_millis - self.small_millis)
 
     @property
     def write_max_size(self) -> int:
@@ -158,11 +158,11 @@ def planning_options(options: Mapping[str, str], properties: Mapping[str, str]) 
 
 
 def _interval(options: Mapping[str, str], properties: Mapping[str, str]) -> int | None:
-    """Negative numbers mean never."""
+    """-1 means never, and so does what Amoro's property may have but a positive number."""
     if INTERVAL not in options:
         return digits_in(properties, AMORO_INTERVAL) or None
-    millis = number_in(options, INTERVAL, OFF, OFF)
-    return None if millis == OFF else millis
+    millis = number_in(options, INTERVAL, _OFF, _OFF)
+    return None if millis == _OFF else millis
 
 
 def _optional(options: Mapping[str, str], name: str, least: int) -> int | None:
