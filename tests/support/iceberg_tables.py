@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType, NestedField, StringType
 
 from lithify.formats.protocol.address import TableAddress
 
 CATALOG = "lab"
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
 NAME = "sales.eu.orders"
+_FIELDS = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
+_BY_NAME = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "name"))
 
 
 def rows(*numbers: int) -> pa.Table:
@@ -49,6 +56,25 @@ class Lakehouse:
         """The catalog as pyiceberg opens it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return SqlCatalog(CATALOG, uri=f"sqlite:///{self.database}", warehouse=f"file://{self.warehouse}")
+
+    def named_files(self, ids: Callable[[int], Sequence[int]], **changes: Any) -> tuple[Table, list[str]]:
+        """A table with the partitions `a` and `b`, by name, of three small files each; and their paths.
+
+        Args:
+            ids: the ids of the rows of a file by its number in its partition.
+            changes: arguments of pyiceberg's `create_table`.
+        """
+        made = self.table(schema=_FIELDS, partition_spec=_BY_NAME, **changes)
+        folder = Path(made.location().removeprefix("file://")) / "data"
+        folder.mkdir(parents=True)
+        paths = []
+        for name in ("a", "b"):
+            for number in range(3):
+                path, chosen = folder / f"{name}-{number}.parquet", [*ids(number)]
+                pq.write_table(pa.table([chosen, [name] * len(chosen)], schema=SCHEMA), path)
+                paths.append(f"file://{path}")
+        made.add_files(paths)
+        return made, paths
 
     def table(self, name: str = NAME, **changes: Any) -> Table:
         """Creates an empty table, and its namespaces."""

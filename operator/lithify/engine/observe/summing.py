@@ -142,8 +142,7 @@ def earliest(until: datetime | None, figures: pa.Table, now: datetime) -> dateti
         figures: figures of groups, with `valid_until` as `Judge.figures` has it.
         now: the time of the observation.
     """
-    ends = whole(figures["valid_until"]).drop_null()
-    later = [millis for millis in integers(ends).tolist() if millis > epoch_millis(now)]
-    return min(
-        [*([moment_of(min(later))] if later else []), *([] if until is None else [until])], default=None
-    )
+    ends = integers(whole(figures["valid_until"]).drop_null())
+    later = ends[ends > epoch_millis(now)]
+    moments = [moment_of(int(later.min()))] if len(later) else []
+    return min([*moments, *([] if until is None else [until])], default=None)

@@ -11,10 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.partitioning import PartitionField, PartitionSpec
-from pyiceberg.schema import Schema
-from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import LongType, NestedField, StringType
 
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.runner import InlineRunner
@@ -29,10 +25,8 @@ from support.iceberg_commits import (
     delete_positions,
     view_of,
 )
-from support.iceberg_tables import SCHEMA, Lakehouse
+from support.iceberg_tables import Lakehouse
 
-FIELDS = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
-BY_NAME = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "name"))
 IDS = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})])
 Deleting = Callable[[TableAddress, Sequence[str]], None]
 """Deletes the rows 0 and 3 of the partition `a`, given the paths of its files and of `b`."""
@@ -40,18 +34,9 @@ Deleting = Callable[[TableAddress, Sequence[str]], None]
 
 def table(tmp_path: Path) -> list[str]:
     """A table with two partitions of three small files each, whose rows are numbered from 0; their paths."""
-    made = Lakehouse(tmp_path).table(
-        schema=FIELDS, partition_spec=BY_NAME, properties={"format-version": "2"}
+    _, paths = Lakehouse(tmp_path).named_files(
+        lambda number: [2 * number, 2 * number + 1], properties={"format-version": "2"}
     )
-    folder = Path(made.location().removeprefix("file://")) / "data"
-    folder.mkdir(parents=True)
-    paths = []
-    for name in ("a", "b"):
-        for number in range(3):
-            path = folder / f"{name}-{number}.parquet"
-            pq.write_table(pa.table([[2 * number, 2 * number + 1], [name, name]], schema=SCHEMA), path)
-            paths.append(f"file://{path}")
-    made.add_files(paths)
     return paths
 
 

@@ -7,13 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from pyiceberg.partitioning import PartitionField, PartitionSpec
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import LongType, NestedField, StringType
 
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
@@ -26,23 +21,11 @@ from lithify.formats.protocol.strategy import Strategy
 from support.iceberg_commits import CLOCK
 from support.iceberg_tables import SCHEMA, Lakehouse
 
-FIELDS = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
-BY_NAME = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "name"))
-
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:
     """Two partitions with three small files each; one of `a` is listed twice."""
-    made = Lakehouse(tmp_path).table(schema=FIELDS, partition_spec=BY_NAME)
-    folder = Path(made.location().removeprefix("file://")) / "data"
-    folder.mkdir(parents=True)
-    paths = []
-    for name in ("a", "b"):
-        for number in range(3):
-            path = folder / f"{name}-{number}.parquet"
-            pq.write_table(pa.table([[number], [name]], schema=SCHEMA), path)
-            paths.append(f"file://{path}")
-    made.add_files(paths)
+    made, paths = Lakehouse(tmp_path).named_files(lambda number: [number])
     made.add_files(paths[:1], check_duplicate_files=False)
     return made
 
