@@ -69,7 +69,7 @@ _ADDRESS_OPTIONS = (
         "overrides",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Table option for this run only; those that tune what it does. Repeatable.",
+        help="Table option for this run only, where the command allows it. Repeatable.",
     ),
     click.option("--time-zone", help="Time zone of the table's writers. Default: this machine's."),
 )

@@ -36,8 +36,8 @@ def changes(parts: Sequence[Part]) -> list[int]:
 def _reversed(part: Part) -> Part:
     """Reverses the order of a part, so that it stays comparable between batches.
 
-    Texts are inverted byte by byte. So that a text still comes after those that it begins, it ends with two
-    zero bytes before, and zero bytes in it are followed by a one.
+    Texts are inverted byte by byte. Before, each text gets two zero bytes at its end, and each zero byte in
+    it a one behind it. So in the reversed order a text comes after the longer ones that begin with it.
     """
     if isinstance(part, np.ndarray):
         return ~part

@@ -20,7 +20,7 @@ Side: TypeAlias = Literal["left", "right"]
 
 @dataclass(frozen=True, slots=True)
 class SortedRanges:
-    """Items of one kind, and for each row those that belong to it.
+    """Items of one kind, and the range of items that belongs to each row.
 
     Attributes:
         order: the items, sorted.

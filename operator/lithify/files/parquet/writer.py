@@ -247,7 +247,7 @@ def _opened(
 def _gets_dictionary(values: pa.ChunkedArray) -> bool:
     if pa.types.is_dictionary(values.type):
         return True
-    if pa.types.is_boolean(values.type):  # of one bit each; PyArrow gives them none, whatever it is told
+    if pa.types.is_boolean(values.type):  # PyArrow ignores dictionaries for them
         return False
     if pa.types.is_decimal(values.type) and values.type.precision > 18:
         return False

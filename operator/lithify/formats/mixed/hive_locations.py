@@ -49,7 +49,7 @@ class HiveLocation:
 
 
 def hive_locations(properties: Mapping[str, str], keys: PartitionKeys) -> Mapping[str, HiveLocation]:
-    """Where Hive should read each partition, by its folder; those that no run has moved are left out.
+    """The location from which Hive should read each partition that a run has moved, by its folder.
 
     Raises:
         CorruptTable: the property is of another form.

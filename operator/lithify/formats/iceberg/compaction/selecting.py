@@ -1,4 +1,4 @@
-"""Which partitions of a view a run takes: those that a selection wants, or those of some groups.
+"""Restricts a view to the partitions of a run: those of a selection, or those of some groups.
 
 Called by what pins views, here and in formats that stand on Iceberg's tables.
 """

@@ -49,7 +49,7 @@ class KeptSnapshots:
 
 
 def read_kept(options: Mapping[str, str]) -> KeptSnapshots:
-    """Reads how long a table's snapshots are kept by whoever expires them.
+    """Reads for how long and how many snapshots of a table an expiry keeps.
 
     Raises:
         InvalidOption: a value cannot be parsed.
@@ -83,7 +83,7 @@ def read_retention(options: Mapping[str, str]) -> RetentionOptions:
 
 
 def overridden(options: Mapping[str, str], overrides: Mapping[str, str]) -> dict[str, str]:
-    """A table's options with those that one expiry overrides.
+    """The options of a table as one expiry sees them, with its overrides.
 
     Raises:
         InvalidOption: one says something else than which snapshots are kept.
