@@ -74,6 +74,7 @@ TURNS: list[tuple[Callable[[SnapshotModel], None], float]] = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(300))
 def test_folder_has_what_something_needs_and_no_more(empty: SmallTable, tmp_path: Path, seed: int) -> None:
