@@ -1,6 +1,6 @@
 """Lithify keeps lakehouse tables compacted: plans as the format plans, merges in Arrow, runs on Spark.
 
-As a library: `lithify.inspect`, `lithify.plan`, `lithify.compact` and `lithify.expire`, with the types that
+As a library: `lithify.inspect`, `lithify.plan`, `lithify.compact` and `lithify.maintain`, with the types that
 they take. They are imported on first use, because the operator imports this package and must stay small.
 """
 
@@ -13,7 +13,9 @@ _PUBLIC = frozenset(
     {
         "Commits",
         "InlineRunner",
+        "MaintenanceKind",
         "MaintenanceReport",
+        "MaintenanceSettings",
         "Plan",
         "Report",
         "Selection",
@@ -23,8 +25,8 @@ _PUBLIC = frozenset(
         "TableAddress",
         "TableInspection",
         "compact",
-        "expire",
         "inspect",
+        "maintain",
         "plan",
     }
 )

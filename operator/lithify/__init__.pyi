@@ -5,6 +5,15 @@ from lithify.library import (
     InlineRunner as InlineRunner,
 )
 from lithify.library import (
+    MaintenanceKind as MaintenanceKind,
+)
+from lithify.library import (
+    MaintenanceReport as MaintenanceReport,
+)
+from lithify.library import (
+    MaintenanceSettings as MaintenanceSettings,
+)
+from lithify.library import (
     Plan as Plan,
 )
 from lithify.library import (
@@ -33,6 +42,9 @@ from lithify.library import (
 )
 from lithify.library import (
     inspect as inspect,
+)
+from lithify.library import (
+    maintain as maintain,
 )
 from lithify.library import (
     plan as plan,

@@ -1,4 +1,4 @@
-"""Lithify as a library: inspects, plans, compacts and expires one table from Python.
+"""Lithify as a library: inspects, plans, compacts and maintains one table from Python.
 
 Called by the command line, and by programs through `import lithify`, which shows the public names. What comes
 back is what the commands print as JSON.
@@ -10,9 +10,9 @@ import os
 from dataclasses import replace
 
 from lithify.clock import SystemClock
-from lithify.engine.run import driver
+from lithify.engine.run import driver, maintaining
 from lithify.engine.run.driver import Observer, Request
-from lithify.engine.run.maintaining import MaintenanceReport, maintain
+from lithify.engine.run.maintaining import MaintenanceReport
 from lithify.engine.run.processor_time import tree_seconds
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner, TaskRunner
@@ -20,7 +20,7 @@ from lithify.engine.run.spark import SparkRunner, SparkSettings
 from lithify.engine.run.steps import Commits
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.inspection import TableInspection
-from lithify.formats.protocol.maintenance import MaintenanceKind
+from lithify.formats.protocol.maintenance import DEFAULT_SETTINGS, MaintenanceKind, MaintenanceSettings
 from lithify.formats.protocol.planning import Plan
 from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.protocol.tasks import Sizing
@@ -29,7 +29,9 @@ from lithify.formats.registry import open_table
 __all__ = [
     "Commits",
     "InlineRunner",
+    "MaintenanceKind",
     "MaintenanceReport",
+    "MaintenanceSettings",
     "Plan",
     "Report",
     "Selection",
@@ -39,8 +41,8 @@ __all__ = [
     "TableAddress",
     "TableInspection",
     "compact",
-    "expire",
     "inspect",
+    "maintain",
     "plan",
 ]
 
@@ -111,18 +113,25 @@ def compact(
         return replace(report, core_seconds=max(0.0, started.processor_time.charge() - spent_before))
 
 
-def expire(table: TableAddress, *, dry_run: bool = False) -> MaintenanceReport:
-    """Expires snapshots of a table, with the files that only they need.
+def maintain(
+    table: TableAddress,
+    kind: MaintenanceKind,
+    settings: MaintenanceSettings = DEFAULT_SETTINGS,
+    *,
+    dry_run: bool = False,
+) -> MaintenanceReport:
+    """Maintains a table: expires snapshots with the files that only they need, removes orphans, and so on.
 
     Args:
         table: the table; its overrides may be options of how long snapshots are kept.
-        dry_run: whether nothing is deleted.
+        kind: the kind of maintenance.
+        settings: what the table's options do not say.
+        dry_run: whether the run is only planned, and nothing is deleted or written.
 
     Raises:
-        UserError: the table cannot be served; some formats have no expiry.
+        UserError: the table or a setting cannot be served; some formats lack some kinds.
         CorruptTable: metadata is missing or unreadable, so it is unknown what is still needed.
-        StorageError: the file system refuses, or the catalog does not answer; expire again.
-        StalePlan: others changed what holds snapshots each time while the expiry was planned.
+        StorageError: the file system refuses, or the catalog does not answer; maintain it again.
+        StalePlan: others changed what the run depends on each time while it was planned.
     """
-    clock = SystemClock(table.zone())
-    return maintain(table, MaintenanceKind.EXPIRE_SNAPSHOTS, clock, is_dry_run=dry_run)
+    return maintaining.maintain(table, kind, SystemClock(table.zone()), settings, is_dry_run=dry_run)

@@ -13,28 +13,40 @@ from rich.text import Text
 
 from lithify.cli.output import number
 from lithify.engine.run.maintaining import MaintenanceReport
+from lithify.formats.protocol.maintenance import MaintenanceKind
 
 _CAPITAL = re.compile(r"(?=[A-Z])")
 
 
+_VERBS = {
+    MaintenanceKind.MERGE_MANIFESTS: ("rewrote", "would rewrite"),
+    MaintenanceKind.MANAGE_TAGS: ("changed", "would change"),
+}
+_DELETES = ("deleted", "would delete")
+
+
 def maintenance_view(report: MaintenanceReport) -> RenderableType:
-    """One line: what was or would be deleted, and the oldest snapshot that is left."""
+    """What was or would be done, the oldest snapshot that is left, and some of the files."""
     told = ", ".join(_amount(name, count) for name, count in report.figures.items() if count)
     if not told:
-        left = "the table has no snapshot yet" if report.oldest is None else f"the oldest is {report.oldest}"
-        return Text.assemble((report.table, "bold"), f"  nothing to do: no snapshot may expire now ({left})")
-    verb = "would delete" if report.is_dry_run else "deleted"
-    left = f"; the oldest snapshot that is left is {report.oldest}"
-    return Text.assemble((report.table, "bold"), f"  {verb} ", (told, "green"), left)
+        left = "the table has no snapshot" if report.oldest is None else f"the oldest is {report.oldest}"
+        return Text.assemble((report.table, "bold"), f"  nothing to do ({left})")
+    left = "" if report.oldest is None else f"; the oldest snapshot that is left is {report.oldest}"
+    done, would = _VERBS.get(report.kind, _DELETES)
+    verb = would if report.is_dry_run else done
+    line = Text.assemble((report.table, "bold"), f"  {verb} ", (told, "green"), left)
+    return Text("\n").join([line, *(Text(f"  {path}", "dim") for path in report.samples)])
 
 
 def maintenance_dict(report: MaintenanceReport) -> dict[str, Any]:
     """The report as plain data."""
     return {
         "table": report.table,
+        "kind": report.kind.value,
         "status": report.status,
-        "deleted": {_spelled(name, "_"): count for name, count in report.figures.items()},
+        "figures": {_spelled(name, "_"): count for name, count in report.figures.items()},
         "oldest_snapshot": report.oldest,
+        "samples": [*report.samples],
     }
 
 

@@ -14,7 +14,13 @@ from lithify.clock import Clock
 from lithify.errors import InvalidOption, NotFound, UnsupportedTable
 from lithify.formats.adapters import ADAPTERS, FORMATS, Adapter
 from lithify.formats.protocol.address import TableAddress
-from lithify.formats.protocol.maintenance import MaintainedTable, Maintenance, MaintenanceKind
+from lithify.formats.protocol.maintenance import (
+    DEFAULT_SETTINGS,
+    MaintainedTable,
+    Maintenance,
+    MaintenanceKind,
+    MaintenanceSettings,
+)
 from lithify.formats.protocol.observing import TableObserver
 from lithify.formats.protocol.sample import SampleMaker
 from lithify.formats.protocol.table import OpenTable
@@ -35,7 +41,9 @@ def open_table(address: TableAddress) -> OpenTable:
     return _identified(opens(address), address)
 
 
-def open_maintenance(address: TableAddress, kind: MaintenanceKind) -> Maintenance[Any]:
+def open_maintenance(
+    address: TableAddress, kind: MaintenanceKind, settings: MaintenanceSettings = DEFAULT_SETTINGS
+) -> Maintenance[Any]:
     """Opens a table for one kind of maintenance; its UUID is checked as for a run.
 
     Raises:
@@ -47,8 +55,9 @@ def open_maintenance(address: TableAddress, kind: MaintenanceKind) -> Maintenanc
     """
     module = _adapter(address.format).maintains
     if module is not None:
-        opens: Callable[[TableAddress], MaintainedTable] = _module(module).open_maintained
-        found = _identified(opens(address), address).kinds.get(kind)
+        opens: Callable[[TableAddress, MaintenanceSettings], MaintainedTable]
+        opens = _module(module).open_maintained
+        found = _identified(opens(address, settings), address).kinds.get(kind)
         if found is not None:
             return found
     reason = f"this release has no {kind} for tables of format {address.format}"

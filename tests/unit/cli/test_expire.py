@@ -66,9 +66,9 @@ def test_snapshots_go_by_the_options_of_this_run(lithify: Lithify, small: SmallT
 
     gone = before - files(small)
     assert (found["table"], found["status"], found["oldest_snapshot"]) == ("db.t", "Done", "6")
-    assert sum(found["deleted"].values()) == len(gone)
-    assert found["deleted"]["snapshots"] == 5
-    assert found["deleted"]["data_files"] == len([path for path in gone if "bucket-" in path])
+    assert sum(found["figures"].values()) == len(gone)
+    assert found["figures"]["snapshots"] == 5
+    assert found["figures"]["data_files"] == len([path for path in gone if "bucket-" in path])
     assert small.numbers == [6]
     assert rows(small) == newest
 
@@ -104,7 +104,7 @@ def test_nothing_to_do_is_said(lithify: Lithify, small: SmallTable, words: list[
 
 def test_table_without_snapshots_has_nothing_to_do(lithify: Lithify, tmp_path: Path) -> None:
     empty = SmallTable(tmp_path / "warehouse").create()
-    assert "no snapshot yet" in lithify("expire", *named(empty.address)).out
+    assert "no snapshot" in lithify("expire", *named(empty.address)).out
 
 
 def test_options_of_the_table_count(lithify: Lithify, small: SmallTable) -> None:
@@ -149,7 +149,7 @@ def test_another_table_of_the_same_name_is_left_alone(small: SmallTable) -> None
     before = files(small)
     other = public.TableAddress(str(small.warehouse), small.name, uuid="another")
     with pytest.raises(Exception, match="dropped and created again"):
-        public.expire(other)
+        public.maintain(other, public.MaintenanceKind.EXPIRE_SNAPSHOTS)
     assert files(small) == before
 
 

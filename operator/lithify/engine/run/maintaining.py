@@ -13,7 +13,13 @@ from typing import Any
 from lithify.clock import Clock
 from lithify.errors import StalePlan
 from lithify.formats.protocol.address import TableAddress
-from lithify.formats.protocol.maintenance import Maintained, Maintenance, MaintenanceKind
+from lithify.formats.protocol.maintenance import (
+    DEFAULT_SETTINGS,
+    Maintained,
+    Maintenance,
+    MaintenanceKind,
+    MaintenanceSettings,
+)
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.registry import open_maintenance
 
@@ -31,6 +37,7 @@ class MaintenanceReport:
         figures: numbers by name: what was deleted or rewritten.
         oldest: the oldest snapshot that is left; None if the table has none.
         is_dry_run: whether nothing was done.
+        samples: paths of some of the files that were, or would be, deleted.
     """
 
     table: str
@@ -38,6 +45,7 @@ class MaintenanceReport:
     figures: Mapping[str, int]
     oldest: SnapshotId | None
     is_dry_run: bool
+    samples: tuple[str, ...] = ()
 
     @property
     def status(self) -> str:
@@ -48,19 +56,26 @@ class MaintenanceReport:
 
 
 def maintain(
-    address: TableAddress, kind: MaintenanceKind, clock: Clock, *, is_dry_run: bool = False
+    address: TableAddress,
+    kind: MaintenanceKind,
+    clock: Clock,
+    settings: MaintenanceSettings = DEFAULT_SETTINGS,
+    *,
+    is_dry_run: bool = False,
 ) -> MaintenanceReport:
     """Maintains a table once.
 
     Raises:
-        UserError: the table or an option cannot be served.
+        UserError: the table, a setting or an option cannot be served.
         CorruptTable: metadata is missing or unreadable, so it is unknown what is still needed.
         StorageError: the file system refuses; run it again.
         StalePlan: the table has changed each time while it was planned.
     """
-    maintenance = open_maintenance(address, kind)
+    maintenance = open_maintenance(address, kind, settings)
     found = maintenance.plan(clock) if is_dry_run else _planned_and_executed(maintenance, clock)
-    return MaintenanceReport(address.name, kind, found.figures, found.oldest, is_dry_run)
+    return MaintenanceReport(
+        address.name, kind, found.figures, found.oldest, is_dry_run, tuple(found.samples)
+    )
 
 
 def _planned_and_executed(maintenance: Maintenance[Any], clock: Clock) -> Maintained:

@@ -12,10 +12,10 @@ from lithify.formats.paimon.maintenance.snapshot_expiry import SnapshotExpiry
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.options.retention_options import overridden, read_retention
 from lithify.formats.protocol.address import TableAddress
-from lithify.formats.protocol.maintenance import MaintainedTable
+from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceSettings
 
 
-def open_maintained(address: TableAddress) -> MaintainedTable:
+def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> MaintainedTable:  # noqa: ARG001  # expiry has none
     """Opens a table for its maintenance; see `opening`.
 
     Raises:

@@ -8,19 +8,44 @@ itself: it sees the kind, the figures and the oldest snapshot. `engine.run.maint
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
 from lithify.clock import Clock
 from lithify.formats.protocol.model import SnapshotId
 
+MOST_SAMPLES = 20
+"""Paths of files that a report names; the figures count all."""
+
 
 class MaintenanceKind(StrEnum):
     """The kinds of maintenance; a format need not have all."""
 
     EXPIRE_SNAPSHOTS = "ExpireSnapshots"
+    EXPIRE_PARTITIONS = "ExpirePartitions"
+    MANAGE_TAGS = "ManageTags"
+    REMOVE_ORPHANS = "RemoveOrphans"
+    MERGE_MANIFESTS = "MergeManifests"
+    ROLL_BACK = "RollBack"
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceSettings:
+    """What the person or policy that asks for a run of maintenance decides; all else the table's options do.
+
+    Attributes:
+        orphan_age: how long ago a file must have been written before it may count as an orphan.
+        snapshot: the snapshot that a rollback makes the newest one.
+    """
+
+    orphan_age: timedelta = timedelta(days=3)
+    snapshot: SnapshotId | None = None
+
+
+DEFAULT_SETTINGS = MaintenanceSettings()
 
 
 class MaintenancePlan(Protocol):
@@ -46,6 +71,11 @@ class MaintenancePlan(Protocol):
         """The oldest snapshot that will be left; None if the table has none."""
         ...
 
+    @property
+    def samples(self) -> Sequence[str]:
+        """Paths of some files that will be deleted, at most `MOST_SAMPLES`; empty if others say more."""
+        ...
+
 
 Plan = TypeVar("Plan", bound=MaintenancePlan)
 
@@ -58,11 +88,13 @@ class Maintained:
         kind: the kind of maintenance.
         figures: what was deleted or rewritten, by the names of the plan.
         oldest: the oldest snapshot that is left; None if the table has none.
+        samples: paths of some of the files that were deleted.
     """
 
     kind: MaintenanceKind
     figures: Mapping[str, int]
     oldest: SnapshotId | None = None
+    samples: Sequence[str] = ()
 
 
 class Maintenance(Protocol[Plan]):
@@ -77,6 +109,7 @@ class Maintenance(Protocol[Plan]):
         """Plans a run; writes nothing.
 
         Raises:
+            InvalidOption: a setting cannot be used.
             UnsupportedTable: this kind of maintenance does not know something that the table has.
             CorruptTable: metadata is missing or unreadable, so it is unknown what is still needed.
         """
