@@ -6,16 +6,29 @@ unchanged thing never changes.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 _SIZES = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _KIBI = 1024
+_CAPITAL = re.compile(r"(?=[A-Z])")
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
 def count_of(number: int, noun: str) -> str:
     """`1 run`, `2 runs`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def figures_text(figures: Mapping[str, int]) -> str:
+    """Figures that are not zero, by their names in camelCase: `3 snapshots, 12 data files, 6.1Gi`."""
+    told = (
+        bytes_text(number) if name == "bytes" else count_of(number, _singular(name))
+        for name, number in figures.items()
+        if number
+    )
+    return ", ".join(told)
 
 
 def moment_text(moment: datetime) -> str:
@@ -52,3 +65,8 @@ def size_text(size: int) -> str:
         scale = _KIBI ** (unit + 1)
         tenths = (size * 10 + scale // 2) // scale
     return f"{tenths // 10}.{tenths % 10}{_SIZES[unit]}"
+
+
+def _singular(name: str) -> str:
+    """`data file` for `dataFiles`."""
+    return " ".join(_CAPITAL.split(name)).lower().removesuffix("s")

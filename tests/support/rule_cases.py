@@ -416,6 +416,9 @@ NO_SIZES = (
 WINDOW: Spec = {"start": "22:00", "end": "06:00"}
 COLUMN_NAMES = "names of partition columns have 1 to 128 characters"
 ONE_OF = "set exactly one of intervalSeconds and schedule"
+SCHEDULE = "a schedule is written as in cron, with letters, digits, blanks and */,-?#, such as 30 2 * * Sun"
+TIME_OF_DAY = "a time of day has two digits, a colon and two digits, from 00:00 to 23:59, such as 08:30"
+NO_LENGTH = "start and end of a window must differ; for the whole day, omit windows"
 FIVE_FIELDS = (
     "a schedule needs five fields separated by single blanks: minute, hour, day of month, month, day of week"
 )
@@ -438,8 +441,84 @@ def _size(number: int, path: str, bad: str | int) -> RuleCase:
     return RuleCase(f"size-{number}", POLICY, path, path, SIZE, at(GOOD_SIZES[number]), at(bad))
 
 
+MAINTENANCE = ("expireSnapshots", "expirePartitions", "manageTags", "mergeManifests", "removeOrphans")
+
+
+def _maintained(kind: str, **fields: object) -> Spec:
+    return {"timeZone": "UTC", "maintenance": {kind: fields}}
+
+
+def _maintenance_cases(kind: str) -> Iterator[RuleCase]:
+    """The cases of one kind of maintenance."""
+    name, node, schedule = kind.lower(), f"spec.maintenance.{kind}", "0 2 * * *"
+    good = _maintained(kind, schedule=schedule)
+    yield RuleCase(
+        f"{name}-both",
+        POLICY,
+        node,
+        node,
+        "set at most one of intervalSeconds and schedule",
+        good,
+        _maintained(kind, schedule=schedule, intervalSeconds=86400),
+    )
+    six = _maintained(kind, schedule="0 0 2 * * *")
+    yield RuleCase(f"{name}-of-six", POLICY, node, f"{node}.schedule", FIVE_FIELDS, good, six)
+    yield _form(
+        f"{name}-letters",
+        POLICY,
+        f"{node}.schedule",
+        SCHEDULE,
+        lambda text: _maintained(kind, schedule=text),
+        "0 2 * * Mon#1",
+        "0 2 * * Mon!",
+    )
+    yield RuleCase(
+        f"{name}-without-zone",
+        POLICY,
+        "spec",
+        "spec.timeZone",
+        "a schedule of maintenance needs a timeZone",
+        good,
+        _without(good, "timeZone"),
+    )
+
+
 POLICIES = (
     _named(POLICY, 200, {}),
+    *(each for kind in MAINTENANCE for each in _maintenance_cases(kind)),
+    RuleCase(
+        "maintenance-windows-without-zone",
+        POLICY,
+        "spec",
+        "spec.timeZone",
+        "windows of maintenance need a timeZone",
+        {"maintenance": {"windows": [WINDOW]}, "timeZone": "Europe/Berlin"},
+        {"maintenance": {"windows": [WINDOW]}},
+    ),
+    RuleCase(
+        "maintenance-window-of-no-length",
+        POLICY,
+        "spec.maintenance.windows[]",
+        "spec.maintenance.windows[0]",
+        NO_LENGTH,
+        {"timeZone": "UTC", "maintenance": {"windows": [{"start": "06:00", "end": "06:01"}]}},
+        {"timeZone": "UTC", "maintenance": {"windows": [{"start": "06:00", "end": "06:00"}]}},
+    ),
+    *(
+        _form(
+            f"maintenance-window-{end}",
+            POLICY,
+            f"spec.maintenance.windows[].{end}",
+            TIME_OF_DAY,
+            lambda time, end=end: {
+                "timeZone": "UTC",
+                "maintenance": {"windows": [{**WINDOW, end: time}]},
+            },
+            "08:30",
+            "8:30",
+        )
+        for end in ("start", "end")
+    ),
     RuleCase(
         "windows-without-zone",
         POLICY,
@@ -553,7 +632,7 @@ POLICIES = (
         POLICY,
         "spec.windows[]",
         "spec.windows[1]",
-        "start and end of a window must differ; for the whole day, omit windows",
+        NO_LENGTH,
         {"timeZone": "UTC", "windows": [WINDOW, {"start": "06:00", "end": "06:01"}]},
         {"timeZone": "UTC", "windows": [WINDOW, {"start": "06:00", "end": "06:00"}]},
     ),
@@ -607,7 +686,7 @@ POLICIES = (
         "schedule-letters",
         POLICY,
         "spec.full.schedule",
-        "a schedule is written as in cron, with letters, digits, blanks and */,-?#, such as 30 2 * * Sun",
+        SCHEDULE,
         lambda schedule: _full(schedule=schedule),
         "0 2 * * Mon#1",
         "0 2 * * Mon!",
@@ -617,7 +696,7 @@ POLICIES = (
             f"window-{end}",
             POLICY,
             f"spec.windows[].{end}",
-            "a time of day has two digits, a colon and two digits, from 00:00 to 23:59, such as 08:30",
+            TIME_OF_DAY,
             lambda time, end=end: {"timeZone": "UTC", "windows": [{**WINDOW, end: time}]},
             "08:30",
             "8:30",
@@ -672,8 +751,67 @@ CHANGEABLE: Mapping[str, object] = {
     "ttlSecondsAfterFinished": 60,
 }
 
+ORPHANS = _with(RUN, kind="RemoveOrphans", orphans={"delete": True})
+
 COMPACTIONS = (
     _named(COMPACTION, 52, RUN),
+    RuleCase(
+        "run-kind-changed",
+        COMPACTION,
+        "spec.kind",
+        "spec.kind",
+        ONE_RUN,
+        before=RUN,
+        good=_with(RUN, suspend=True),
+        bad=_with(RUN, kind="ExpireSnapshots"),
+    ),
+    RuleCase(
+        "run-orphans-changed",
+        COMPACTION,
+        "spec.orphans",
+        "spec.orphans",
+        ONE_RUN,
+        before=ORPHANS,
+        good=_with(ORPHANS, cancel=True),
+        bad=_with(ORPHANS, orphans={"delete": False}),
+    ),
+    RuleCase(
+        "run-orphans-added",
+        COMPACTION,
+        "spec",
+        "spec",
+        ONE_RUN,
+        before=_without(ORPHANS, "orphans"),
+        good=_with(_without(ORPHANS, "orphans"), cancel=True),
+        bad=ORPHANS,
+    ),
+    *(
+        RuleCase(
+            f"maintenance-with-{field.lower()}",
+            COMPACTION,
+            "spec",
+            "spec.kind",
+            "maintenance is of the whole table: strategy, partitions, buckets and approval are those of "
+            "compactions; use dryRun to see what would be done",
+            _with(RUN, kind="ExpireSnapshots", dryRun=True),
+            _with(RUN, kind="ExpireSnapshots", **{field: value}),
+        )
+        for field, value in (
+            ("strategy", "Full"),
+            ("approval", "Manual"),
+            ("partitions", [{"dt": "1"}]),
+            ("buckets", [1]),
+        )
+    ),
+    RuleCase(
+        "orphans-of-a-compaction",
+        COMPACTION,
+        "spec",
+        "spec.orphans",
+        "orphans belongs to the kind RemoveOrphans",
+        ORPHANS,
+        _with(ORPHANS, kind="Compact"),
+    ),
     *(
         RuleCase(
             f"run-{field.lower()}-changed",

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,13 @@ class SmallTable:
         """Gives the table a new schema, which is no commit."""
         catalog = CatalogFactory.create({"warehouse": str(self.warehouse)})
         catalog.alter_table(self.name, [SchemaChange.set_option(key, value)], ignore_if_not_exists=False)
+
+    def grow_old(self, age: timedelta) -> None:
+        """Makes all snapshots as if they had been committed so long ago."""
+        millis = time.time_ns() // 1_000_000 - age // timedelta(milliseconds=1)
+        for number in self.numbers:
+            path = self.folder / "snapshot" / f"snapshot-{number}"
+            path.write_text(json.dumps({**self.snapshot(number), "timeMillis": millis}))
 
     def drop(self) -> None:
         shutil.rmtree(self.folder)

@@ -22,6 +22,7 @@ from pydantic import Field, ValidationError
 from lithify.contract.executors import ExecutorSizing
 from lithify.errors import InvalidOption
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.resources.modelling import part, plain, read
 
 VARIABLE = "LITHIFY_ORDER"
@@ -41,17 +42,27 @@ POD_ADDRESS_VARIABLE = "LITHIFY_POD_IP"
 
 
 @part()
+class MaintenanceInstructions:
+    """Maintenance that an attempt does instead of a compaction. `orphan_seconds` is the age of orphans."""
+
+    kind: MaintenanceKind
+    is_dry_run: bool = False
+    orphan_seconds: int | None = None
+
+
+@part()
 class MemberInstructions:
     """The fields specific to one run of a shared driver. All runs use the first one's catalog options."""
 
     run: str
     table: TableAddress
     selection: Selection = Field(default_factory=Selection)
+    maintenance: MaintenanceInstructions | None = None
 
 
 @part()
 class Instructions:
-    """One attempt at one compaction.
+    """One attempt at one compaction, or at one run of maintenance.
 
     `table` has no credentials. `credentials` are catalog options, for a process only; `credential_files` says
     for a pod which file of the mounted Secret holds which option, and `secret` the Secret's name.
@@ -65,6 +76,7 @@ class Instructions:
     attempt: int
     table: TableAddress
     selection: Selection = Field(default_factory=Selection)
+    maintenance: MaintenanceInstructions | None = None
     secret: str = ""
     credential_files: Mapping[str, str] = Field(default_factory=dict)
     credentials: Mapping[str, str] = Field(default_factory=dict, repr=False)
@@ -82,7 +94,14 @@ class Instructions:
     def of_member(self, member: MemberInstructions) -> Instructions:
         """The instructions for one run of a shared driver, as if the driver were the run's own."""
         table = replace(member.table, catalog_options=self.table.catalog_options)
-        return replace(self, members=None, run=member.run, table=table, selection=member.selection)
+        return replace(
+            self,
+            members=None,
+            run=member.run,
+            table=table,
+            selection=member.selection,
+            maintenance=member.maintenance,
+        )
 
 
 def write_instructions(instructions: Instructions) -> str:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from pydantic import Field, ValidationError
 
 from lithify.errors import Failure
-from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
+from lithify.resources.compaction import MaintenanceSummary, PlanSummary, Reason, ResultSummary
 from lithify.resources.modelling import MESSAGE_LENGTH, Part, part, plain, read_text
 from lithify.resources.table import BucketBlock
 
@@ -72,6 +72,7 @@ class Outcome:
     message: str = Field(default="")
     plan: PlanSummary | None = None
     result: ResultSummary | None = None
+    maintenance: MaintenanceSummary | None = None
     base_snapshot_id: str | None = None
     committed_snapshot_id: str | None = None
     blocked: tuple[BucketBlock, ...] = ()
@@ -103,7 +104,7 @@ def _smaller(outcome: Outcome) -> Iterator[Outcome]:
     """
     message = outcome.message[:MESSAGE_LENGTH]
     yield replace(outcome, message=message)
-    bare = replace(outcome, result=outcome.result and replace(outcome.result, skipped_samples=()))
+    bare = _without_samples(outcome)
     yield replace(bare, message=message)
     for length in (_SHORT, 0):
         blocked = tuple(replace(each, message=each.message[:length]) for each in bare.blocked)
@@ -142,9 +143,14 @@ def write_shared_outcome(outcomes: Sequence[Outcome]) -> str:
 
 def _bare(outcome: Outcome) -> Outcome:
     """The parts of an outcome that must never be dropped."""
-    result = outcome.result and replace(outcome.result, skipped_samples=())
     message = outcome.message[:_SHORT]
-    return replace(outcome, result=result, message=message, plan=None, blocked=())
+    return replace(_without_samples(outcome), message=message, plan=None, blocked=())
+
+
+def _without_samples(outcome: Outcome) -> Outcome:
+    result = outcome.result and replace(outcome.result, skipped_samples=())
+    maintenance = outcome.maintenance and replace(outcome.maintenance, samples=())
+    return replace(outcome, result=result, maintenance=maintenance)
 
 
 def read_shared_outcome(text: str) -> tuple[Outcome, ...]:

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from lithify.contract.order import MaintenanceInstructions
 from lithify.contract.outcome import Outcome, Progress
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.resources.catalog import SecretReference
@@ -32,6 +33,7 @@ class DriverOrder:
         table: which table, without credentials; launchers know the driver's reach.
         secret_ref: where the credentials are that its catalog takes; None for none.
         selection: the part of the table to compact, and how much of it.
+        maintenance: what is done instead of a compaction; None for one.
         spark: image, resources and settings.
         memory_factor: factor by which memory is raised after an attempt ran out of it; 1.0 for unchanged.
         planned_bytes: about how much the run reads, to size it; 0 if unknown.
@@ -47,6 +49,7 @@ class DriverOrder:
     secret_ref: SecretReference | None
     selection: Selection
     spark: SparkTemplate
+    maintenance: MaintenanceInstructions | None = None
     memory_factor: float = 1.0
     planned_bytes: int = 0
     bytes_per_second: float | None = None

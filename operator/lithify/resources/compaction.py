@@ -1,4 +1,4 @@
-"""The Compaction resource: one run, like a Job."""
+"""The Compaction resource: one run, like a Job. It compacts a table, or does maintenance by its `kind`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from lithify.resources.maintenance import OrphanRemoval, RunKind
 from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, Rule, Time, name_rule, part, rules
 from lithify.resources.objects import (
     CONDITIONS,
@@ -48,6 +49,7 @@ class Reason(StrEnum):
     BACKING_OFF = "BackingOff"
 
     COMPACTED = "Compacted"
+    MAINTAINED = "Maintained"
     NOTHING_TO_DO = "NothingToDo"
     PLANNED = "Planned"
 
@@ -114,7 +116,7 @@ _ENDS = {
     ConditionStatus.TRUE: Reason.NOTHING_TO_DO,
     ConditionStatus.FALSE: Reason.DRIVER_FAILED,
 }
-_SUCCESSES = frozenset({Reason.COMPACTED, Reason.NOTHING_TO_DO, Reason.PLANNED})
+_SUCCESSES = frozenset({Reason.COMPACTED, Reason.MAINTAINED, Reason.NOTHING_TO_DO, Reason.PLANNED})
 
 
 _MESSAGE = (
@@ -127,8 +129,21 @@ FIXED = Rule("self == oldSelf", _MESSAGE)
     Rule(
         "has(self.partitions) == has(oldSelf.partitions) && has(self.buckets) == has(oldSelf.buckets) "
         "&& has(self.activeDeadlineSeconds) == has(oldSelf.activeDeadlineSeconds) "
-        "&& has(self.cause) == has(oldSelf.cause)",
+        "&& has(self.cause) == has(oldSelf.cause) && has(self.orphans) == has(oldSelf.orphans)",
         _MESSAGE,
+    ),
+    Rule(
+        "self.kind == 'Compact' || (self.strategy == 'Minor' && self.approval == 'Automatic' "
+        "&& (!has(self.partitions) || size(self.partitions) == 0) "
+        "&& (!has(self.buckets) || size(self.buckets) == 0))",
+        "maintenance is of the whole table: strategy, partitions, buckets and approval are those of "
+        "compactions; use dryRun to see what would be done",
+        ".kind",
+    ),
+    Rule(
+        "!has(self.orphans) || self.kind == 'RemoveOrphans'",
+        "orphans belongs to the kind RemoveOrphans",
+        ".orphans",
     ),
     Rule("self.approved || !oldSelf.approved", "an approval cannot be taken back; set cancel", ".approved"),
     Rule(
@@ -143,9 +158,20 @@ FIXED = Rule("self == oldSelf", _MESSAGE)
     ),
 )
 class CompactionSpec:
-    """What to compact. Like a Job's, most of it is immutable."""
+    """What to do with a table. Like a Job's, most of it is immutable."""
 
     table_ref: Reference = Field(description="The LakeTable.", json_schema_extra=rules(FIXED))
+    kind: RunKind = Field(
+        default=RunKind.COMPACT,
+        description="Compact, or the maintenance to do instead. A kind that the table's format lacks ends "
+        "with Unsupported.",
+        json_schema_extra=rules(FIXED),
+    )
+    orphans: OrphanRemoval | None = Field(
+        default=None,
+        description="Which orphan files a run of kind RemoveOrphans removes. Unset: none are, only listed.",
+        json_schema_extra=rules(FIXED),
+    )
     strategy: RunStrategy = Field(
         default=RunStrategy.MINOR,
         description="Minor: files selected by a trigger in each bucket or partition. Full: all files, to the "
@@ -362,6 +388,35 @@ class ResultSummary:
     )
 
 
+MOST_FIGURES = 16
+"""Number of figures of a run of maintenance."""
+
+
+@part()
+class MaintenanceFigure:
+    """A number of things that maintenance deletes or rewrites."""
+
+    name: str = Field(description="What is counted, for example dataFiles.", max_length=63)
+    count: int = Field(description="How many.", ge=0)
+
+
+@part()
+class MaintenanceSummary:
+    """What a run of maintenance did, or a dry run would do."""
+
+    figures: tuple[MaintenanceFigure, ...] = Field(
+        default=(),
+        description="What was deleted or rewritten, as the format counts.",
+        max_length=MOST_FIGURES,
+    )
+    oldest_snapshot_id: SnapshotText | None = Field(
+        default=None, description="The oldest snapshot that is left."
+    )
+    samples: tuple[Annotated[str, Field(max_length=512)], ...] = Field(
+        default=(), description="Some of the files.", max_length=5
+    )
+
+
 MOST_BLOCKED_OF_A_RUN = 16
 """Number of blocked groups that a run reports: its termination message is short."""
 
@@ -415,7 +470,8 @@ class CompactionStatus:
         max_length=32,
     )
     plan: PlanSummary | None = Field(default=None, description="What it compacts.")
-    result: ResultSummary | None = Field(default=None, description="What it did.")
+    result: ResultSummary | None = Field(default=None, description="What a compaction did.")
+    maintenance: MaintenanceSummary | None = Field(default=None, description="What maintenance did.")
     blocked_buckets: tuple[BucketBlock, ...] = Field(
         default=(),
         description="Groups of files that it could not compact; left out until their files change.",
@@ -470,9 +526,26 @@ class Compaction:
         return condition.message if condition else ""
 
     @property
+    def is_maintenance(self) -> bool:
+        """Whether it does something else than compact."""
+        return self.spec.kind is not RunKind.COMPACT
+
+    @property
+    def work(self) -> str:
+        """What it does, in a word: the strategy of a compaction, or the kind of maintenance."""
+        return self.spec.kind.value if self.is_maintenance else self.spec.strategy.value
+
+    @property
     def is_automatic(self) -> bool:
         """Whether the operator created it, by its own record; any other run counts as a person's."""
         return self.status.automatic is not None
+
+    @property
+    def recorded_time(self) -> Time | None:
+        """When its end was written to status, later if no operator ran; None while it is unfinished."""
+        condition = condition_of(self.status.conditions, SUCCEEDED)
+        ended = self.status.completion_time
+        return ended if ended is None or condition is None else condition.last_transition_time
 
     @property
     def is_over(self) -> bool:

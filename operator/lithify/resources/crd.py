@@ -165,6 +165,7 @@ DEFINITIONS = (
         short_names=("cmp",),
         columns=(
             PrinterColumn("Table", ".status.identifier"),
+            PrinterColumn("Kind", ".spec.kind"),
             PrinterColumn("Strategy", ".spec.strategy"),
             PrinterColumn("Status", _of_condition("Succeeded", "reason")),
             PrinterColumn("Files", ".status.files"),
@@ -178,7 +179,7 @@ DEFINITIONS = (
             PrinterColumn("Driver", ".status.driver.name", wide=True),
             PrinterColumn("Message", _of_condition("Succeeded", "message"), wide=True),
         ),
-        selectable=(".spec.tableRef.name", ".spec.strategy"),
+        selectable=(".spec.tableRef.name", ".spec.kind", ".spec.strategy"),
     ),
 )
 

@@ -9,20 +9,15 @@ from typing import Annotated
 from pydantic import Field
 
 from lithify.resources.figures import with_trigger_groups
-from lithify.resources.modelling import OWN_NAME_LENGTH, Rule, matching, name_rule, part, rules
+from lithify.resources.maintenance import TIME_ZONE_OF_MAINTENANCE, Maintenance
+from lithify.resources.modelling import OWN_NAME_LENGTH, Rule, name_rule, part, rules
 from lithify.resources.objects import CONDITIONS, Condition, Metadata
 from lithify.resources.quantities import Quantity
+from lithify.resources.recurrence import FIVE_FIELDS, schedule_field
 from lithify.resources.spark_template import SparkTemplate
 from lithify.resources.table import TimeZone
+from lithify.resources.windows import Window
 
-TimeOfDay = Annotated[
-    str,
-    matching(
-        r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
-        "a time of day has two digits, a colon and two digits, from 00:00 to 23:59, such as 08:30",
-        max_length=5,
-    ),
-]
 PartitionValues = Annotated[
     Mapping[Annotated[str, Field(min_length=1, max_length=128)], Annotated[str, Field(max_length=256)]],
     Field(
@@ -37,18 +32,6 @@ PartitionValues = Annotated[
     ),
 ]
 """Values of partition columns; columns that are not named may have any value."""
-
-
-class Day(StrEnum):
-    """A day of the week."""
-
-    MONDAY = "Mon"
-    TUESDAY = "Tue"
-    WEDNESDAY = "Wed"
-    THURSDAY = "Thu"
-    FRIDAY = "Fri"
-    SATURDAY = "Sat"
-    SUNDAY = "Sun"
 
 
 class Approval(StrEnum):
@@ -76,12 +59,7 @@ class Triggers:
         "has(self.intervalSeconds) != has(self.schedule)",
         "set exactly one of intervalSeconds and schedule",
     ),
-    Rule(
-        "!has(self.schedule) || self.schedule.matches('^[^ ]+( [^ ]+){4}$')",
-        "a schedule needs five fields separated by single blanks: minute, hour, day of month, month, day of "
-        "week",
-        ".schedule",
-    ),
+    FIVE_FIELDS,
     Rule(
         "!has(self.startingDeadlineSeconds) || has(self.schedule)",
         "startingDeadlineSeconds needs a schedule",
@@ -94,35 +72,12 @@ class FullCompactions:
     interval_seconds: int | None = Field(
         default=None, description="Maximum seconds between two full compactions.", ge=60, le=31536000
     )
-    schedule: str | None = matching(
-        r"^[0-9A-Za-z*/,\-?#LW ]+$",
-        "a schedule is written as in cron, with letters, digits, blanks and */,-?#, such as 30 2 * * Sun",
-        default=None,
-        description="At these times, as in cron, in the policy's time zone; for example `30 2 * * Sun`.",
-        min_length=1,
-        max_length=128,
-    )
+    schedule: str | None = schedule_field()
     starting_deadline_seconds: int | None = Field(
         default=None,
         description="A scheduled time that was missed by more seconds than this is skipped.",
         ge=60,
         le=604800,
-    )
-
-
-@part(
-    Rule("self.start != self.end", "start and end of a window must differ; for the whole day, omit windows")
-)
-class Window:
-    """A part of the day in which compactions may start."""
-
-    start: TimeOfDay = Field(description="From, as HH:MM in the policy's time zone.")
-    end: TimeOfDay = Field(description="Until, as HH:MM; a time before `start` is on the next day.")
-    days: tuple[Day, ...] = Field(
-        default=(),
-        description="The days on which it starts. Empty: every day.",
-        max_length=7,
-        json_schema_extra={"x-kubernetes-list-type": "set"},
     )
 
 
@@ -254,6 +209,7 @@ class HistoryLimits:
         "a schedule needs a timeZone",
         ".timeZone",
     ),
+    *TIME_ZONE_OF_MAINTENANCE,
     Rule(
         "self.retries.backoffSeconds <= self.retries.maxBackoffSeconds",
         "backoffSeconds must not be above maxBackoffSeconds",
@@ -297,6 +253,9 @@ class CompactionPolicySpec:
     )
     windows: tuple[Window, ...] = Field(
         default=(), description="When compactions may start. Empty: at any time.", max_length=16
+    )
+    maintenance: Maintenance = Field(
+        default=Maintenance(), description="When old snapshots expire, orphan files are removed, and so on."
     )
     off_peak: OffPeakHours | None = Field(
         default=None, description="Hours in which larger compactions are preferred."

@@ -199,6 +199,23 @@ class RunSummary:
     snapshot_id: SnapshotText | None = Field(default=None, description="The snapshot that it committed.")
 
 
+@part()
+class MaintenanceRecord:
+    """The last run of one kind of maintenance, and the next one."""
+
+    kind: str = Field(description="The kind.", max_length=63)
+    name: str | None = Field(default=None, description="The last run that ended.", max_length=NAME_LENGTH)
+    reason: str | None = Field(default=None, description="How it ended.", max_length=63)
+    message: str = Field(default="", description="How it ended, for people.", max_length=MESSAGE_LENGTH)
+    completion_time: Time | None = Field(default=None, description="When it ended.")
+    recorded_time: Time | None = Field(default=None, description="When the operator recorded it.")
+    consecutive_failures: int = Field(default=0, description="Runs that failed since the last success.", ge=0)
+    held_until: Time | None = Field(
+        default=None, description="After a failure: when the next automatic one may start."
+    )
+    next_time: Time | None = Field(default=None, description="When the next one is due by its schedule.")
+
+
 MOST_SECONDS = 1e12
 """Processor seconds of a table: thirty thousand years."""
 
@@ -329,6 +346,12 @@ class LakeTableStatus:
         default=None,
         description="No automatic compaction follows this one until the table, the LakeTable or its policy "
         "changes, or retries.maxBackoffSeconds have passed.",
+    )
+    maintenance: tuple[MaintenanceRecord, ...] = Field(
+        default=(),
+        description="The last run of each kind of maintenance, and the next one.",
+        max_length=16,
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["kind"]},
     )
     usage: TableUsage = Field(default=TableUsage(), description="What its Compactions have taken.")
     handled_request: str | None = Field(

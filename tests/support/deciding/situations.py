@@ -12,15 +12,18 @@ from hypothesis import strategies as st
 from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.reasons import OperatorRuns
+from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import (
     Finding,
     KeptSnapshots,
+    MaintenanceNeed,
     Observation,
 )
 from lithify.resources.modelling import read
-from lithify.resources.policy import CompactionPolicySpec, Day, Window
-from lithify.resources.table import LakeTable, LakeTableStatus, RunSummary
+from lithify.resources.policy import CompactionPolicySpec
+from lithify.resources.table import LakeTable, LakeTableStatus, MaintenanceRecord, RunSummary
+from lithify.resources.windows import Day, Window
 from support.observations import with_levels
 from support.properties import examples
 
@@ -76,6 +79,11 @@ BUSY_FLAT = replace(
     FLAT, findings=(Finding("SmallFiles", "dt=2026-01-02", "9 small files", 1, 4000, files=9),)
 )
 REFUSED = replace(QUIET, refusals=("merge-engine=aggregation", "bucket=-2"))
+EXPIRY = MaintenanceNeed(
+    MaintenanceKind.EXPIRE_SNAPSHOTS,
+    "120 snapshots are kept, snapshot.num-retained.max is 100",
+    is_asked=True,
+)
 UNREACHABLE = TableProblem(TableReason.CATALOG_UNREACHABLE, "http://catalog did not answer")
 DROPPED = TableProblem(TableReason.TABLE_NOT_FOUND, "there is no table sales.orders")
 
@@ -167,6 +175,22 @@ schedules = st.sampled_from(
 )
 
 
+maintenances = st.fixed_dictionaries(
+    {},
+    optional={
+        "expireSnapshots": st.sampled_from(
+            [{"mode": "Never"}, {"mode": "Always", "intervalSeconds": 600}, {"schedule": "*/20 * * * *"}]
+        ),
+        "mergeManifests": st.sampled_from([{}, {"schedule": "30 2 * * *"}]),
+        "removeOrphans": st.sampled_from(
+            [{"intervalSeconds": 7200}, {"schedule": "0 3 1 * *", "delete": True}]
+        ),
+        "windows": st.sampled_from([[], [{"start": "02:10", "end": "03:00"}]]),
+    },
+)
+"""A policy's maintenance, as in YAML."""
+
+
 @st.composite
 def policies(draw: st.DrawFn) -> CompactionPolicySpec:
     """A policy with windows, and full compactions by interval or schedule."""
@@ -179,8 +203,26 @@ def policies(draw: st.DrawFn) -> CompactionPolicySpec:
         grace = draw(st.sampled_from([None, 60, 5400]))
         if grace is not None:
             fields["full"]["startingDeadlineSeconds"] = grace
+    fields["maintenance"] = draw(maintenances)
     made = policy(**fields)
     return replace(made, windows=tuple(draw(st.lists(windows, max_size=3))))
+
+
+def _records(ended: Any, following: Any) -> Any:
+    """Records of maintenance."""
+    return st.builds(
+        MaintenanceRecord,
+        kind=st.sampled_from(["ExpireSnapshots", "MergeManifests", "RemoveOrphans"]),
+        name=st.just("orders-6"),
+        reason=st.sampled_from(["Maintained", "NothingToDo", "AccessDenied"]),
+        completion_time=st.none() | ended,
+        held_until=st.none() | ended,
+        next_time=st.none() | following,
+    )
+
+
+def _kind(record: MaintenanceRecord) -> str:
+    return record.kind
 
 
 @st.composite
@@ -194,8 +236,13 @@ def situations(draw: st.DrawFn, now: datetime) -> DecisionInput:
         held_until=draw(st.none() | near | far),
         consecutive_failures=draw(st.integers(0, 5)),
         last_compaction=draw(st.none() | st.builds(_in_vain, near | far)),
+        maintenance=draw(
+            st.lists(_records(near | far, near.map(_to_minute) | far), max_size=3, unique_by=_kind)
+        ),
     )
     seen = draw(st.sampled_from([QUIET, BUSY, BUSY_FLAT, FLAT, replace(QUIET, full_bytes=0), REFUSED, None]))
+    if seen is not None:
+        seen = replace(seen, needs=draw(st.sampled_from([(), (EXPIRY,), (replace(EXPIRY, is_asked=False),)])))
     return DecisionInput(
         table=table(status, suspend=draw(st.sampled_from([False] * 9 + [True]))),
         policy=draw(policies() | policies() | st.none()),

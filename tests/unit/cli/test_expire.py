@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -19,8 +19,8 @@ from support.runs import LITHIFY
 from support.small_tables import SmallTable
 from unit.cli.conftest import Lithify, named
 
-OLD = 7_200_000
-"""Milliseconds: longer than a table keeps a snapshot by its own options."""
+OLD = timedelta(hours=2)
+"""Longer than a table keeps a snapshot by its own options."""
 ONE = ["--option", "snapshot.num-retained.min=1"]
 
 
@@ -34,10 +34,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> SmallTable:
     table.append("b")
     table.overwrite("b")
     table.append("a")
-    for number in table.numbers:
-        path = table.folder / "snapshot" / f"snapshot-{number}"
-        millis = time.time_ns() // 1_000_000 - OLD
-        path.write_text(json.dumps({**table.snapshot(number), "timeMillis": millis}))
+    table.grow_old(OLD)
     return table
 
 

@@ -14,18 +14,23 @@ from lithify.amounts import size_text
 from lithify.controller.deciding.blocked import after_observation, say_blocked
 from lithify.controller.deciding.condition_builder import ConditionBuilder
 from lithify.controller.deciding.decision_input import Decision, DecisionInput
+from lithify.controller.deciding.due_maintenance import is_expired_by_operator, record_of
 from lithify.controller.deciding.health import POLICY_READY, health_of, trouble_of
 from lithify.controller.deciding.hold_reasons import policy_hold, problem_of_table
+from lithify.controller.deciding.maintenance_history import with_next_times
 from lithify.controller.deciding.problems import TableProblem, TableReason
 from lithify.controller.deciding.sentences import (
     duplicate_text,
+    expiry_text,
+    failed_maintenance_text,
     last_failure_text,
     policy_text,
     snapshots_text,
     why_text,
 )
-from lithify.formats.protocol.observation import KeptSnapshots, Observation
+from lithify.formats.protocol.observation import Observation
 from lithify.resources.figures import blocks_of
+from lithify.resources.maintenance import RunKind
 from lithify.resources.objects import (
     READY,
     RECONCILING,
@@ -78,6 +83,7 @@ def table_status(decision_input: DecisionInput, decision: Decision, now: datetim
             debt=size_text(summary.due_bytes) if summary.due_bytes else None,
         )
         found = after_observation(found, seen, decision_input.held)
+    found = with_next_times(found, decision.maintenance.next_times)
     return replace(found, due=_due(status, decision), next_full_time=decision.next_full)
 
 
@@ -93,6 +99,7 @@ def is_initial(before: LakeTableStatus, after: LakeTableStatus) -> bool:
         health=before.health,
         due=before.due,
         next_full_time=before.next_full_time,
+        maintenance=before.maintenance,
     )
     return said == before and not _was_seen(after)
 
@@ -143,7 +150,7 @@ def _conditions(decision_input: DecisionInput, decision: Decision, now: datetime
     if seen is not None:
         say_blocked(conditions, after_observation(table.status, seen, decision_input.held))
         _say_writers(conditions, seen)
-        _say_snapshots(conditions, seen.snapshots)
+        _say_snapshots(conditions, decision_input, seen)
     return conditions.conditions
 
 
@@ -232,8 +239,16 @@ def _say_writers(conditions: ConditionBuilder, seen: Observation) -> None:
     )
 
 
-def _say_snapshots(conditions: ConditionBuilder, kept: KeptSnapshots) -> None:
-    if kept.writers_expire:
+def _say_snapshots(conditions: ConditionBuilder, decision_input: DecisionInput, seen: Observation) -> None:
+    """Says who expires snapshots; once a run of the operator has failed, that it does not succeed."""
+    policy = decision_input.policy
+    if policy is not None and is_expired_by_operator(policy, seen):
+        last = record_of(decision_input.table, RunKind.EXPIRE_SNAPSHOTS)
+        if last.consecutive_failures:
+            conditions.false(SNAPSHOTS_EXPIRE, "ExpiryFails", failed_maintenance_text(last))
+        else:
+            conditions.true(SNAPSHOTS_EXPIRE, "OperatorExpires", expiry_text(last))
+    elif seen.snapshots.writers_expire:
         conditions.true(SNAPSHOTS_EXPIRE, "WritersExpire", "the table's writers expire old snapshots")
-        return
-    conditions.false(SNAPSHOTS_EXPIRE, "NobodyExpires", snapshots_text(kept))
+    else:
+        conditions.false(SNAPSHOTS_EXPIRE, "NobodyExpires", snapshots_text(seen.snapshots))

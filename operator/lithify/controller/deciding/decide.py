@@ -1,4 +1,4 @@
-"""Decides whether a table is compacted now, with the reason; `sentences` puts that into words.
+"""Decides whether a table is compacted or maintained now, with the reason; `sentences` puts that into words.
 
 Called by `reconciling.tables` whenever the table or its references have changed, and at `Decision.wake`.
 Pure: the same input at the same moment gives the same decision.
@@ -6,11 +6,13 @@ Pure: the same input at the same moment gives the same decision.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
-from lithify.controller.deciding.decision_input import Decision, DecisionInput
+from lithify.controller.deciding.decision_input import Decision, DecisionInput, DueMaintenance
 from lithify.controller.deciding.due_compactions import due_compactions
-from lithify.controller.deciding.hold_reasons import hold_reason
+from lithify.controller.deciding.due_maintenance import due_maintenance
+from lithify.controller.deciding.hold_reasons import hold_reason, standing_hold
 
 
 def decide(decision_input: DecisionInput, now: datetime) -> Decision:
@@ -24,15 +26,30 @@ def decide(decision_input: DecisionInput, now: datetime) -> Decision:
     missing, invalid or suspended), for the active run, which may have begun before the data in question was
     written, and for limits, which protect others. It stays pending until then.
 
+    Maintenance is decided beside that: what holds back the table as a whole holds it back, too, but not what
+    delays a compaction.
+
     Full compactions by schedule rely on `next_full` being written to status, see `schedule`. If the input
     does not change, the decision stays the same until `wake`; at `wake` it may change.
     """
     found = due_compactions(decision_input, now)
     held = hold_reason(decision_input, found.due, now)
+    maintenance = _maintenance(decision_input, now)
+    moments = (found.changes, held.changes, maintenance.changes)
     return Decision(
         due=found.due,
         not_due=found.not_due,
         held=held.reason,
         next_full=found.next_full,
-        wake=min((moment for moment in (found.changes, held.changes) if moment is not None), default=None),
+        maintenance=maintenance,
+        wake=min((moment for moment in moments if moment is not None), default=None),
     )
+
+
+def _maintenance(decision_input: DecisionInput, now: datetime) -> DueMaintenance:
+    """The maintenance that is due; none for a table that is held back as a whole."""
+    policy, seen = decision_input.policy, decision_input.observation
+    if policy is None or seen is None or standing_hold(decision_input, None) is not None:
+        return DueMaintenance()
+    found = due_maintenance(decision_input.table, policy, seen, now)
+    return found if decision_input.limit is None else replace(found, due=None)

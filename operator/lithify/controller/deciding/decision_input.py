@@ -11,9 +11,18 @@ from datetime import datetime
 
 from lithify.controller.deciding.failing import AttemptFailure
 from lithify.controller.deciding.problems import TableProblem
-from lithify.controller.deciding.reasons import DueReason, Hold, HoldReason, LimitReached, NotDue, SlotLimit
+from lithify.controller.deciding.reasons import (
+    DueReason,
+    Hold,
+    HoldReason,
+    LimitReached,
+    NotDue,
+    Requested,
+    SlotLimit,
+)
 from lithify.formats.protocol.observation import Observation
 from lithify.resources.compaction import RunStrategy
+from lithify.resources.maintenance import OrphanRemoval, RunKind
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
 
@@ -57,7 +66,7 @@ class DecisionInput:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A compaction that should run.
+    """A compaction that should run, or maintenance.
 
     Attributes:
         strategy: its strategy.
@@ -65,6 +74,8 @@ class Due:
         partitions: which partitions; empty for all.
         bytes: about how much it reads.
         surplus_files: the most files that it can remove, None if unknown.
+        kind: what it does.
+        orphans: which orphan files it removes, if that is what it does.
     """
 
     strategy: RunStrategy
@@ -72,6 +83,23 @@ class Due:
     partitions: tuple[Mapping[str, str], ...] = ()
     bytes: int = 0
     surplus_files: int | None = None
+    kind: RunKind = RunKind.COMPACT
+    orphans: OrphanRemoval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DueMaintenance:
+    """The maintenance of a table.
+
+    Attributes:
+        due: the run to start now; None if none is, or something else holds the table back.
+        next_times: the next time of each kind that has a schedule; None if the table is held back.
+        changes: when this answer changes by itself, None for never.
+    """
+
+    due: Due | None = None
+    next_times: Mapping[RunKind, datetime] | None = None
+    changes: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +111,7 @@ class Decision:
         not_due: why none is, None if one is due.
         held: what holds it back; None with `due` set means: start it.
         next_full: when the next full compaction is due.
+        maintenance: the maintenance that is due, and when the next one is.
         wake: when to decide again if nothing changes before; None for never.
     """
 
@@ -90,6 +119,7 @@ class Decision:
     not_due: NotDue | None
     held: HoldReason | None
     next_full: datetime | None = None
+    maintenance: DueMaintenance = field(default_factory=DueMaintenance)
     wake: datetime | None = None
 
     @property
@@ -104,5 +134,12 @@ class Decision:
 
     @property
     def start(self) -> Due | None:
-        """The compaction to start now, None if there is none."""
-        return self.due if self.held is None else None
+        """The run to start now, None if there is none.
+
+        Maintenance goes first, except before a compaction that a person requested: it is short, its intervals
+        bound how often it runs, and a table that is written to all the time may always need a compaction.
+        """
+        compaction = self.due if self.held is None else None
+        if compaction is not None and isinstance(compaction.reason, Requested):
+            return compaction
+        return self.maintenance.due or compaction

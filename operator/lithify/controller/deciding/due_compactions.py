@@ -19,7 +19,7 @@ from lithify.controller.deciding.reasons import (
     ScheduledTime,
     TriggerFired,
 )
-from lithify.controller.deciding.schedule import FullTime, full_time
+from lithify.controller.deciding.schedule import DueTime, full_time
 from lithify.formats.protocol.observation import Observation
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import RunStrategy
@@ -54,7 +54,7 @@ def due_compactions(decision_input: DecisionInput, now: datetime) -> DueCompacti
     policy = decision_input.policy if decision_input.policy_problem is None else None
     # Observations from before a table became unreachable do not count: they are lost at a restart.
     seen = decision_input.observation if decision_input.problem is None else None
-    clock = FullTime() if policy is None else full_time(decision_input.table, policy, now)
+    clock = DueTime() if policy is None else full_time(decision_input.table, policy, now)
     gains = seen is None or policy is None or _full_gains(seen, policy)
     next_full = clock.due if clock.due is not None and gains else clock.next
     due = _requested(decision_input, seen, policy)

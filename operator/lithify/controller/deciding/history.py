@@ -13,6 +13,7 @@ from datetime import datetime
 from lithify.controller.deciding.blocked import after_run
 from lithify.controller.deciding.due_compactions import handled_request
 from lithify.controller.deciding.hold_reasons import held_until
+from lithify.controller.deciding.maintenance_history import after_maintenance
 from lithify.plain_text import plain_line
 from lithify.resources.compaction import SUCCEEDED, Compaction, Reason, ResultSummary, RunStrategy
 from lithify.resources.modelling import MESSAGE_LENGTH
@@ -53,10 +54,16 @@ def after_runs(
     last = status.last_compaction
     mark = (last.recorded_time or last.completion_time, last.name) if last else None
     ended = [run for run in runs if run.is_over and run.status.completion_time is not None]
-    for run in sorted(ended, key=_mark):
+    for run in sorted((run for run in ended if not run.is_maintenance), key=_mark):
         if mark is None or _mark(run) > mark:
             status = _counted(status, run, table.metadata.uid, policy, now)
             status = _after_cancel(status, run, table, policy_generation)
+    maintenance = [run for run in ended if run.is_maintenance and not run.spec.dry_run]
+    status = after_maintenance(
+        status,
+        sorted(maintenance, key=_mark),
+        lambda failures, ended: held_until(failures, policy, table.metadata.uid, ended),
+    )
     active = active_of(runs)
     return replace(
         status,

@@ -61,7 +61,7 @@ def hold_reason(decision_input: DecisionInput, due: Due | None, now: datetime) -
     Reasons that apply whether or not a compaction is due come first; back-off, windows and limits hold back
     only what is due.
     """
-    standing = _standing(decision_input, due)
+    standing = standing_hold(decision_input, due)
     if standing is not None or due is None or decision_input.policy is None:
         return Held(standing)
     held = Held()
@@ -110,8 +110,8 @@ def problem_of_table(decision_input: DecisionInput) -> TableProblem | None:
     return decision_input.problem
 
 
-def _standing(decision_input: DecisionInput, due: Due | None) -> HoldReason | None:
-    """Lasting reason to hold a table back; a duplicate starts requested runs only."""
+def standing_hold(decision_input: DecisionInput, due: Due | None) -> HoldReason | None:
+    """The lasting reason to hold a table back as a whole; a duplicate starts requested runs only."""
     if decision_input.table.spec.suspend:
         return TableSuspended()
     problem = problem_of_table(decision_input)

@@ -15,7 +15,8 @@ from lithify.controller.deciding.failing import AttemptFailure
 from lithify.controller.deciding.problems import TableProblem
 from lithify.formats.protocol.observation import CommitCount, Finding, Observation
 from lithify.resources.compaction import RunStrategy
-from lithify.resources.policy import Window
+from lithify.resources.maintenance import RunKind
+from lithify.resources.windows import Window
 
 
 class Occasion(StrEnum):
@@ -69,6 +70,20 @@ class CommitsReached:
 
 
 @dataclass(frozen=True, slots=True)
+class MaintenanceTime:
+    """The time of a kind of maintenance has come; `detail` is what it would do, empty if only it can tell."""
+
+    kind: RunKind
+    since: datetime
+    detail: str
+
+    @property
+    def trigger(self) -> str:
+        """The kind's name."""
+        return self.kind.value
+
+
+@dataclass(frozen=True, slots=True)
 class TriggerFired:
     """A trigger of the table's format fired; `finding` is the strongest."""
 
@@ -80,8 +95,8 @@ class TriggerFired:
         return self.finding.trigger
 
 
-DueReason = Requested | IntervalOver | ScheduledTime | CommitsReached | TriggerFired
-"""Why a compaction is due. `trigger` is the reason of the condition CompactionNeeded."""
+DueReason = Requested | IntervalOver | ScheduledTime | CommitsReached | TriggerFired | MaintenanceTime
+"""Why a run is due. `trigger` is the reason of the condition CompactionNeeded, but for maintenance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""When a table is compacted fully regardless of its triggers: by interval, or by a cron schedule.
+"""When full compactions and maintenance recur: by interval, or by a cron schedule.
 
-Used by `due_compactions`. A time of a schedule counts only once it is in the table's status as
-`nextFullTime`: from then on that compaction is owed, late if necessary, and once however many times were
-missed. So neither a new LakeTable nor a new schedule makes all tables due at once for times in the past.
+Used by `due_compactions` and `due_maintenance`. A time of a schedule counts only once it is in the table's
+status, as `nextFullTime` or as `nextTime` of the kind: from then on that run is owed, late if necessary, and
+once however many times were missed. So neither a new LakeTable nor a new schedule makes all tables due at
+once for times in the past.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from functools import lru_cache
 from cronsim import CronSim, CronSimError
 
 from lithify.clock import find_zone
-from lithify.resources.policy import CompactionPolicySpec, FullCompactions
+from lithify.resources.maintenance import RunKind
+from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
 
 MOST_AHEAD = timedelta(days=1)
@@ -28,8 +30,25 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class FullTime:
-    """Times of full compactions of a table, from its interval or schedule.
+class Recurrence:
+    """How often work recurs: by a schedule, or if there is none, by an interval.
+
+    Attributes:
+        interval_seconds: from the end of one run to the next.
+        schedule: as in cron; None for none.
+        starting_deadline_seconds: a time that was missed by more is skipped; None for never.
+        time_zone: that of the schedule.
+    """
+
+    interval_seconds: int
+    schedule: str | None = None
+    starting_deadline_seconds: int | None = None
+    time_zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DueTime:
+    """Times of recurring work of a table, from its interval or schedule.
 
     Attributes:
         due: since when one is due; None if none is.
@@ -42,22 +61,48 @@ class FullTime:
     changes: datetime | None = None
 
 
-def full_time(table: LakeTable, policy: CompactionPolicySpec, now: datetime) -> FullTime:
+def full_time(table: LakeTable, policy: CompactionPolicySpec, now: datetime) -> DueTime:
     """Whether a full compaction is due by interval or schedule.
 
     Raises:
         ValueError: the policy has a problem, see `policy_problem`.
     """
-    if policy.full is None:
-        return FullTime()
-    last, doubted_until = _last_full(table, now)
-    if policy.full.schedule is None:
-        found = _by_interval(policy.full, last or table.metadata.creation_timestamp, now)
+    full, status = policy.full, table.status
+    if full is None:
+        return DueTime()
+    recurrence = Recurrence(
+        full.interval_seconds or 0, full.schedule, full.starting_deadline_seconds, policy.time_zone
+    )
+    created = table.metadata.creation_timestamp
+    return due_time(recurrence, status.next_full_time, status.last_full_time, created, now)
+
+
+def due_time(
+    recurrence: Recurrence,
+    promised: datetime | None,
+    last: datetime | None,
+    created: datetime | None,
+    now: datetime,
+) -> DueTime:
+    """Whether a run is due.
+
+    Args:
+        recurrence: how often it recurs.
+        promised: the next time of the schedule, as status says.
+        last: when the last run ended.
+        created: when the LakeTable was created, from which the first interval counts.
+        now: the present time.
+
+    Raises:
+        ValueError: the schedule has a problem, see `policy_problem`.
+    """
+    last, doubted_until = _plausible(last, now)
+    if recurrence.schedule is None:
+        found = _by_interval(recurrence, last or created, now)
     else:
-        zone = policy.time_zone
-        found = _by_schedule(policy.full, zone, table.status.next_full_time, last, now)
+        found = _by_schedule(recurrence, recurrence.schedule, promised, last, now)
     changes = [moment for moment in (found.changes, doubted_until) if moment is not None]
-    return FullTime(found.due, found.next, min(changes, default=None))
+    return DueTime(found.due, found.next, min(changes, default=None))
 
 
 @lru_cache(maxsize=1024)
@@ -84,50 +129,56 @@ def policy_problem(policy: CompactionPolicySpec) -> str | None:
     except ValueError as error:
         problems.append(str(error))
         zone = None
-    try:
-        if policy.full is not None and policy.full.schedule is not None:
-            next_time(policy.full.schedule, zone, _ANY_TIME)
-    except ValueError as error:
-        problems.append(str(error))
+    for schedule in _schedules(policy):
+        try:
+            next_time(schedule, zone, _ANY_TIME)
+        except ValueError as error:
+            problems.append(str(error))
     return "; ".join(problems) or None
 
 
-def _last_full(table: LakeTable, now: datetime) -> tuple[datetime | None, datetime | None]:
-    """When the table was last compacted fully; and, if that time is implausible, until when it is."""
-    last = table.status.last_full_time
+def _schedules(policy: CompactionPolicySpec) -> Iterator[str]:
+    """The schedules of a policy, each once."""
+    rules = [policy.full, *map(policy.maintenance.rule_of, RunKind)]
+    found = (rule.schedule for rule in rules if rule is not None)
+    yield from dict.fromkeys(schedule for schedule in found if schedule is not None)
+
+
+def _plausible(last: datetime | None, now: datetime) -> tuple[datetime | None, datetime | None]:
+    """When the last run ended; and, if that time is implausible, until when it is."""
     if last is not None and last - MOST_AHEAD > now:
         return None, last - MOST_AHEAD
     return last, None
 
 
-def _by_interval(full: FullCompactions, since: datetime | None, now: datetime) -> FullTime:
-    due = (since or _LONG_AGO) + timedelta(seconds=full.interval_seconds or 0)
-    return FullTime(due=due) if due <= now else FullTime(next=due, changes=due)
+def _by_interval(recurrence: Recurrence, since: datetime | None, now: datetime) -> DueTime:
+    due = (since or _LONG_AGO) + timedelta(seconds=recurrence.interval_seconds)
+    return DueTime(due=due) if due <= now else DueTime(next=due, changes=due)
 
 
 def _by_schedule(
-    full: FullCompactions,
-    time_zone: str | None,
+    recurrence: Recurrence,
+    schedule: str,
     promised: datetime | None,
     last: datetime | None,
     now: datetime,
-) -> FullTime:
-    schedule = full.schedule or ""
+) -> DueTime:
+    time_zone = recurrence.time_zone
     following = next_time(schedule, time_zone, now)
-    none_due = FullTime(next=following, changes=following)
+    none_due = DueTime(next=following, changes=following)
     if promised is None or promised > now:
         return none_due
     first = promised - _SECOND
     if next_time(schedule, time_zone, first) != promised:
         return none_due  # written for another schedule
-    deadline = full.starting_deadline_seconds
+    deadline = recurrence.starting_deadline_seconds
     grace = None if deadline is None else timedelta(seconds=deadline)
     after = max(first, last or first, first if grace is None else now - grace)
     due = next_time(schedule, time_zone, after)
     if due > now:
         return none_due
     expires = following if grace is None else min(following, due + grace)
-    return FullTime(due=due, next=following, changes=expires)
+    return DueTime(due=due, next=following, changes=expires)
 
 
 def _times(schedule: str, time_zone: str | None, after: datetime) -> Iterator[datetime]:

@@ -20,6 +20,7 @@ from lithify.controller.deciding.reasons import (
     IntervalOver,
     LimitReached,
     LittleGain,
+    MaintenanceTime,
     NamespaceRuns,
     NotDue,
     NothingFound,
@@ -46,12 +47,17 @@ from lithify.controller.deciding.reasons import (
 from lithify.formats.protocol.observation import CommitCount, Finding, KeptSnapshots, Observation
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.objects import shortened
-from lithify.resources.policy import Window
-from lithify.resources.table import NOT_OBSERVED, LakeTableStatus, RunSummary
+from lithify.resources.table import NOT_OBSERVED, LakeTableStatus, MaintenanceRecord, RunSummary
+from lithify.resources.windows import Window
 
 _ERROR_LENGTH = 400
 _REQUEST_LENGTH = 64
 _NAMES = 3
+_EXPIRY_HINTS = {
+    True: "the operator does if maintenance.expireSnapshots.mode of the policy is Automatic or Always",
+    False: "the operator does if maintenance.expireSnapshots.mode of the policy is Always",
+    None: "this release does not expire snapshots of such tables",
+}
 
 
 def why_text(decision: Decision) -> str:
@@ -79,6 +85,8 @@ def due_text(due: Due) -> str:
             return f"{reason.trigger}: a full compaction was due at {moment_text(since)}"
         case CommitsReached(commits) as reason:
             return f"{reason.trigger}: {_commits_text(commits)}"
+        case MaintenanceTime(_, since, detail) as reason:
+            return f"{reason.trigger}: {detail or f'due since {moment_text(since)}'}"
         case TriggerFired(finding):
             return _finding_text(finding)
         case unknown:
@@ -205,8 +213,24 @@ def snapshots_text(kept: KeptSnapshots) -> str:
     return (
         "writers that leave compaction to others expire no snapshots, so compaction only adds files: "
         f"{count_of(kept.count, 'snapshot')} kept{oldest}, holding at least {bytes_text(kept.expired_bytes)} "
-        "that the newest does not need. Expire its snapshots regularly"
+        "that the newest does not need. Expire its snapshots regularly; "
+        f"{_EXPIRY_HINTS[kept.operator_expires]}"
     )
+
+
+def expiry_text(last: MaintenanceRecord) -> str:
+    """That the operator expires a table's snapshots, and when it last did."""
+    if last.completion_time is None:
+        return "the operator expires old snapshots; it has not yet had to"
+    return f"the operator expires old snapshots, last at {moment_text(last.completion_time)}: {last.message}"
+
+
+def failed_maintenance_text(last: MaintenanceRecord) -> str:
+    """How often a kind of maintenance failed in a row, how it did last, and when it is tried again."""
+    failed = f"{last.kind} failed {count_of(last.consecutive_failures, 'time')} in a row"
+    again = "" if last.held_until is None else f"; it is tried again at {moment_text(last.held_until)}"
+    cause = _after_colon(shortened(last.message, _ERROR_LENGTH))
+    return f"{failed}: {last.name} ended with {last.reason}{cause}{again}"
 
 
 def names_text(names: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from lithify.controller.deciding.zones import moment_of
-from lithify.resources.policy import Day, Window
+from lithify.resources.windows import Day, Window
 
 _DAY = timedelta(days=1)
 _WEEK = 7

@@ -32,6 +32,7 @@ def instructions_of(
         attempt=order.attempt,
         table=replace(order.table, reach=reach),
         selection=order.selection,
+        maintenance=order.maintenance,
         secret=mounts.name if mounts else "",
         credential_files=dict(mounts.options) if mounts else {},
         credentials=credentials or {},
@@ -55,7 +56,9 @@ def shared_instructions(lead: Instructions, orders: Sequence[DriverOrder]) -> In
 def _member_of(order: DriverOrder, reach: AccessPolicy) -> MemberInstructions:
     """A run of a shared driver; the catalog's options, which may be long, are the first one's."""
     table = replace(order.table, reach=reach, catalog_options={})
-    return MemberInstructions(run=order.uid, table=table, selection=order.selection)
+    return MemberInstructions(
+        run=order.uid, table=table, selection=order.selection, maintenance=order.maintenance
+    )
 
 
 def task_memory(order: DriverOrder) -> int:

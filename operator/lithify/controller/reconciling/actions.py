@@ -11,7 +11,7 @@ from functools import partial
 
 from lithify.controller.driver import DriverOrder, DriverState
 from lithify.controller.launching.sizing import learned_speed
-from lithify.controller.reconciling.addressing import address_of, selection_of
+from lithify.controller.reconciling.addressing import address_of, maintenance_of, selection_of
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.locking import TableLocking, holder_of
 from lithify.controller.reconciling.run_memory import RunMemories, RunMemory
@@ -154,13 +154,15 @@ def driver_order(context: Context, run: Compaction) -> DriverOrder | None:
         return None
     rules = store.rules_of(table)
     seen = context.scheduler.seen(table.metadata.key).observation
-    if seen is None:
+    if seen is None or run.is_maintenance:
         planned = 0
     elif run.spec.strategy is RunStrategy.FULL:
         planned = seen.full_bytes
     else:
         planned = sum(finding.bytes for finding in seen.findings)
     address = address_of(table, rules, catalog, catalog_options(catalog.spec, {}), NOWHERE)
+    if run.is_maintenance:  # the overrides are of compactions; how a table is maintained, its own options say
+        address = replace(address, overrides={})
     return DriverOrder(
         key=run.metadata.key,
         uid=run.metadata.uid,
@@ -169,6 +171,7 @@ def driver_order(context: Context, run: Compaction) -> DriverOrder | None:
         table=replace(address, uuid=run.status.table_uuid),
         secret_ref=catalog.spec.secret_ref,
         selection=selection_of(run, table),
+        maintenance=maintenance_of(run),
         spark=rules.spark,
         memory_factor=memory_factor(run),
         planned_bytes=planned,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from lithify.contract.order import MaintenanceInstructions
 from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.deciding.overrides import table_overrides
@@ -15,6 +16,7 @@ from lithify.controller.reconciling.observation_scheduler import PollIntervals
 from lithify.formats.adapters import format_titled
 from lithify.formats.declared import format_named
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import Filter, ObservationRequest
 from lithify.formats.protocol.strategy import Strategy
@@ -74,6 +76,19 @@ def selection_of(run: Compaction, table: LakeTable) -> Selection:
         buckets=frozenset(spec.buckets),
         strategy=Strategy(spec.strategy.value.lower()),
         held=held_by(table.status) if is_by_itself else {},
+    )
+
+
+def maintenance_of(run: Compaction) -> MaintenanceInstructions | None:
+    """The maintenance that a run does; None for a compaction. Orphans are only deleted if it says so."""
+    kind, orphans = run.spec.kind.maintenance, run.spec.orphans
+    if kind is None:
+        return None
+    is_listed_only = kind is MaintenanceKind.REMOVE_ORPHANS and not (orphans and orphans.delete)
+    return MaintenanceInstructions(
+        kind=kind,
+        is_dry_run=run.spec.dry_run or is_listed_only,
+        orphan_seconds=None if orphans is None else orphans.min_age_seconds,
     )
 
 

@@ -189,7 +189,7 @@ class Compactions:
             if count_of(new.status.failures, failure) > count_of(old.status.failures, failure):
                 metrics.attempt_ended(failure)
         if old.status.start_time is None and new.status.start_time is not None:
-            metrics.compaction_started(new.spec.strategy)
+            metrics.compaction_started(new.work)
         if old.reason is new.reason:
             return
         if old.status.stage_time is not None:
@@ -197,7 +197,7 @@ class Compactions:
         if new.is_over:
             table = self.context.store.table_of(new)
             policy = ObjectKey(new.metadata.namespace, table.spec.policy_ref.name) if table else None
-            metrics.compaction_finished(new.status, new.spec.strategy, policy)
+            metrics.compaction_finished(new.status, new.work, policy)
             if new.reason.status is ConditionStatus.TRUE:
                 metrics.attempt_ended(None)
 

@@ -33,6 +33,7 @@ from lithify.controller.telemetry.logs import shown
 from lithify.errors import ClusterExists, ClusterRefused, UserError
 from lithify.resources.catalog import Catalog
 from lithify.resources.compaction import AutomaticRun, Compaction, CompactionSpec
+from lithify.resources.maintenance import RunKind
 from lithify.resources.modelling import MESSAGE_LENGTH, plain, read
 from lithify.resources.names import (
     ANNOTATION_COMMITTED,
@@ -224,7 +225,7 @@ class Tables:
         context, table = self.context, decision_input.table
         name = run_name(table.metadata.name, table.status.runs + 1, table.metadata.uid)
         approval = decision_input.policy.approval if decision_input.policy else Approval.AUTOMATIC
-        body = _body(table, name, due, approval)
+        body = _body(table, name, due, approval if due.kind is RunKind.COMPACT else Approval.AUTOMATIC)
         record = AutomaticRun(shared_bytes=self._shared_bytes(decision_input, due))
         try:
             await self._create(ObjectKey(table.metadata.namespace, name), body, record)
@@ -232,7 +233,7 @@ class Tables:
             # Created before a crash, perhaps over by now: its number is used; its event brings the rest.
             return replace(status, runs=table.status.runs + 1)
         context.slots.leave(table.metadata.key, LAKE_TABLE)  # from now on the run itself has the slot
-        request = table.metadata.annotations.get(ANNOTATION_REQUESTED)
+        request = _requested_by(table, due)
         return replace(
             status,
             runs=table.status.runs + 1,
@@ -303,10 +304,15 @@ def _counts_differently(before: LakeTableStatus, after: LakeTableStatus) -> bool
     )
 
 
+def _requested_by(table: LakeTable, due: Due) -> str | None:
+    """The request that a run answers; None for none. Maintenance answers no request for a compaction."""
+    return table.metadata.annotations.get(ANNOTATION_REQUESTED) if due.kind is RunKind.COMPACT else None
+
+
 def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str, Any]:
     """The body of a Compaction owned by its LakeTable, with which it is deleted."""
     meta = table.metadata
-    request = meta.annotations.get(ANNOTATION_REQUESTED)
+    request = _requested_by(table, due)
     annotations = {ANNOTATION_REQUESTED: handled_request(request)} if request else {}
     owner = {
         "apiVersion": LAKE_TABLE.api_version,
@@ -318,6 +324,8 @@ def _body(table: LakeTable, name: str, due: Due, approval: Approval) -> dict[str
     }
     spec = CompactionSpec(
         table_ref=Reference(name=meta.name),
+        kind=due.kind,
+        orphans=due.orphans,
         strategy=due.strategy,
         partitions=due.partitions,
         approval=approval,

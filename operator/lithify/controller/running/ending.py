@@ -23,6 +23,7 @@ from lithify.controller.running.failures import (
     verdict_of_death,
     verdict_of_outcome,
 )
+from lithify.controller.running.maintaining import MAINTAINED, maintenance_fields, maintenance_text
 from lithify.controller.running.reconcile_input import ReconcileInput
 from lithify.controller.running.release import free_table, settle
 from lithify.controller.running.searching import (
@@ -70,7 +71,11 @@ _SEARCHING = "Searching the table for a commit of the run."
 def record(inputs: ReconcileInput, outcome: Outcome) -> Step:
     """Applies the outcome of the attempt's driver."""
     inputs = _with_blocked(inputs, outcome)
-    if outcome.reason is Reason.COMPACTED:
+    if inputs.run.is_maintenance and outcome.reason in MAINTAINED:
+        return _final(
+            inputs, outcome.reason, maintenance_text(outcome), **maintenance_fields(outcome.maintenance)
+        )
+    if outcome.reason is Reason.COMPACTED and not inputs.run.is_maintenance:
         return compacted(inputs, outcome)
     if outcome.reason is Reason.PLANNED and _is_plan_wanted(inputs):
         return _planned(inputs, outcome)

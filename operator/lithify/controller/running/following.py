@@ -29,6 +29,7 @@ _PROGRESS_LENGTH = 32
 _EXECUTORS_AGAIN = timedelta(seconds=10)
 """Interval of checks of the executors' pods while none has started."""
 _RUNS = frozenset({Reason.RUNNING, Reason.COMMITTING})
+_AT_WORK = frozenset({Reason.PLANNING, *_RUNS})
 _TROUBLES = {Trouble.IMAGE: Reason.IMAGE_ERROR, Trouble.CONFIGURATION: Reason.INVALID_SPEC}
 
 
@@ -59,6 +60,8 @@ def _with_gate(inputs: ReconcileInput, driver: DriverState) -> tuple[ReconcileIn
 def _keep_on(inputs: ReconcileInput, driver: DriverState, known: DriverStatus, stage: Reason) -> Step:
     plan = _plan(inputs, driver)
     message = _message(driver, stage, plan)
+    if inputs.run.is_maintenance and stage in _AT_WORK and not driver.terminating and not driver.waits:
+        message = f"Driver {driver.name} maintains the table: {inputs.spec.kind.value}."
     if stage is Reason.WAITING_FOR_EXECUTORS and driver.progress is None and not driver.terminating:
         message = message_of(inputs)
     status = stand(inputs, stage, message, driver=known, plan=plan, progress=_progress(inputs, driver, stage))

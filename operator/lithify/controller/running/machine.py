@@ -11,7 +11,7 @@ from datetime import datetime
 
 from lithify.controller.driver import DriverPhase
 from lithify.controller.running.driving import adopt, drive
-from lithify.controller.running.ending import compacted, search
+from lithify.controller.running.ending import record, search
 from lithify.controller.running.facts import UNKNOWN, Lock, RunFacts, Step
 from lithify.controller.running.planning import is_planning, plan
 from lithify.controller.running.reconcile_input import ReconcileInput, reconcile_input
@@ -41,8 +41,8 @@ def _go_on(inputs: ReconcileInput) -> Step:
     """The next step of an unfinished run."""
     own = inputs.own
     outcome = own.outcome if own is not None and own.phase is DriverPhase.ENDED else None
-    if outcome is not None and outcome.reason is Reason.COMPACTED:
-        return compacted(inputs, outcome)  # Of any attempt: a result is never lost.
+    if outcome is not None and outcome.reason is _result_of(inputs):
+        return record(inputs, outcome)  # Of any attempt: a result is never lost.
     if is_planning(inputs):
         return plan(inputs)
     if inputs.reason.has_driver:
@@ -52,6 +52,11 @@ def _go_on(inputs: ReconcileInput) -> Step:
     if inputs.reason is Reason.SEARCHING_COMMIT:
         return search(inputs)
     return wait(inputs)
+
+
+def _result_of(inputs: ReconcileInput) -> Reason:
+    """The reason of a driver that has done what the run is for."""
+    return Reason.MAINTAINED if inputs.run.is_maintenance else Reason.COMPACTED
 
 
 def _is_in_doubt(inputs: ReconcileInput) -> bool:

@@ -100,8 +100,11 @@ class ReconcileInput:
 
     @property
     def may_have_committed(self) -> bool:
-        """Whether an attempt has begun that may commit."""
-        return self.status.attempts > 0 and not is_plan_only(self.run)
+        """Whether an attempt has begun that may commit.
+
+        Maintenance records no run in the table; its next attempt finds what is left.
+        """
+        return self.status.attempts > 0 and not self.run.is_maintenance and not is_plan_only(self.run)
 
     def since(self, moment: datetime | None) -> float:
         """Seconds since a moment; 0 if it is not known or in the future."""
@@ -149,9 +152,10 @@ def is_plan_only(run: Compaction) -> bool:
 def is_planned_here(run: Compaction) -> bool:
     """Whether the operator's workers make the run's next plan, so that it needs no driver.
 
-    A driver that an operator of an older release has started for it still counts.
+    A driver that an operator of an older release has started for it still counts. Maintenance is always
+    planned by a driver: the workers lack its libraries.
     """
-    return is_plan_only(run) and not names_driver(run.status)
+    return is_plan_only(run) and not run.is_maintenance and not names_driver(run.status)
 
 
 def names_driver(status: CompactionStatus) -> bool:

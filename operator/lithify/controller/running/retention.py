@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lithify.resources.compaction import Compaction, Reason
+from lithify.resources.maintenance import RunKind
 from lithify.resources.names import ObjectKey
 from lithify.resources.objects import ConditionStatus
 from lithify.resources.policy import CompactionPolicySpec
@@ -28,10 +29,19 @@ class RunRetention:
 
 
 def retention(runs: Iterable[Compaction], policy: CompactionPolicySpec, now: datetime) -> RunRetention:
-    """Applies history limits and TTLs to the Compactions of one table.
+    """Applies history limits and TTLs to the Compactions of one table, to each kind by itself.
 
-    Unfinished ones are never deleted, nor is the last success.
+    Unfinished ones are never deleted, nor is the last success of a kind.
     """
+    by_kind: dict[RunKind, list[Compaction]] = {}
+    for run in runs:
+        by_kind.setdefault(run.spec.kind, []).append(run)
+    found = [_of_kind(of_kind, policy, now) for of_kind in by_kind.values()]
+    moments = (each.wake for each in found if each.wake is not None)
+    return RunRetention(frozenset().union(*(each.delete for each in found)), min(moments, default=None))
+
+
+def _of_kind(runs: Iterable[Compaction], policy: CompactionPolicySpec, now: datetime) -> RunRetention:
     finished = sorted((run for run in runs if run.is_over), key=_end, reverse=True)
     good = [run for run in finished if run.reason.status is ConditionStatus.TRUE]
     bad = [run for run in finished if run.reason.status is ConditionStatus.FALSE]

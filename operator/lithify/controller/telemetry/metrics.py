@@ -23,6 +23,7 @@ from lithify.resources.compaction import (
     ResultSummary,
     RunStrategy,
 )
+from lithify.resources.maintenance import RunKind
 from lithify.resources.names import (
     EVENT,
     LEASE,
@@ -130,9 +131,9 @@ class Metrics:
         """Sets the state of a Compaction; None if it is gone."""
         self._runs.put(key, run)
 
-    def compaction_started(self, strategy: RunStrategy) -> None:
-        """Counts the first attempt of a Compaction; to be called once for each."""
-        self._counters[series.STARTED].labels(strategy.value).inc()
+    def compaction_started(self, work: str) -> None:
+        """Counts the first attempt of a Compaction that does this; to be called once for each."""
+        self._counters[series.STARTED].labels(_known(work, _WORK)).inc()
 
     def stage_left(self, stage: Reason, seconds: float) -> None:
         """Measures how long a Compaction was in a stage."""
@@ -144,15 +145,16 @@ class Metrics:
         self._counters[series.ATTEMPTS].labels(outcome).inc()
 
     def compaction_finished(
-        self, status: CompactionStatus, strategy: RunStrategy, policy: ObjectKey | None = None
+        self, status: CompactionStatus, work: str, policy: ObjectKey | None = None
     ) -> None:
         """Counts the end of a Compaction, and what it has taken from its table's policy; once for each."""
         condition = condition_of(status.conditions, SUCCEEDED)
         reason = _known(condition.reason if condition else "", frozenset(Reason))
-        self._counters[series.FINISHED].labels(strategy.value, reason).inc()
+        strategy = _known(work, _WORK)
+        self._counters[series.FINISHED].labels(strategy, reason).inc()
         if status.start_time is not None and status.completion_time is not None:
             seconds = (status.completion_time - status.start_time).total_seconds()
-            self._histograms[series.RUN_SECONDS].labels(strategy.value, reason).observe(max(0.0, seconds))
+            self._histograms[series.RUN_SECONDS].labels(strategy, reason).observe(max(0.0, seconds))
         if status.result is not None:
             self._add(status.result)
         if status.result is not None and policy is not None:
@@ -216,6 +218,8 @@ _RESULT_FIELDS = {
     series.TASK_SECONDS: "task_seconds",
     series.ORPHANS: "orphans_deleted",
 }
+
+_WORK = frozenset({*map(str, RunStrategy), *map(str, RunKind)} - {RunKind.COMPACT.value})
 
 _USAGE_FIELDS = {
     series.USED_CORE_SECONDS: "core_seconds",

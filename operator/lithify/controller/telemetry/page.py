@@ -68,7 +68,7 @@ _OTHERS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("table_optimizing_process_failed_count",),
-        f'`{series.FINISHED.name}{{reason!~"Compacted\\|NothingToDo\\|Planned"}}`',
+        f'`{series.FINISHED.name}{{reason!~"Compacted\\|Maintained\\|NothingToDo\\|Planned"}}`',
     ),
     (
         ("table_optimizing_minor_total_count", "table_optimizing_full_total_count"),

@@ -126,9 +126,16 @@ OLDEST_START = _gauge(
     "lithify_oldest_run_start_timestamp_seconds",
     "start of the longest active run; no value while none is active",
 )
-STARTED = _counter("lithify_compactions_started_total", "Compactions whose first attempt began", "strategy")
+STARTED = _counter(
+    "lithify_compactions_started_total",
+    "Compactions whose first attempt began, by strategy or kind of maintenance",
+    "strategy",
+)
 FINISHED = _counter(
-    "lithify_compactions_finished_total", "Compactions that ended, by STATUS", "strategy", "reason"
+    "lithify_compactions_finished_total",
+    "Compactions that ended, by strategy or kind of maintenance, and by STATUS",
+    "strategy",
+    "reason",
 )
 RUN_SECONDS = _histogram(
     "lithify_compaction_duration_seconds",

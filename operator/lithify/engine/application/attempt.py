@@ -12,15 +12,21 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from lithify.contract.order import Instructions
+from lithify.contract.order import Instructions, MaintenanceInstructions
 from lithify.contract.outcome import Outcome
 from lithify.contract.reasons import failure_of, outcome_of_error
 from lithify.engine.application.log import AttemptLog
-from lithify.engine.application.outcome import outcome_of_found, outcome_of_report, with_blocked
+from lithify.engine.application.outcome import (
+    outcome_of_found,
+    outcome_of_maintenance,
+    outcome_of_report,
+    with_blocked,
+)
 from lithify.engine.application.progress import DriveObserver, Tell
-from lithify.engine.application.request import credentials_of, request_of
+from lithify.engine.application.request import clock_of, credentials_of, request_of, settings_of
 from lithify.engine.application.stopping import STOPPED, StopSignal
 from lithify.engine.run.driver import Request
+from lithify.engine.run.maintaining import maintain, maintain_fully
 from lithify.engine.run.report import Report
 from lithify.errors import Failure, LithifyError, in_fields
 from lithify.formats.registry import open_table
@@ -64,16 +70,30 @@ class DriverAttempt:
             runs: what runs a request.
         """
         told = self._instructions
-        self._log.write("started", strategy=told.selection.strategy.value)
+        kind = told.selection.strategy if told.maintenance is None else told.maintenance.kind
+        self._log.write("started", strategy=kind.value)
         try:
             credentials = credentials_of(told, secrets)
             self._log.hide(credentials)
             request = request_of(told, credentials)
+            if told.maintenance is not None:
+                return self._maintained(told.maintenance, request)
             report = runs(request, self._observer)
             self._stop.shield()
             return self._ended(request, report)
         except BaseException as error:  # noqa: BLE001  # the operator gets an outcome for any error
             return self._after(error)
+
+    def _maintained(self, maintenance: MaintenanceInstructions, request: Request) -> Outcome:
+        """Outcome of maintenance, which needs no Spark. If it is stopped, the next run goes on."""
+        self._observer.maintaining()
+        kind, clock, settings = maintenance.kind, clock_of(self._instructions), settings_of(maintenance)
+        if maintenance.is_dry_run:
+            report = maintain(request.table, kind, clock, settings, is_dry_run=True)
+        else:
+            report = maintain_fully(request.table, kind, clock, settings)
+        self._stop.shield()
+        return outcome_of_maintenance(self._instructions.run, self._instructions.attempt, report)
 
     def _ended(self, request: Request, report: Report) -> Outcome:
         """Outcome of an attempt that reached its end."""

@@ -14,12 +14,25 @@ from pathlib import Path
 from lithify.contract import summaries
 from lithify.contract.outcome import Outcome, write_outcome
 from lithify.contract.reasons import blocks_of
+from lithify.engine.run.maintaining import MaintenanceReport
 from lithify.engine.run.report import Report
 from lithify.formats.protocol.observation import RunFound
 from lithify.formats.protocol.planning import Plan
 from lithify.formats.protocol.tasks import Task
-from lithify.resources.compaction import PlanSummary, Reason, ResultSummary
+from lithify.resources.compaction import (
+    MOST_FIGURES,
+    MaintenanceFigure,
+    MaintenanceSummary,
+    PlanSummary,
+    Reason,
+    ResultSummary,
+)
 
+_MAINTAINED = {
+    "Done": Reason.MAINTAINED,
+    "Planned": Reason.PLANNED,
+    "NothingToDo": Reason.NOTHING_TO_DO,
+}
 _SAMPLES = 5
 _DECIMALS = 3
 """Of seconds: a run of a small table takes less than one."""
@@ -88,6 +101,22 @@ def outcome_of_report(report: Report, attempt: int, plan: PlanSummary | None, me
         committed_snapshot_id=committed,
     )
     return with_blocked(outcome, report)
+
+
+def outcome_of_maintenance(run: str, attempt: int, report: MaintenanceReport) -> Outcome:
+    """Outcome of a run of maintenance that reached its end."""
+    reason = _MAINTAINED[report.status]
+    counted = [MaintenanceFigure(name=name, count=count) for name, count in report.figures.items() if count]
+    return Outcome(
+        run=run,
+        attempt=attempt,
+        reason=reason,
+        maintenance=MaintenanceSummary(
+            figures=tuple(counted[:MOST_FIGURES]),
+            oldest_snapshot_id=report.oldest,
+            samples=tuple(each[:_SAMPLE_LENGTH] for each in report.samples[:_SAMPLES]),
+        ),
+    )
 
 
 def outcome_of_found(run: str, attempt: int, found: RunFound) -> Outcome:

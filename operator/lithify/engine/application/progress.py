@@ -59,6 +59,10 @@ class DriveObserver:
         running = replace(self._progress, stage=Stage.RUNNING, done=0, total=len(tasks), plan=self.plan)
         self._show(replace(running, executors_ready=ready))
 
+    def maintaining(self) -> None:
+        """Maintenance begins; it has no tasks."""
+        self._show(replace(self._progress, stage=Stage.RUNNING))
+
     def executors(self, ready: int, wanted: int) -> None:
         """Reports the numbers of ready and of requested executors."""
         self._show(replace(self._progress, executors_ready=ready, executors_wanted=wanted))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 from lithify.clock import SystemClock
-from lithify.contract.order import Instructions
+from lithify.contract.order import Instructions, MaintenanceInstructions
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.run.driver import Request
 from lithify.engine.run.steps import Commits
 from lithify.errors import NotFound
+from lithify.formats.protocol.maintenance import DEFAULT_SETTINGS, MaintenanceSettings
 from lithify.formats.protocol.tasks import Sizing
 
 
@@ -50,3 +52,10 @@ def request_of(told: Instructions, credentials: Mapping[str, str]) -> Request:
 def clock_of(told: Instructions) -> SystemClock:
     """The machine's clock in the table's zone."""
     return SystemClock(told.table.zone())
+
+
+def settings_of(told: MaintenanceInstructions) -> MaintenanceSettings:
+    """The settings of maintenance; the format's defaults where the instructions say nothing."""
+    if told.orphan_seconds is None:
+        return DEFAULT_SETTINGS
+    return replace(DEFAULT_SETTINGS, orphan_age=timedelta(seconds=told.orphan_seconds))

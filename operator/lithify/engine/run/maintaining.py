@@ -1,13 +1,13 @@
 """One run of maintenance of a table: planned, then executed unless it is a dry run.
 
-Called by `library`. A plan that is stale when it should be executed has done nothing, so the table is planned
-again; after some tries in a row the error ends the run.
+Called by `library` and by drivers. A plan that is stale when it should be executed has done nothing, so the
+table is planned again; after some tries in a row the error ends the run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lithify.clock import Clock
@@ -23,6 +23,9 @@ from lithify.formats.protocol.maintenance import (
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.registry import open_maintenance
 
+MOST_ROUNDS = 1000
+"""Rounds of one run."""
+_BOUNDED = frozenset({MaintenanceKind.EXPIRE_SNAPSHOTS})
 MOST_PLANS = 5
 """Plans of one run: a table whose holders change each time while it is planned is better left for later."""
 
@@ -76,6 +79,31 @@ def maintain(
     return MaintenanceReport(
         address.name, kind, found.figures, found.oldest, is_dry_run, tuple(found.samples)
     )
+
+
+def maintain_fully(
+    address: TableAddress,
+    kind: MaintenanceKind,
+    clock: Clock,
+    settings: MaintenanceSettings = DEFAULT_SETTINGS,
+) -> MaintenanceReport:
+    """Maintains a table until there is nothing left to do, where one round does only a part.
+
+    Tables bound how many snapshots expire at a time, because writers wait for it. Nobody waits for the
+    operator, and a table that is new to it may have thousands. Raises what `maintain` raises, also after
+    earlier rounds.
+    """
+    report = maintain(address, kind, clock, settings)
+    for _ in range(MOST_ROUNDS if kind in _BOUNDED else 0):
+        more = maintain(address, kind, clock, settings)
+        if more.status == "NothingToDo":
+            break
+        report = replace(report, figures=_sums(report.figures, more.figures), oldest=more.oldest)
+    return report
+
+
+def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
 
 
 def _planned_and_executed(maintenance: Maintenance[Any], clock: Clock) -> Maintained:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lithify.formats.declarations import FigureValue
+from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.model import BlockedGroup, SnapshotId
 
 
@@ -44,12 +45,31 @@ class KeptSnapshots:
         oldest: commit time of the oldest snapshot.
         expired_bytes: lower bound of the bytes of data files in older snapshots but not in the newest.
         writers_expire: whether the table's writers expire snapshots (those of write-only tables do not).
+        operator_expires: whether the operator does unless a policy says otherwise, because the writers leave
+            it to others; None if this release has no expiry for such tables.
     """
 
     count: int
     oldest: datetime | None
     expired_bytes: int
     writers_expire: bool
+    operator_expires: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceNeed:
+    """Maintenance that would do something now, as far as an observation can tell.
+
+    Attributes:
+        kind: its kind.
+        detail: the numbers behind it, as a sentence for people.
+        is_asked: whether the table asks for it: its options say when, and its writers leave it to others.
+            Otherwise only a policy can.
+    """
+
+    kind: MaintenanceKind
+    detail: str
+    is_asked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +110,7 @@ class Observation:
         full_bytes: bytes that a full compaction would read.
         snapshots: the snapshots that the table retains.
         next_trigger: when the observation changes without a commit (an interval ends, off-peak hours begin, a
-            partition becomes idle); None for never.
+            partition becomes idle, a snapshot is old enough to expire); None for never.
         blocked: groups that cannot be compacted.
         commits: commits since the last full compaction; None if the table does not count them.
         check_seconds: observation interval that the table or its format asks for; None for the usual one.
@@ -100,6 +120,7 @@ class Observation:
         deleted_rows: deleted rows that files still have; None if a writer did not count them.
         nearest: the figure that is nearest to a trigger, and from where on that fires, as a sentence; empty
             if there is none.
+        needs: the maintenance that it needs; each kind at most once.
         blocks: figures that its kind of table has, by the names that the adapter has declared.
     """
 
@@ -128,6 +149,7 @@ class Observation:
     groups: int = 0
     deleted_rows: int | None = None
     nearest: str = ""
+    needs: tuple[MaintenanceNeed, ...] = ()
     blocks: Mapping[str, Mapping[str, FigureValue]] = field(default_factory=dict)
 
 

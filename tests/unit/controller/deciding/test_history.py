@@ -18,6 +18,7 @@ from lithify.resources.compaction import (
     ResultSummary,
     RunStrategy,
 )
+from lithify.resources.maintenance import RunKind
 from lithify.resources.names import ANNOTATION_REQUESTED, LABEL_TABLE
 from lithify.resources.objects import Condition, Metadata, Reference
 from lithify.resources.policy import CompactionPolicySpec
@@ -218,3 +219,49 @@ def test_a_run_that_ended_earlier_but_was_recorded_later_counts() -> None:
     assert second.last_compaction.completion_time == NOON
     third = after_runs(replace(table(), status=second), [refused, ended], POLICY, NOON)
     assert third == second, "each counts once"
+
+
+class TestMaintenance:
+    """Maintenance counts apart from compactions."""
+
+    def test_the_last_run_of_each_kind_is_kept(self) -> None:
+        runs = [
+            run("expire-1", Reason.MAINTAINED, 1, kind=RunKind.EXPIRE_SNAPSHOTS),
+            run("merge-1", Reason.NOTHING_TO_DO, 2, kind=RunKind.MERGE_MANIFESTS),
+            run("expire-2", Reason.NOTHING_TO_DO, 3, kind=RunKind.EXPIRE_SNAPSHOTS),
+        ]
+        status = after(*runs)
+        found = [(each.kind, each.name, each.reason) for each in status.maintenance]
+        assert found == [
+            ("ExpireSnapshots", "expire-2", "NothingToDo"),
+            ("MergeManifests", "merge-1", "NothingToDo"),
+        ]
+        assert (status.last_compaction, status.last_success_time) == (None, None)
+
+    def test_failures_in_a_row_are_counted_once_each_and_held(self) -> None:
+        first = run("expire-1", Reason.ACCESS_DENIED, 1, kind=RunKind.EXPIRE_SNAPSHOTS)
+        second = run("expire-2", Reason.ACCESS_DENIED, 2, kind=RunKind.EXPIRE_SNAPSHOTS)
+        status = after(first)
+        again = after(first, second, known=replace(table(), status=status))
+        (once,), (twice,) = status.maintenance, again.maintenance
+        assert (once.consecutive_failures, twice.consecutive_failures) == (1, 2)
+        assert twice.held_until is not None
+        assert after(first, second, known=replace(table(), status=again)) == again
+        assert (again.consecutive_failures, again.last_failure, again.held_until) == (0, None, None)
+        third = run("expire-3", Reason.MAINTAINED, 3, kind=RunKind.EXPIRE_SNAPSHOTS)
+        (well,) = after(first, second, third, known=replace(table(), status=again)).maintenance
+        assert (well.consecutive_failures, well.held_until) == (0, None)
+
+    def test_a_dry_run_is_no_run(self) -> None:
+        asked = run("expire-1", Reason.PLANNED, 1, kind=RunKind.EXPIRE_SNAPSHOTS, dry_run=True)
+        assert after(asked).maintenance == ()
+
+    def test_a_compaction_is_counted_beside_it(self) -> None:
+        made = [
+            run("orders-1", Reason.COMPACTED, 1),
+            run("expire-2", Reason.MAINTAINED, 2, kind=RunKind.EXPIRE_SNAPSHOTS),
+        ]
+        status = after(*made)
+        assert status.last_compaction is not None
+        assert status.last_compaction.name == "orders-1"
+        assert after(*made, known=replace(table(), status=status)) == status

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 
-from lithify.controller.deciding.schedule import FullTime, full_time, next_time, policy_problem
+from lithify.controller.deciding.schedule import DueTime, full_time, next_time, policy_problem
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTableStatus
 from support.cases import case
@@ -105,28 +105,28 @@ class TestInterval:
     @pytest.mark.parametrize(
         ("last", "expected"),
         [
-            case(None, FullTime(due=CREATED + 24 * HOUR), id="counts from the creation"),
-            case(NOON - 24 * HOUR, FullTime(due=NOON), id="due to the second"),
+            case(None, DueTime(due=CREATED + 24 * HOUR), id="counts from the creation"),
+            case(NOON - 24 * HOUR, DueTime(due=NOON), id="due to the second"),
             case(
                 NOON - 24 * HOUR + SECOND,
-                FullTime(next=NOON + SECOND, changes=NOON + SECOND),
+                DueTime(next=NOON + SECOND, changes=NOON + SECOND),
                 id="a second too early",
             ),
-            case(NOON + HOUR, FullTime(next=NOON + 25 * HOUR, changes=NOON + 25 * HOUR), id="clocks differ"),
+            case(NOON + HOUR, DueTime(next=NOON + 25 * HOUR, changes=NOON + 25 * HOUR), id="clocks differ"),
             case(
                 NOON + timedelta(days=365),
-                FullTime(due=CREATED + 24 * HOUR, changes=NOON + timedelta(days=364)),
+                DueTime(due=CREATED + 24 * HOUR, changes=NOON + timedelta(days=364)),
                 id="a last time a year ahead is not believed",
             ),
         ],
     )
     def test_full_compaction_is_due_an_interval_after_the_last(
-        self, last: datetime | None, expected: FullTime
+        self, last: datetime | None, expected: DueTime
     ) -> None:
         assert full_time(table(LakeTableStatus(last_full_time=last)), self.DAILY, NOON) == expected
 
     def test_never_without_an_interval_or_a_schedule(self) -> None:
-        assert full_time(table(), policy(), NOON) == FullTime()
+        assert full_time(table(), policy(), NOON) == DueTime()
 
 
 class TestPromises:
@@ -134,11 +134,11 @@ class TestPromises:
 
     NIGHTLY = policy(timeZone="Europe/Berlin", full={"schedule": "30 2 * * *"})
     TODAY, TOMORROW = utc("2026-03-10 01:30"), utc("2026-03-11 01:30")
-    NOT_DUE = FullTime(next=TOMORROW, changes=TOMORROW)
+    NOT_DUE = DueTime(next=TOMORROW, changes=TOMORROW)
 
     def ask(
         self, promised: datetime | None, last: datetime | None = None, spec: CompactionPolicySpec = NIGHTLY
-    ) -> FullTime:
+    ) -> DueTime:
         return full_time(table(LakeTableStatus(next_full_time=promised, last_full_time=last)), spec, NOON)
 
     @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ class TestPromises:
     def test_missed_by_too_much(self, grace: int, due: datetime | None, changes: datetime) -> None:
         full = {"schedule": "30 2 * * *", "startingDeadlineSeconds": grace}
         spec = policy(timeZone="Europe/Berlin", full=full)
-        assert self.ask(self.TODAY - 48 * HOUR, spec=spec) == FullTime(due, self.TOMORROW, changes)
+        assert self.ask(self.TODAY - 48 * HOUR, spec=spec) == DueTime(due, self.TOMORROW, changes)
 
     @given(schedules, ZONES, moments)
     def test_a_promise_is_due_when_its_time_has_come_and_not_before(

@@ -40,7 +40,7 @@ from lithify.controller.deciding.reasons import (
 from lithify.controller.deciding.sentences import due_text, hold_text, why_text
 from lithify.formats.protocol.observation import CommitCount
 from lithify.resources.compaction import Reason, RunStrategy
-from lithify.resources.policy import Day, Window
+from lithify.resources.windows import Day, Window
 from support.cases import case
 from support.deciding.situations import NOON, QUIET, SORTED_RUNS, UNREACHABLE
 

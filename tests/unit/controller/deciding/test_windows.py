@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lithify.clock import find_zone
 from lithify.controller.deciding.windows import opening
 from lithify.controller.deciding.zones import moment_of
-from lithify.resources.policy import Day, Window
+from lithify.resources.windows import Day, Window
 from support.cases import case
 from support.deciding.situations import BRIEFLY, ZONES, moments, windows
 

@@ -12,8 +12,9 @@ from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.facts import UNKNOWN, Action, Lock, Problem
 from lithify.controller.running.failures import memory_factor
 from lithify.errors import Failure
-from lithify.resources.compaction import Reason, ResultSummary
-from lithify.resources.objects import condition_of
+from lithify.resources.compaction import MaintenanceFigure, MaintenanceSummary, Reason, ResultSummary
+from lithify.resources.maintenance import RunKind
+from lithify.resources.objects import ConditionStatus, condition_of
 from lithify.resources.policy import Approval
 from lithify.resources.table import BucketBlock
 from support.cases import case
@@ -52,6 +53,13 @@ def done(way: Way, outcome: Outcome) -> Way:
 
 COMPACTED = outcome_of(Reason.COMPACTED, result=RESULT, base_snapshot_id="7", committed_snapshot_id="8")
 PLANNED = outcome_of(Reason.PLANNED, plan=PLAN)
+MAINTAINED = outcome_of(
+    Reason.MAINTAINED,
+    maintenance=MaintenanceSummary(
+        figures=(MaintenanceFigure(name="snapshots", count=3), MaintenanceFigure(name="dataFiles", count=1)),
+        oldest_snapshot_id="8",
+    ),
+)
 
 
 def failed_twice(reason: Reason, failure: Failure) -> Way:
@@ -96,6 +104,7 @@ ENDINGS: dict[Reason, Callable[[], Way]] = {
     Reason.SEARCHING_COMMIT: lambda: under_way().ask(driver=ended(exit_code=1)),
     Reason.BACKING_OFF: lambda: done(under_way(), outcome_of(Reason.COMMIT_CONFLICT, Failure.CONFLICT)),
     Reason.COMPACTED: lambda: done(under_way(), COMPACTED),
+    Reason.MAINTAINED: lambda: done(under_way(kind=RunKind.EXPIRE_SNAPSHOTS), MAINTAINED),
     Reason.NOTHING_TO_DO: lambda: done(under_way(), outcome_of(Reason.NOTHING_TO_DO)),
     Reason.PLANNED: lambda: done(under_way(dry_run=True), PLANNED),
     Reason.INVALID_SPEC: lambda: Way().ask(problem=Problem(Reason.INVALID_SPEC, "bucket 9", may_pass=False)),
@@ -387,3 +396,59 @@ def test_history_keeps_five_attempts() -> None:
         lost = outcome_of(Reason.STORAGE_UNAVAILABLE, Failure.INFRASTRUCTURE, attempt=attempt)
         way.ask(driver=ended(lost, attempt=attempt, uid=f"pod-{attempt}")).ask(driver=None).ask(after=601)
     assert [attempt.attempt for attempt in way.run.status.attempt_history] == [3, 4, 5, 6, 7]
+
+
+EXPIRY = RunKind.EXPIRE_SNAPSHOTS
+
+
+def test_maintenance_says_what_it_did() -> None:
+    way = done(under_way(kind=EXPIRY), MAINTAINED)
+    status = way.run.status
+    assert status.maintenance == MAINTAINED.maintenance
+    assert status.files == "3 snapshots, 1 data file"
+    assert way.run.message == "Done: 3 snapshots, 1 data file; the oldest snapshot that is left is 8."
+
+
+def test_dry_run_of_maintenance_has_a_driver_and_says_what_would_go() -> None:
+    """The operator's workers cannot plan it."""
+    way = done(under_way(kind=EXPIRY, dry_run=True), replace(MAINTAINED, reason=Reason.PLANNED))
+    assert way.reason is Reason.PLANNED
+    assert way.run.message.startswith("A run would change: 3 snapshots, 1 data file;")
+
+
+@pytest.mark.parametrize(
+    "driver",
+    [
+        case(ended(exit_code=1), id="died without an outcome"),
+        case(ended(outcome_of(Reason.COMMIT_CONFLICT, Failure.CONFLICT)), id="its plan was stale"),
+    ],
+)
+def test_maintenance_that_failed_is_tried_again_and_never_searched_for(driver: DriverState) -> None:
+    way = under_way(kind=EXPIRY).ask(driver=driver)
+    assert way.reason is Reason.BACKING_OFF
+    way.ask(driver=None).ask(after=601).ask()
+    assert way.reason is Reason.SUBMITTING
+    assert way.run.status.attempts == 2
+
+
+def test_cancelled_maintenance_ends_at_once() -> None:
+    way = under_way(kind=EXPIRY).edit(cancel=True).ask()
+    way.ask(driver=ended(exit_code=143))
+    assert way.reason is Reason.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("kind", "forged"),
+    [
+        case(RunKind.COMPACT, MAINTAINED, id="a compaction that says it maintained"),
+        case(EXPIRY, COMPACTED, id="maintenance that says it compacted"),
+    ],
+)
+def test_outcome_of_another_kind_of_run_is_no_success(kind: RunKind, forged: Outcome) -> None:
+    """Whoever may change a pod can write any outcome."""
+    way = done(under_way(kind=kind), forged)
+    for attempt in (2, 3):
+        way.ask(driver=None).ask(after=601).ask()
+        assert way.reason.status is not ConditionStatus.TRUE
+        way.ask(driver=ended(replace(forged, attempt=attempt), attempt=attempt, uid=f"pod-{attempt}"))
+    assert way.reason.status is not ConditionStatus.TRUE

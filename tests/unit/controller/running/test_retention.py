@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lithify.controller.running.retention import retention
 from lithify.resources.compaction import Compaction, Reason
+from lithify.resources.maintenance import RunKind
 from lithify.resources.objects import Condition, ConditionStatus
 from lithify.resources.policy import CompactionPolicySpec, HistoryLimits
 from support.merge_trees import repeatable
@@ -18,8 +19,10 @@ from support.running.runs import NOON, run_of
 POLICY = CompactionPolicySpec(history=HistoryLimits(successful_runs=2, failed_runs=1))
 
 
-def finished(name: str, reason: Reason, minute: int, ttl: int | None = None) -> Compaction:
-    run = run_of(name, name, ttl_seconds_after_finished=ttl)
+def finished(
+    name: str, reason: Reason, minute: int, ttl: int | None = None, kind: RunKind = RunKind.COMPACT
+) -> Compaction:
+    run = run_of(name, name, ttl_seconds_after_finished=ttl, kind=kind)
     at = NOON + timedelta(minutes=minute)
     said = Condition(type="Succeeded", status=reason.status, reason=reason.value, last_transition_time=at)
     ended = at if reason.is_final else None
@@ -34,6 +37,14 @@ def test_the_oldest_above_the_limits_go() -> None:
     runs = [finished(f"good-{n}", Reason.COMPACTED, n) for n in range(4)]
     runs += [finished(f"bad-{n}", Reason.CANCELLED, n) for n in range(3)]
     assert deleted(*runs) == {"good-0", "good-1", "bad-0", "bad-1"}
+
+
+def test_kinds_do_not_push_each_other_out() -> None:
+    """A table whose snapshots expire every hour still shows how it was compacted."""
+    expiry = RunKind.EXPIRE_SNAPSHOTS
+    runs = [finished("good", Reason.COMPACTED, 0), finished("bad", Reason.DRIVER_LOST, 1)]
+    runs += [finished(f"expired-{n}", Reason.MAINTAINED, 2 + n, kind=expiry) for n in range(4)]
+    assert deleted(*runs) == {"expired-0", "expired-1"}
 
 
 def test_what_has_not_ended_stays() -> None:

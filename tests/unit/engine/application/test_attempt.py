@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 from lithify.clock import SystemClock
 from lithify.contract.executors import ExecutorSizing
-from lithify.contract.order import Instructions
+from lithify.contract.order import Instructions, MaintenanceInstructions
 from lithify.contract.outcome import Outcome
 from lithify.controller.launching.ordering import instructions_of
 from lithify.engine.application.attempt import DriverAttempt
@@ -28,11 +30,13 @@ from lithify.engine.run.steps import Commits
 from lithify.errors import Failure, StorageError, UnsupportedTable
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.strategy import Strategy
 from lithify.resources.compaction import PlanSummary, Reason
 from support.launching.orders import order
 from support.orders_table import copy_of, make_orders, run
 from support.races import Meanwhile
+from support.small_tables import SmallTable
 
 PASSWORD = "correct-horse-battery-staple"
 
@@ -134,6 +138,58 @@ class TestOutcome:
         assert "ValueError" in outcome.message
         assert "s3.secret-key" in outcome.message
         assert PASSWORD not in outcome.message + capsys.readouterr().err
+
+
+class TestMaintenance:
+    """An attempt that maintains a table instead of compacting it; the runner of compactions is not asked."""
+
+    @pytest.fixture
+    def small(self, tmp_path: Path) -> SmallTable:
+        """A table of many old snapshots, of which it keeps one, and lets at most three expire at a time."""
+        options = {"snapshot.num-retained.min": "1", "snapshot.expire.limit": "3"}
+        made = SmallTable(tmp_path / "warehouse", options=options).create()
+        for _ in range(8):
+            made.append()
+        made.grow_old(timedelta(hours=2))
+        return made
+
+    def maintained(self, small: SmallTable, **fields: Any) -> tuple[Outcome | None, int]:
+        maintenance = MaintenanceInstructions(**{"kind": MaintenanceKind.EXPIRE_SNAPSHOTS, **fields})
+        told_so = told(str(small.warehouse), name=small.name, maintenance=maintenance)
+        return execute(told_so, lambda *_: pytest.fail("nothing is compacted"))
+
+    def test_all_that_may_expire_does_in_one_run(self, small: SmallTable) -> None:
+        outcome, code = self.maintained(small)
+        assert outcome is not None
+        assert outcome.maintenance is not None
+        assert (outcome.reason, code, small.numbers) == (Reason.MAINTAINED, 0, [8])
+        figures = {each.name: each.count for each in outcome.maintenance.figures}
+        assert figures["snapshots"] == 7
+        assert outcome.maintenance.oldest_snapshot_id == "8"
+
+    def test_a_dry_run_says_what_the_first_round_would_do(self, small: SmallTable) -> None:
+        outcome, _ = self.maintained(small, is_dry_run=True)
+        assert outcome is not None
+        assert outcome.maintenance is not None
+        assert (outcome.reason, small.numbers) == (Reason.PLANNED, [*range(1, 9)])
+        assert [each.count for each in outcome.maintenance.figures if each.name == "snapshots"] == [3]
+
+    def test_nothing_to_do(self, small: SmallTable) -> None:
+        self.maintained(small)
+        outcome, code = self.maintained(small)
+        assert outcome is not None
+        assert (outcome.reason, code) == (Reason.NOTHING_TO_DO, 0)
+
+    def test_kind_that_the_format_lacks(self, small: SmallTable) -> None:
+        outcome, code = self.maintained(small, kind=MaintenanceKind.ROLL_BACK)
+        assert outcome is not None
+        assert (outcome.reason, outcome.failure, code) == (Reason.UNSUPPORTED, Failure.USER, 2)
+
+    def test_table_that_is_broken(self, small: SmallTable) -> None:
+        shutil.rmtree(small.folder / "manifest")
+        outcome, _ = self.maintained(small)
+        assert outcome is not None
+        assert outcome.reason is Reason.CORRUPT_TABLE
 
 
 class TestCommitted:

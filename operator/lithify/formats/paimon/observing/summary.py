@@ -22,6 +22,7 @@ from lithify.formats.paimon.declarations import APPEND, MERGE_TREE
 from lithify.formats.paimon.layout.file_locations import bucket_folder
 from lithify.formats.paimon.model import PLACE, POSTPONED
 from lithify.formats.paimon.observing.cached_state import PaimonCache, PaimonState
+from lithify.formats.paimon.observing.needs import earliest, expiry_need
 from lithify.formats.paimon.observing.table_statistics import (
     blocked_buckets,
     delete_percent,
@@ -64,6 +65,8 @@ def summarise(table: PaimonTable, found: PaimonCache, wanted: Filter, now: datet
     index_problem = table.index_problem(state.details.index_types)
     # Writers that postpone rows neither compact nor expire, whatever the options say.
     write_only = is_write_only(table.stored_options) or table.options.postponed is not None
+    kept = _kept_snapshots(state, writers_expire=not write_only)
+    expiry = expiry_need(kept, table.stored_options, now, is_asked=write_only)
     return Observation(
         table_uuid=state.table.uuid,
         snapshot=state.newest.id if state.newest else None,
@@ -78,10 +81,11 @@ def summarise(table: PaimonTable, found: PaimonCache, wanted: Filter, now: datet
         delete_percent=delete_percent(figures),
         findings=work.findings,
         full_bytes=work.full_bytes,
-        snapshots=_kept_snapshots(state, writers_expire=not write_only),
+        snapshots=kept,
         partitions_due=work.partitions_due,
         full_partitions=work.full_partitions,
-        next_trigger=work.next_trigger,
+        next_trigger=earliest(work.next_trigger, expiry.changes),
+        needs=expiry.needs,
         blocked=blocked_buckets(figures, held),
         commits=_commits(table, state) if write_only else None,
         check_seconds=_check_seconds(table),
@@ -189,10 +193,11 @@ def _fingerprint(files: pa.Table) -> str:
 def _kept_snapshots(state: PaimonState, *, writers_expire: bool) -> KeptSnapshots:
     newest, history = state.newest, state.details.history
     if newest is None or history is None:
-        return KeptSnapshots(0, None, 0, writers_expire)
+        return KeptSnapshots(0, None, 0, writers_expire, operator_expires=not writers_expire)
     return KeptSnapshots(
         count=int(newest.id) - history.oldest + 1,
         oldest=moment_of(history.oldest_millis),
         expired_bytes=sum(history.removed.values()),
         writers_expire=writers_expire,
+        operator_expires=not writers_expire,
     )
