@@ -61,7 +61,7 @@ def due_maintenance(
     window = opening(windows, find_zone(policy.time_zone), now)
     changes = [window.until]
     for wanted in kinds:
-        time = wanted.time(table, policy, now)
+        time = wanted.time(policy, now)
         if wanted.rule.schedule is not None and time.next is not None:
             next_times[wanted.kind] = time.next
         until = None if time.due is None else wanted.waits_until(policy, seen, now)
@@ -95,12 +95,11 @@ class _Wanted:
     last: MaintenanceRecord
     need: MaintenanceNeed | None
 
-    def time(self, table: LakeTable, policy: CompactionPolicySpec, now: datetime) -> DueTime:
-        """When its next run is due, by the policy."""
+    def time(self, policy: CompactionPolicySpec, now: datetime) -> DueTime:
+        """When its next run is due, by the policy; the first one at once, or by the schedule."""
         seconds = self.rule.interval_seconds or INTERVALS[self.kind]
         recurrence = Recurrence(seconds, self.rule.schedule, time_zone=policy.time_zone)
-        created = table.metadata.creation_timestamp
-        return due_time(recurrence, self.last.next_time, self.last.completion_time, created, now)
+        return due_time(recurrence, self.last.next_time, self.last.completion_time, None, now)
 
     def waits_until(self, policy: CompactionPolicySpec, seen: Observation, now: datetime) -> datetime | None:
         """Until when the kind is left alone after its last run; None if it need not be."""

@@ -90,7 +90,7 @@ def due_time(
         recurrence: how often it recurs.
         promised: the next time of the schedule, as status says.
         last: when the last run ended.
-        created: when the LakeTable was created, from which the first interval counts.
+        created: from when the first interval counts, the creation of the LakeTable; None for long ago.
         now: the present time.
 
     Raises:

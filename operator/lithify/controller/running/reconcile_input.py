@@ -145,17 +145,21 @@ class ReconcileInput:
 
 
 def is_plan_only(run: Compaction) -> bool:
-    """Whether the run's next attempt only plans: a dry run, or one that is not approved yet."""
+    """Whether the run's next attempt only plans: a dry run, or one that is not approved yet.
+
+    Maintenance is planned by drivers, dry runs too: the operator lacks the libraries for it.
+    """
+    if run.is_maintenance:
+        return False
     return run.spec.dry_run or (run.spec.approval is Approval.MANUAL and not run.spec.approved)
 
 
 def is_planned_here(run: Compaction) -> bool:
     """Whether the operator's workers make the run's next plan, so that it needs no driver.
 
-    A driver that an operator of an older release has started for it still counts. Maintenance is always
-    planned by a driver: the workers lack its libraries.
+    A driver that an operator of an older release has started for it still counts.
     """
-    return is_plan_only(run) and not run.is_maintenance and not names_driver(run.status)
+    return is_plan_only(run) and not names_driver(run.status)
 
 
 def names_driver(status: CompactionStatus) -> bool:

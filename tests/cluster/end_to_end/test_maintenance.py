@@ -1,0 +1,108 @@
+"""Maintenance as people meet it: snapshots that the operator expires, and runs that they ask for."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from infrastructure.oracle.client import Oracle, Table
+from lithify.resources.compaction import Reason
+from support.operators.objects import QUIET
+from support.operators.scene import Care, message, proves
+from support.operators.server import COMPACTIONS, TABLES, Object, condition
+from support.operators.stage import Stage
+from support.small_tables import SmallTable
+
+NEVER = {"triggers": QUIET, "maintenance": {"expireSnapshots": {"mode": "Never"}}}
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> SmallTable:
+    """A table of six snapshots of yesterday, of which it keeps two; its writers expire none."""
+    made = SmallTable(tmp_path / "old", options={"snapshot.num-retained.min": "2"}).create()
+    for _ in range(3):
+        made.append()
+        made.overwrite("a")
+    made.grow_old(timedelta(days=1))
+    return made
+
+
+def of(small: SmallTable) -> Table:
+    return Table(small.warehouse, small.name)
+
+
+def recorded(stage: Stage, care: Care) -> Object:
+    """What the table's status says of the maintenance that has ended."""
+    stage.story.until(TABLES, care.lake, lambda found: bool(found["status"].get("maintenance")))
+    found = stage.story.now(TABLES, care.lake)
+    assert found is not None
+    (record,) = found["status"]["maintenance"]
+    return dict(record)
+
+
+@proves(Reason.MAINTAINED)
+def test_snapshots_of_a_table_that_nobody_expires_are_expired(
+    oracle: Oracle, old: SmallTable, stage: Stage
+) -> None:
+    rows = oracle.read(of(old))
+    care = stage.care_for(of(old), under={"triggers": QUIET})
+
+    run = stage.first_run(care)
+    done = stage.ended(run)
+
+    stage.stands(run, Reason.MAINTAINED)
+    assert (done["spec"]["kind"], old.numbers) == ("ExpireSnapshots", [5, 6])
+    assert "snapshot.time-retained" in done["spec"]["cause"]
+    figures = {each["name"]: each["count"] for each in done["status"]["maintenance"]["figures"]}
+    assert figures["snapshots"] == 4
+    assert done["status"]["files"].startswith("4 snapshots")
+    assert oracle.read(of(old)) == rows
+    record = recorded(stage, care)
+    assert (record["kind"], record["name"], record["reason"]) == ("ExpireSnapshots", run, "Maintained")
+    seen = stage.table_says(care, "SnapshotsExpire", "True", "OperatorExpires")
+    assert "lastCompaction" not in seen["status"]
+    stage.story.until(TABLES, care.lake, lambda found: "4 snapshots" in message(found, "SnapshotsExpire"))
+    shown = stage.kubectl("get", "compactions").splitlines()[1]
+    assert "ExpireSnapshots" in shown
+    assert "Maintained" in shown
+    assert [each["metadata"]["name"] for each in stage.story.all(COMPACTIONS)] == [run]
+
+
+@proves(Reason.PLANNED, Reason.MAINTAINED)
+def test_a_person_looks_first_and_then_lets_it_happen(old: SmallTable, stage: Stage) -> None:
+    care = stage.care_for(of(old), under=NEVER)
+    seen = stage.table_says(care, "SnapshotsExpire", "False", "NobodyExpires")
+    assert "maintenance.expireSnapshots.mode" in message(seen, "SnapshotsExpire")
+
+    wish = {"strategy": "Minor", "kind": "ExpireSnapshots"}
+    looked = stage.ended(stage.run(care, "look", dryRun=True, **wish))
+    assert (condition(looked, "Succeeded")["reason"], len(old.numbers)) == ("Planned", 6)
+    assert "4 snapshots" in message(looked, "Succeeded")
+
+    stage.ended(stage.run(care, "do", **wish))
+    assert old.numbers == [5, 6]
+    assert recorded(stage, care)["reason"] == "Maintained"
+
+
+@proves(Reason.UNSUPPORTED)
+def test_a_kind_that_cannot_be_done_ends_as_unsupported(old: SmallTable, stage: Stage) -> None:
+    old.set_option("changelog.num-retained.max", "2147483646")
+    old.set_option("snapshot.num-retained.max", "5")
+    care = stage.care_for(of(old), under=NEVER)
+    done = stage.ended(stage.run(care, "do", strategy="Minor", kind="ExpireSnapshots"))
+    assert condition(done, "Succeeded")["reason"] == "Unsupported"
+    assert len(old.numbers) == 6
+
+
+def test_maintenance_and_compaction_of_a_table_take_turns(
+    oracle: Oracle, old: SmallTable, stage: Stage
+) -> None:
+    rows = oracle.read(of(old))
+    care = stage.care_for(of(old), under={"triggers": {"primaryKey": {"sortedRuns": 2}}})
+    stage.ended(stage.first_run(care))
+    stage.table_says(care, "CompactionNeeded", "False", "UpToDate")
+    kinds = [run["spec"]["kind"] for run in stage.story.all(COMPACTIONS)]
+    assert sorted(kinds) == ["Compact", "ExpireSnapshots"]
+    assert oracle.read(of(old)) == rows
