@@ -309,9 +309,9 @@ class LakeTableStatus:
     )
     debt: str | None = Field(
         default=None,
-        description="Bytes that a compaction would read because a trigger fired, for people; unset if none "
-        "did.",
-        max_length=16,
+        description="Bytes that a compaction would read because a trigger fired, for people; after a plus "
+        "those that only snapshots hold that may expire, as in `1.2Gi+5.0Mi`. Unset if there are none.",
+        max_length=32,
     )
     blocked_buckets: tuple[BucketBlock, ...] = Field(
         default=(),

@@ -80,7 +80,7 @@ def table_status(decision_input: DecisionInput, decision: Decision, now: datetim
             table_uuid=seen.table_uuid[:_UUID_LENGTH],
             observation=summary,
             size=size_text(summary.bytes),
-            debt=size_text(summary.due_bytes) if summary.due_bytes else None,
+            debt=_debt(summary.due_bytes, sum(need.bytes for need in seen.needs)),
         )
         found = after_observation(found, seen, decision_input.held)
     found = with_next_times(found, decision.maintenance.next_times)
@@ -102,6 +102,13 @@ def is_initial(before: LakeTableStatus, after: LakeTableStatus) -> bool:
         maintenance=before.maintenance,
     )
     return said == before and not _was_seen(after)
+
+
+def _debt(due: int, old: int) -> str | None:
+    """Bytes to compact, and after a plus those that only snapshots hold that may expire: `1.2Gi+5.0Mi`."""
+    if old:
+        return f"{size_text(due)}+{size_text(old)}"
+    return size_text(due) if due else None
 
 
 def _due(status: LakeTableStatus, decision: Decision) -> str:

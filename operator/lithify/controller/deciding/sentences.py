@@ -104,6 +104,7 @@ def not_due_text(reason: NotDue) -> str:
         parts.append(f"{left} left out because of BucketsBlocked, see that condition")
     if seen.commits is not None:
         parts.append(_commits_text(seen.commits))
+    parts.extend(f"{need.kind.value}: {need.detail}" for need in seen.needs)
     if seen.full_wait:
         parts.append(seen.full_wait)
     elif not reason.full_gains:

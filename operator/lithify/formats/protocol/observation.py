@@ -65,11 +65,13 @@ class MaintenanceNeed:
         detail: the numbers behind it, as a sentence for people.
         is_asked: whether the table asks for it: its options say when, and its writers leave it to others.
             Otherwise only a policy can.
+        bytes: lower bound of the bytes that it would free; 0 if unknown.
     """
 
     kind: MaintenanceKind
     detail: str
     is_asked: bool
+    bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

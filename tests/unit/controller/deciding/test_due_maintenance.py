@@ -197,6 +197,24 @@ def test_orphans_are_only_deleted_if_the_policy_says_so() -> None:
     assert deleted.orphans == OrphanRemoval(min_age_seconds=86_400, delete=True)
 
 
+@pytest.mark.parametrize(
+    ("due", "old", "expected"),
+    [
+        case(0, 0, None, id="nothing"),
+        case(4000, 0, "3.9Ki", id="files to compact"),
+        case(0, 5 << 20, "0+5.0Mi", id="old files to delete"),
+        case(4000, 5 << 20, "3.9Ki+5.0Mi", id="both"),
+    ],
+)
+def test_debt_tells_what_only_old_snapshots_hold(due: int, old: int, expected: str | None) -> None:
+    found = BUSY if due else QUIET
+    seen = replace(found, needs=(replace(EXPIRY, bytes=old),) if old else ())
+    asked = situation(seen, mode("Never"))
+    status = table_status(asked, decide(asked, NOON), NOON)
+    assert status.debt == expected
+    assert ("ExpireSnapshots: 120 snapshots" in (status.due or "")) is (bool(old) and not due)
+
+
 BY_WRITERS = KeptSnapshots(7, NOON, 0, writers_expire=True, operator_expires=False)
 BY_OPERATOR = KeptSnapshots(7, NOON, 0, writers_expire=False, operator_expires=True)
 BY_NOBODY = KeptSnapshots(7, NOON, 0, writers_expire=False, operator_expires=False)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lithify.amounts import count_of, moment_text, seconds_text
+from lithify.amounts import bytes_text, count_of, moment_text, seconds_text
 from lithify.errors import InvalidOption
 from lithify.formats.paimon.options.retention_options import RetentionOptions, read_retention
 from lithify.formats.protocol.maintenance import MaintenanceKind
@@ -40,8 +40,12 @@ def expiry_need(
     old_at = kept.oldest + timedelta(milliseconds=retention.millis)
     if kept.count <= retention.most and now < old_at:
         return FoundNeed(changes=old_at)
-    need = MaintenanceNeed(MaintenanceKind.EXPIRE_SNAPSHOTS, _expiry_text(kept, retention), is_asked)
-    return FoundNeed((need,))
+    detail, size = _expiry_text(kept, retention), kept.expired_bytes
+    if size:
+        detail = (
+            f"{detail}; older ones than the newest hold at least {bytes_text(size)} that it does not need"
+        )
+    return FoundNeed((MaintenanceNeed(MaintenanceKind.EXPIRE_SNAPSHOTS, detail, is_asked, size),))
 
 
 def earliest(*moments: datetime | None) -> datetime | None:
