@@ -9,7 +9,7 @@ import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from lithify.resources.compaction import Reason
-from support.operators.objects import QUIET
+from support.operators.objects import QUIET, lake_table
 from support.operators.scene import Care, message, proves
 from support.operators.server import COMPACTIONS, TABLES, Object, condition
 from support.operators.stage import Stage
@@ -106,3 +106,23 @@ def test_maintenance_and_compaction_of_a_table_take_turns(
     kinds = [run["spec"]["kind"] for run in stage.story.all(COMPACTIONS)]
     assert sorted(kinds) == ["Compact", "ExpireSnapshots"]
     assert oracle.read(of(old)) == rows
+
+
+def test_small_tables_share_the_driver_of_their_expiry(old: SmallTable, stage: Stage, tmp_path: Path) -> None:
+    other = SmallTable(old.warehouse, name="db.u", options=old.options).create()
+    for _ in range(3):
+        other.append()
+    other.grow_old(timedelta(days=1))
+    rules = {"sharedRuns": {"maxTables": 2, "waitSeconds": 60}}
+    care = stage.care_for(of(old), under={"triggers": QUIET, **rules})
+    stage.kubectl.apply(
+        lake_table(stage.name("second"), catalog=care.catalog, policy=care.policy, identifier="db.u")
+    )
+
+    second = Care(Table(other.warehouse, other.name), stage.name("second"), care.catalog, care.policy)
+    runs = [stage.ended(stage.first_run(each)) for each in (care, second)]
+
+    assert {condition(run, "Succeeded")["reason"] for run in runs} == {"Maintained"}
+    leads = {run["status"]["sharedRun"]["lead"] for run in runs}
+    assert len(leads) == 1
+    assert (old.numbers, other.numbers) == ([5, 6], [2, 3])

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 from lithify.clock import SystemClock
-from lithify.contract.order import Instructions, read_instructions, write_instructions
+from lithify.contract.order import (
+    Instructions,
+    MaintenanceInstructions,
+    read_instructions,
+    write_instructions,
+)
 from lithify.contract.outcome import (
     MOST_BYTES,
     Outcome,
@@ -29,6 +34,7 @@ from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.errors import Failure, NoExecutors
 from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.resources.compaction import Reason
 from support.launching.orders import order
 
@@ -95,6 +101,20 @@ def test_all_are_compacted_each_with_its_own_outcome(told: Instructions) -> None
     assert (untold, code) == ((), 0)
     turns = list(dict.fromkeys(one.run for one in progress))
     assert turns == ["run-0", "run-1", "run-2"]
+
+
+def test_maintenance_and_compactions_share_a_driver(told: Instructions) -> None:
+    maintenance = MaintenanceInstructions(kind=MaintenanceKind.EXPIRE_SNAPSHOTS)
+    first, second, third = told.members or ()
+    mixed = replace(told, members=(first, replace(second, maintenance=maintenance), third))
+    exchange = Told()
+    _, code = execute(read_instructions(write_instructions(mixed)), exchange)
+    assert exchange.reasons == {
+        "run-0": Reason.COMPACTED,
+        "run-1": Reason.NOTHING_TO_DO,
+        "run-2": Reason.COMPACTED,
+    }
+    assert code == 0
 
 
 def test_a_table_that_is_broken_fails_alone(told: Instructions) -> None:
