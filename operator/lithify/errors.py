@@ -7,7 +7,8 @@ LithifyError
 │   ├── NotFound                a warehouse, table, partition, bucket or snapshot does not exist
 │   ├── NotAllowed              a catalog refuses the credentials, or the request made with them
 │   ├── OutOfReach              the operator may not connect there, or not use its own rights there
-│   └── UnsupportedTable        an option, type or layout that this release refuses
+│   ├── UnsupportedTable        an option, type or layout that this release refuses
+│   └── TooManyOrphans          so much of a table would be deleted that its location is probably wrong
 ├── CorruptTable              the table's own files contradict its metadata
 │   └── MissingFile             a file that a snapshot names does not exist
 ├── StorageError              the file system refused, is full, or did not answer
@@ -44,7 +45,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
-from lithify.settings import CREDENTIALS, EXECUTOR_MEMORY, TASK_MEMORY, Setting
+from lithify.settings import CREDENTIALS, EXECUTOR_MEMORY, MOST_SHARE, TASK_MEMORY, Setting
 
 Raised = TypeVar("Raised", bound="LithifyError")
 Said = str | Setting
@@ -144,6 +145,21 @@ class UnsupportedTable(UserError):
         super().__init__(f"{table} cannot be {work} yet: " + "; ".join(reasons))
         self.table = table
         self.reasons = reasons
+
+
+class TooManyOrphans(UserError):
+    """So many of a table's files would be deleted as orphans that they are probably needed after all."""
+
+    def __init__(self, table: str, orphans: int, files: int, percent_of_bytes: int) -> None:
+        super().__init__(
+            f"{table}: {orphans:,} of {files:,} files in its folder, with {percent_of_bytes} % of the bytes, "
+            "are named by no snapshot, tag or branch. Nothing was deleted: perhaps the table's location is "
+            "wrong, or its snapshots were lost. Look at what a dry run lists; if it may go, raise ",
+            MOST_SHARE,
+        )
+        self.table = table
+        self.orphans = orphans
+        self.files = files
 
 
 class CorruptTable(LithifyError):

@@ -23,6 +23,7 @@ import pyarrow as pa
 from pyarrow.fs import FileType
 
 from lithify.errors import CorruptTable, LithifyError, StorageError
+from lithify.io.listings import local_listings
 from lithify.io.local_files import (
     LeadsElsewhere,
     files_below,
@@ -346,6 +347,25 @@ class Storage(StoragePaths):
             for file in self.list(folder):
                 path = f"{folder}/{file.name}"
                 yield from self.files_below(path) if file.is_folder else (path,)
+
+    def listings(self, folder: str) -> Iterator[pa.Table]:
+        """The files below a directory as columns (`listings.LISTED`), in batches; empty if it does not exist.
+
+        Only for file systems that tell how old files are: local ones and S3. Symbolic links to files are left
+        out, and those to directories not followed; the directory itself may be one.
+
+        Raises:
+            ValueError: it is another file system.
+            StorageError: a directory cannot be listed.
+        """
+        self.check_inside(folder)
+        with reporting(folder):
+            if self.s3 is not None:
+                yield from self.s3.listings(folder)
+            elif self.is_local:
+                yield from local_listings(self.local_path(folder))
+            else:
+                raise ValueError(f"{folder} is on a file system that is not listed recursively")
 
     def is_plain_file(self, path: str) -> bool:
         """Whether a listed path is a file itself, not a link to one; only checked on a local file system."""

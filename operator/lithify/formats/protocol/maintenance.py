@@ -39,10 +39,12 @@ class MaintenanceSettings:
     Attributes:
         orphan_age: how long ago a file must have been written before it may count as an orphan.
         snapshot: the snapshot that a rollback makes the newest one.
+        most_share: the share of a table's files, by number and by bytes, above which orphans are not removed.
     """
 
     orphan_age: timedelta = timedelta(days=3)
     snapshot: SnapshotId | None = None
+    most_share: float = 0.5
 
 
 DEFAULT_SETTINGS = MaintenanceSettings()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from lithify.errors import CorruptTable, InvalidOption
 from lithify.io.locations import s3_path
 from lithify.io.s3.bucket import S3Bucket
@@ -113,6 +115,11 @@ class S3Files:
     def files_below(self, path: str) -> Iterator[str]:
         """All files below a folder, recursively; one request for every 1,000 of them."""
         return (f"{path}/{name}" for name in self.names_below(path))
+
+    def listings(self, path: str) -> Iterator[pa.Table]:
+        """All files below a folder as columns; one request for every 1,000 of them."""
+        bucket, key = self.bucket(path)
+        return bucket.listings(key)
 
     def delete_all(self, paths: Iterable[str]) -> None:
         """Deletes files; missing ones are no error. See `S3Bucket.delete_all`."""

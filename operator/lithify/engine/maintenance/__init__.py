@@ -1,0 +1,1 @@
+"""What kinds of maintenance share between formats: the search for orphan files, and their deletion."""

@@ -1,0 +1,35 @@
+"""How old a file must be before it may be an orphan. Pure.
+
+Called by the removal of orphans in any format, before it reads anything. A younger file may belong to a
+writer that has not committed yet: nothing names it, and its commit would be broken.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from lithify.clock import Clock, epoch_millis
+from lithify.errors import InvalidOption
+from lithify.formats.protocol.maintenance import MaintenanceSettings
+from lithify.settings import MOST_SHARE, ORPHAN_AGE
+
+LEAST_AGE = timedelta(days=1)
+"""As long as an attempt of ours may be silent and still be cleaned up by others (`attempts.ages`)."""
+
+
+def check_settings(settings: MaintenanceSettings) -> None:
+    """Checks what a person or policy has set.
+
+    Raises:
+        InvalidOption: the age is less than a day, or the share is none.
+    """
+    if settings.orphan_age < LEAST_AGE:
+        problem = "it must be at least one day: younger files may belong to writers that have not committed"
+        raise InvalidOption(ORPHAN_AGE, problem)
+    if not 0 < settings.most_share <= 1:
+        raise InvalidOption(MOST_SHARE, "it must be more than 0 and at most 1")
+
+
+def written_before(settings: MaintenanceSettings, clock: Clock) -> int:
+    """The time in milliseconds before which a file must have been written for the last time."""
+    return epoch_millis(clock.now() - settings.orphan_age)

@@ -1,0 +1,102 @@
+"""Which files of a table's folder may be orphans, by their paths alone. Pure.
+
+Called by `orphan_removal` with batches of a listing. A file is a candidate only if it lies where Paimon puts
+such files and its name has the form that Paimon's writers and ours use. Java (`OrphanFilesClean`) looks at
+the same folders and takes every name in them. So snapshots, tags, schemas, consumers, hints, journals, files
+of kinds that this release does not know, and whatever else people keep in the folder are never candidates.
+
+Not searched are the folders of `data-file.external-paths`: nothing in them says whose files they are, and two
+tables may have the same one. Nor are folders in the table's folder that are tables of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columns.column_groups import Flags, flagged, flags, listed, whole, with_columns
+from lithify.engine.attempts.names import HEX
+from lithify.files.names import FORMATS
+from lithify.formats.paimon.names.file_names import INDEX_FOLDER
+from lithify.formats.paimon.names.partition_names import escape
+
+_UUID = f"{HEX}{{8}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{12}}"
+_INDEX_FILE = rf"index-{_UUID}-[0-9]+"
+_DATA_FILE = rf"[^/]*{_UUID}-[0-9]+(?:\.[a-z0-9_]+)?\.(?:{'|'.join(FORMATS)})(?:(?:-[0-9]+)?\.index)?"
+_MANIFEST = rf"(?:manifest|manifest-list|index-manifest)-{_UUID}-[0-9]+"
+_TEMPORARY = rf"\.(?:snapshot-[0-9]+|changelog-[0-9]+|EARLIEST|LATEST)\.{_UUID}\.tmp"
+"""Java writes snapshots and hints under such names and renames them (`Path.createTempPath`)."""
+_METADATA = (
+    rf"manifest/{_MANIFEST}|statistics/stat-{_UUID}-[0-9]+"
+    rf"|(?:branch/branch-[^/]+/)?(?:snapshot|changelog)/{_TEMPORARY}"
+)
+_OTHER_TABLE = (
+    r"^(?P<folder>.+)/(?:schema/schema-[0-9]+|snapshot/snapshot-[0-9]+|metadata/[^/]*\.metadata\.json)$"
+)
+_BRANCH = re.compile(r"branch/branch-[^/]+")
+
+
+class FileKind(IntEnum):
+    """What a candidate is."""
+
+    DATA = 0
+    INDEX = 1
+    METADATA = 2
+
+
+class OrphanPlaces:
+    """The places of one table's files.
+
+    Attributes:
+        others: folders of other tables that were seen in the listing, relative to the table's.
+
+    Args:
+        partition_keys: the partition columns.
+        directory: the folder of all data files in the table's, empty for that itself.
+    """
+
+    def __init__(self, partition_keys: Sequence[str], directory: str) -> None:
+        levels = [*([directory] if directory else []), *(f"{escape(key)}=" for key in partition_keys)]
+        folders = "".join(f"{re.escape(level)}{'[^/]*' if level.endswith('=') else ''}/" for level in levels)
+        bucket = rf"{folders}bucket-(?:[0-9]+|postpone)"
+        self._patterns = {
+            FileKind.DATA: rf"^{bucket}/{_DATA_FILE}$",
+            FileKind.INDEX: rf"^(?:{bucket}|{INDEX_FOLDER})/{_INDEX_FILE}$",
+            FileKind.METADATA: rf"^(?:{_METADATA})$",
+        }
+        self.others: set[str] = set()
+
+    def candidates(self, files: pa.Table) -> tuple[pa.Table, pa.Array]:
+        """The files of a listing that may be orphans, with their kind, and the name of each."""
+        paths = whole(files["path"])
+        kinds = np.full(len(paths), -1, dtype=np.int8)
+        for kind, pattern in self._patterns.items():
+            kinds[flags(pc.match_substring_regex(paths, pattern))] = kind
+        self._note_others(paths.filter(pa.array(kinds < 0)))
+        chosen = flagged(with_columns(files, kind=kinds), kinds >= 0)
+        return chosen, names_of_paths(whole(chosen["path"]))
+
+    def _note_others(self, paths: pa.Array) -> None:
+        found = pc.struct_field(pc.extract_regex(paths, _OTHER_TABLE), "folder")
+        folders = listed(pc.unique(found.drop_null()))
+        self.others.update(folder for folder in folders if not _BRANCH.fullmatch(folder))
+
+
+def names_of_paths(paths: pa.Array) -> pa.Array:
+    """The names of files, by their paths."""
+    return pc.replace_substring_regex(paths, r"^.*/", "")
+
+
+def is_spared(paths: pa.Array, folders: Iterable[str], prefixes: Iterable[str]) -> Flags:
+    """Mask of the paths that lie in any of some folders, or whose names contain any of some prefixes."""
+    found = np.zeros(len(paths), dtype=bool)
+    for folder in folders:
+        found |= flags(pc.starts_with(paths, f"{folder}/"))
+    for prefix in prefixes:
+        found |= flags(pc.match_substring(paths, prefix))
+    return found
