@@ -46,6 +46,7 @@ from lithify.errors import (
     TaskFailed,
     TaskStopped,
     TimedOut,
+    TooManyOrphans,
     UnsupportedTable,
     UserError,
 )
@@ -56,6 +57,7 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
     (LithifyError("who knows"), Failure.BUG, 1, {}),
     (UserError("not like this"), Failure.USER, 2, {}),
     (InvalidOption("--bucket", "no list"), Failure.USER, 2, {"option": "--bucket"}),
+    (TooManyOrphans("db.t", 3, 4, 70), Failure.USER, 2, {"table": "db.t", "orphans": 3, "files": 4}),
     (NotFound("table", "db.t", "look there"), Failure.USER, 2, {"what": "table", "name": "db.t"}),
     (NotAllowed("http://c", "expired"), Failure.USER, 2, {"catalog": "http://c", "problem": "expired"}),
     (OutOfReach("10.1.2.3", "private"), Failure.USER, 2, {"where": "10.1.2.3", "problem": "private"}),

@@ -81,7 +81,13 @@ class SnapshotHistory:
 
     def play(self, steps: int) -> None:
         """Plays a number of steps, and an expiry at the end."""
-        turns: list[tuple[Callable[[], None], int]] = [
+        self._write()
+        for turn in self._random.choices(*zip(*self._turns(), strict=True), k=steps):
+            turn()
+        self._expire()
+
+    def _turns(self) -> list[tuple[Callable[[], None], float]]:
+        return [
             (self._write, 12),
             (self._delete, 3),
             (self._overwrite, 1),
@@ -97,10 +103,6 @@ class SnapshotHistory:
             (self._consume, 1),
             (self._expire, 4),
         ]
-        self._write()
-        for turn in self._random.choices(*zip(*turns, strict=True), k=steps):
-            turn()
-        self._expire()
 
     def _rows(self) -> list[Row]:
         random = self._random

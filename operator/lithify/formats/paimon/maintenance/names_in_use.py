@@ -3,8 +3,8 @@
 Called by the removal of orphans: once for the plan, and again before files are deleted, for what was
 committed since. Like Java's `OrphanFilesClean` it takes the names in all entries of all manifests, also of
 entries that remove a file. Unlike Java it does not go on if a file is missing that a holder needs: what that
-file names is unknown. Only what expiry deletes earlier than the holder may be missing: changelogs of tagged
-snapshots, and data of changelogs that have outlived their snapshots.
+file names is unknown. Only what Java's expiry deletes earlier than the holder may be missing: changelogs of
+tagged snapshots and of those of branches, and data of changelogs that have outlived their snapshots.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class NamesInUse:
             return [each for each in found if each is not None]
 
     def _names_of(self, held: list[Held]) -> Iterator[pa.Array]:
-        references = [reference for each in held for reference in _references(each)]
+        references = [reference for each in held for reference in _references(each, self._table.home)]
         named = read_named(self._table, references)
         yield pa.array(
             [*named.by_list, *named.manifests, *named.by_index, *named.index_files, *named.statistics],
@@ -106,16 +106,19 @@ class NamesInUse:
         self.oldest = min([*own, *([] if self.oldest is None else [self.oldest])], default=None)
 
 
-def _references(held: Held) -> list[Reference]:
-    """What a holder needs, and what it names that others may have deleted."""
+def _references(held: Held, home: str) -> list[Reference]:
+    """What a holder needs, and what it names that others may have deleted.
+
+    Args:
+        held: the holder.
+        home: the folder of the table's own branch.
+    """
     snapshot = held.snapshot
-    match held.holder.kind:
-        case Holding.SNAPSHOT:
-            return [Reference(snapshot)]
-        case Holding.TAG:
-            return [Reference(snapshot, has_changelog=False), Reference(snapshot, may_be_broken=True)]
-        case Holding.CHANGELOG:
-            return [Reference(snapshot, has_files=False), Reference(snapshot, may_be_broken=True)]
+    if held.holder.kind is Holding.CHANGELOG:
+        return [Reference(snapshot, has_files=False), Reference(snapshot, may_be_broken=True)]
+    if held.holder.kind is Holding.SNAPSHOT and held.holder.home == home:
+        return [Reference(snapshot)]
+    return [Reference(snapshot, has_changelog=False), Reference(snapshot, may_be_broken=True)]
 
 
 def _needed(references: list[Reference], named: NamedFiles) -> set[str]:
