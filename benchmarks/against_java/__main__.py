@@ -5,7 +5,8 @@ with --commits, one bucket is compacted while others commit all the time; with -
 copied instead of decoded; with --append, tables without a key are compacted; with --changelogs, tables are
 compacted with changelogs, lookups and deletion vectors; with --shared, small tables are compacted by a driver
 each and by one for all; with --iceberg, tables of Iceberg are compacted by Spark and by us; with
---iceberg-planning, such of many files are planned; with --keyed, a keyed table is merged by Arctic and by us.
+--iceberg-planning, such of many files are planned; with --keyed, a keyed table is merged by Arctic and by us;
+with --orphans, tables of many files are searched for those that nothing names.
 Java and ours are pinned to the same core wherever they are compared, one at a time.
 """
 
@@ -30,6 +31,7 @@ from against_java import (
     iceberg,
     iceberg_tables,
     keyed,
+    orphans,
     page,
     planning,
     shared,
@@ -57,6 +59,7 @@ def main() -> None:
     kind.add_argument("--iceberg", action="store_true", help="Iceberg's tables, beside Spark")
     kind.add_argument("--iceberg-planning", action="store_true", help="plan Iceberg's tables of many files")
     kind.add_argument("--keyed", action="store_true", help="a keyed table, beside Arctic 0.4.1")
+    kind.add_argument("--orphans", action="store_true", help="search a table of many files for orphans")
     known = [case.name for case in iceberg_tables.cases()]
     parser.add_argument("--cases", nargs="*", choices=known, default=[], help="of --iceberg; by default all")
     parser.add_argument("--tables", type=int, default=20, help="tables that share a driver")
@@ -92,10 +95,16 @@ def _figures(given: Namespace) -> tuple[str, str]:
         return "copying", copying.compare(given.rows, given.repeats or 3)
     if given.changelogs:
         return "changelogs", changelogs.compare(given.rows, given.repeats or 3)
-    if given.planning:
-        shape = Shape(given.files, given.buckets, due=given.due)
-        return "planning", planning.compare(planning.beside(shape), given.repeats or 3)
+    if given.planning or given.orphans:
+        return _of_many_files(given)
     return given.table, compaction.compare(given.table, given.rows, given.warmups, given.repeats or 5)
+
+
+def _of_many_files(given: Namespace) -> tuple[str, str]:
+    shape = Shape(given.files, given.buckets, due=given.due)
+    if given.orphans:
+        return "orphans", orphans.compare(shape, given.repeats or 2)
+    return "planning", planning.compare(planning.beside(shape), given.repeats or 3)
 
 
 def _pin_to_one_core() -> None:

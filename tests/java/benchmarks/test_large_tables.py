@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from against_java import commits, page, planning
+from against_java import commits, orphans, page, planning
 from support.invented.shape import Shape
 
 pytestmark = pytest.mark.oracle
@@ -39,8 +39,15 @@ def test_commits_have_their_figures() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["orders", "variants", "planning", "commits"])
+@pytest.mark.parametrize("name", ["orders", "variants", "planning", "commits", "orphans"])
 def test_the_page_has_a_place_for_the_figures(name: str) -> None:
     text = page.PAGE.read_text()
 
     assert text.count(f"<!-- figures of {name} -->") == text.count(f"<!-- end of figures of {name} -->") == 1
+
+
+def test_searches_for_orphans_have_their_figures() -> None:
+    figures = orphans.compare(Shape(files=2000, buckets=100, partitions=2), repeats=1)
+
+    assert "| 2,000 files in 100 buckets, and 100 leftovers |" in figures
+    assert len(figures.splitlines()) == 6

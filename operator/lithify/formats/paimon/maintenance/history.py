@@ -97,7 +97,7 @@ def read_history(table: PaimonTable) -> History:
     latest = table.snapshots.latest()
     found = list(holders_of(table.storage, table.root, table.home))
     with ThreadPoolExecutor(_AT_ONCE) as readers:
-        held = tuple(each for each in readers.map(lambda holder: read_holder(table, holder), found) if each)
+        held = tuple(each for each in readers.map(lambda holder: _read(table, holder), found) if each)
     return History(
         home=table.home,
         held=held,
@@ -112,12 +112,8 @@ def hint_path(table: PaimonTable) -> str:
     return f"{table.home}/{Holding.SNAPSHOT}/{HINT}"
 
 
-def read_holder(table: PaimonTable, holder: Holder) -> Held | None:
-    """What a holder says; None if it is gone since it was listed.
-
-    Raises:
-        CorruptTable: it cannot be read.
-    """
+def _read(table: PaimonTable, holder: Holder) -> Held | None:
+    """What a holder says; None if it is gone since it was listed."""
     text = table.storage.read_text(holder.path, MOST_SNAPSHOT)
     if text is None:
         return None

@@ -33,20 +33,15 @@ class Reference:
         has_changelog: whether its changelog counts. A tag has none: Java deletes the changelog of a tagged
             snapshot with the snapshot, and would never delete it with the tag.
         may_be_broken: whether files that it names may be missing.
-        has_files: whether its data, index and statistics files count. A changelog that has outlived its
-            snapshot need not have them any more.
     """
 
     snapshot: Snapshot
     has_changelog: bool = True
     may_be_broken: bool = False
-    has_files: bool = True
 
     @property
     def lists(self) -> list[str]:
         """Its manifest lists of data files, in the order of their entries."""
-        if not self.has_files:
-            return []
         return [self.snapshot.base_manifest_list, self.snapshot.delta_manifest_list]
 
     @property
@@ -54,18 +49,6 @@ class Reference:
         """Its manifest list of changelog files, if any."""
         name = self.snapshot.changelog_manifest_list
         return [name] if name and self.has_changelog else []
-
-    @property
-    def index_manifests(self) -> list[str]:
-        """Its index manifest, if any."""
-        name = self.snapshot.index_manifest
-        return [name] if name and self.has_files else []
-
-    @property
-    def statistics(self) -> list[str]:
-        """Its file of column statistics, if any."""
-        name = self.snapshot.statistics
-        return [name] if name and self.has_files else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +111,8 @@ def read_named(table: PaimonTable, references: Iterable[Reference]) -> NamedFile
     statistics = set()
     for each in references:
         _note(lists, (*each.lists, *each.changelog_lists), each)
-        _note(indexes, each.index_manifests, each)
-        statistics.update(each.statistics)
+        _note(indexes, [each.snapshot.index_manifest] if each.snapshot.index_manifest else [], each)
+        statistics.update([each.snapshot.statistics] if each.snapshot.statistics else [])
     by_list = _read_all(lists, lambda name: tuple(table.manifests.names_in_list(name)))
     by_index = _read_all(indexes, lambda name: _index_files(table, name))
     return NamedFiles(
