@@ -36,7 +36,7 @@ def unreferenced(table: IcebergTable, names: Collection[str], since: int) -> set
         CorruptTable: metadata that should be readable is not, so references are unknown.
     """
     metadata = table.refresh()
-    left = set(names) - {name_of(path) for path in _named_by(metadata)}
+    left = set(names) - {name_of(path) for path in named_by_metadata(metadata)}
     reader, seen = ManifestReader(table.storage), set[str]()
     for snapshot in sorted(metadata.snapshots.values(), key=lambda each: each.millis, reverse=True):
         if not left:
@@ -55,7 +55,7 @@ def name_of(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _named_by(metadata: TableMetadata) -> set[str]:
+def named_by_metadata(metadata: TableMetadata) -> set[str]:
     """The files that table metadata names itself."""
     log = {str(entry.get("metadata-file")) for entry in metadata.json.get("metadata-log") or ()}
     lists = {each.manifest_list for each in metadata.snapshots.values() if each.manifest_list}

@@ -16,8 +16,10 @@ from lithify.errors import MissingFile
 from lithify.formats.paimon.maintenance.holder_needs import HolderNeeds, read_metadata, read_needs
 from lithify.formats.paimon.maintenance.live_names import read_manifests
 from lithify.formats.paimon.maintenance.removed_files import names_of
+from lithify.formats.paimon.names.snapshot_ids import snapshot_id
 from lithify.formats.paimon.snapshots.holders import Holder, holders_of
 from lithify.formats.paimon.table import PaimonTable
+from lithify.formats.protocol.model import SnapshotId
 
 _LOOKS = 4
 """Looks for holders in a row. Others copy them from place to place (a rollback to a tag, the fast-forward of
@@ -26,22 +28,23 @@ writers, which build on a snapshot that was read."""
 
 
 class NamesInUse:
-    """The names that were read so far.
-
-    Attributes:
-        oldest: the oldest snapshot of the table's own branch when it was first read; None without any.
-    """
+    """The names that were read so far; implements `engine.maintenance.orphan_plan.NameReader`."""
 
     def __init__(self, table: PaimonTable) -> None:
         self._table = table
         self._holders: set[Holder] = set()
         self._manifests: set[str] = set()
-        self.oldest: int | None = None
+        self._oldest: int | None = None
 
     @property
     def has_read(self) -> bool:
         """Whether anything was read."""
         return bool(self._holders)
+
+    @property
+    def oldest(self) -> SnapshotId | None:
+        """The oldest snapshot of the table's own branch when it was first read; None without any."""
+        return None if self._oldest is None else snapshot_id(self._oldest)
 
     def unread(self) -> Iterator[pa.Array]:
         """The names in holders that are new or were written again since they were read; at first in all.
@@ -73,8 +76,8 @@ class NamesInUse:
                     raise
                 holders = left
             else:
-                if self.oldest is None:
-                    self.oldest = needs.oldest
+                if self._oldest is None:
+                    self._oldest = needs.oldest
                 return
 
     def _names_of(self, needs: HolderNeeds) -> Iterator[pa.Array]:

@@ -12,15 +12,16 @@ tables may have the same one. Nor are folders in the table's folder that are tab
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.column_groups import Flags, flagged, flags, listed, whole, with_columns
+from lithify.columns.column_groups import flagged, flags, listed, whole, with_columns
 from lithify.engine.attempts.names import HEX
+from lithify.engine.maintenance.spared_paths import names_of_paths
 from lithify.files.names import FORMATS
 from lithify.formats.paimon.names.file_names import INDEX_FOLDER
 from lithify.formats.paimon.names.partition_names import escape
@@ -47,6 +48,10 @@ class FileKind(IntEnum):
     DATA = 0
     INDEX = 1
     METADATA = 2
+
+
+FIGURES = ("dataFiles", "indexFiles", "metadataFiles")
+"""The figure of each kind."""
 
 
 class OrphanPlaces:
@@ -85,18 +90,3 @@ class OrphanPlaces:
         found = pc.struct_field(pc.extract_regex(paths, _OTHER_TABLE), "folder")
         folders = listed(pc.unique(found.drop_null()))
         self.others.update(folder for folder in folders if not _BRANCH.fullmatch(folder))
-
-
-def names_of_paths(paths: pa.Array) -> pa.Array:
-    """The names of files, by their paths."""
-    return pc.replace_substring_regex(paths, r"^.*/", "")
-
-
-def is_spared(paths: pa.Array, folders: Iterable[str], prefixes: Iterable[str]) -> Flags:
-    """Mask of the paths that lie in any of some folders, or whose names contain any of some prefixes."""
-    found = np.zeros(len(paths), dtype=bool)
-    for folder in folders:
-        found |= flags(pc.starts_with(paths, f"{folder}/"))
-    for prefix in prefixes:
-        found |= flags(pc.match_substring(paths, prefix))
-    return found

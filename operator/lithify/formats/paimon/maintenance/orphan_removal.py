@@ -1,30 +1,27 @@
 """Removal of orphan files of one Paimon table: implements `formats.protocol.maintenance.Maintenance`.
 
 Created by `paimon.maintaining`. Lists the table's folder, then reads what attempts and holders name
-(`names_in_use`), and compares the two (`engine.maintenance.orphan_search`). Unlike Java it leaves files of
-attempts alone that have a journal, which clean-up deletes, and empty directories.
+(`names_in_use`), and compares the two (`engine.maintenance`). Unlike Java it leaves files of attempts alone
+that have a journal, which clean-up deletes, and empty directories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 
-import pyarrow as pa
-
 from lithify.clock import Clock
-from lithify.columns.column_groups import Numbers
+from lithify.engine.attempts.journal import Journal
+from lithify.engine.attempts.recorded_prefixes import recorded_prefixes
 from lithify.engine.maintenance.orphan_age import check_settings, written_before
-from lithify.engine.maintenance.orphan_search import Orphans, delete_orphans, find_orphans, gather
-from lithify.engine.maintenance.share_limit import check_share
+from lithify.engine.maintenance.orphan_plan import OrphanPlan, plan_orphans, remove_planned
+from lithify.engine.maintenance.orphan_search import gather
+from lithify.engine.maintenance.spared_paths import is_spared
 from lithify.errors import UnsupportedTable
-from lithify.faults import failpoint
 from lithify.formats.paimon.access.identity import is_main
-from lithify.formats.paimon.maintenance.attempt_prefixes import attempt_prefixes
 from lithify.formats.paimon.maintenance.names_in_use import NamesInUse
-from lithify.formats.paimon.maintenance.orphan_places import FileKind, OrphanPlaces, is_spared
-from lithify.formats.paimon.names.snapshot_ids import snapshot_id
+from lithify.formats.paimon.maintenance.orphan_places import FIGURES, OrphanPlaces
+from lithify.formats.paimon.snapshots.attempt_scope import AttemptScope, AttemptScopes
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.maintenance import (
     DEFAULT_SETTINGS,
@@ -33,56 +30,6 @@ from lithify.formats.protocol.maintenance import (
     MaintenanceKind,
     MaintenanceSettings,
 )
-from lithify.formats.protocol.model import SnapshotId
-
-_FIGURES = {FileKind.DATA: "dataFiles", FileKind.INDEX: "indexFiles", FileKind.METADATA: "metadataFiles"}
-
-
-@dataclass(frozen=True, slots=True)
-class OrphanPlan:
-    """What one removal deletes.
-
-    Attributes:
-        orphans: the files.
-        root: the table's folder.
-        names: what was read of the table's metadata.
-        number: the oldest snapshot; None without any.
-    """
-
-    orphans: Orphans
-    root: str
-    names: NamesInUse
-    number: int | None
-
-    @property
-    def kind(self) -> MaintenanceKind:
-        """The kind of maintenance."""
-        return MaintenanceKind.REMOVE_ORPHANS
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no orphan."""
-        return not self.orphans.files.count
-
-    @property
-    def oldest(self) -> SnapshotId | None:
-        """The oldest snapshot."""
-        return None if self.number is None else snapshot_id(self.number)
-
-    @property
-    def figures(self) -> Mapping[str, int]:
-        """How many files of each kind are orphans, and their bytes."""
-        return figures_of(self.orphans.counts, self.orphans.files.size)
-
-    @property
-    def samples(self) -> Sequence[str]:
-        """Paths of some orphans."""
-        return [f"{self.root}/{path}" for path in self.orphans.samples]
-
-
-def figures_of(counts: Numbers, size: int) -> dict[str, int]:
-    """Numbers of files by the names of their kinds, and their bytes."""
-    return {**{name: int(counts[kind]) for kind, name in _FIGURES.items()}, "bytes": size}
 
 
 class OrphanRemoval(Maintenance[OrphanPlan]):
@@ -105,14 +52,14 @@ class OrphanRemoval(Maintenance[OrphanPlan]):
         refusals = tuple(orphan_refusals(self._table))
         if refusals:
             raise UnsupportedTable(self._table.name, refusals, "searched for orphan files")
-        table, options = self._table, self._table.options.locations
-        places = OrphanPlaces(table.schema.partition_keys, options.directory)
+        table = self._table
+        places = OrphanPlaces(table.schema.partition_keys, table.options.locations.directory)
         listings = table.storage.listings(table.root)
         candidates = gather(listings, places.candidates, written_before(self._settings, clock))
-        spared = partial(is_spared, folders=places.others, prefixes=attempt_prefixes(table))
-        names = NamesInUse(table)  # after the listing and the journals
-        orphans = find_orphans(candidates, lambda: _all_names(table, names), spared, len(FileKind))
-        return OrphanPlan(orphans, table.root, names, names.oldest)
+        # Journals are read after the listing and before the snapshots that attempts may commit.
+        prefixes = recorded_prefixes(_journals(table))
+        spared = partial(is_spared, folders=places.others, prefixes=prefixes)
+        return plan_orphans(candidates, lambda: NamesInUse(table), spared, table.root, FIGURES)
 
     def execute(self, plan: OrphanPlan) -> Maintained:
         """See the Protocol.
@@ -120,21 +67,7 @@ class OrphanRemoval(Maintenance[OrphanPlan]):
         Raises:
             TooManyOrphans: there are more than the settings allow; nothing was deleted.
         """
-        orphans = plan.orphans
-        check_share(self._table.name, orphans.amount, orphans.listed, self._settings.most_share)
-        failpoint("orphans-planned")
-        storage = self._table.storage
-        counts, size = delete_orphans(orphans, plan.root, storage.delete_all, plan.names.unread)
-        return Maintained(self.kind, figures_of(counts, size), plan.oldest, plan.samples)
-
-
-def _all_names(table: PaimonTable, first: NamesInUse) -> Iterator[pa.Array]:
-    """All names in use, for one more portion of files.
-
-    The first reader is asked for new names later: what is committed while other portions are compared counts
-    for the first one, too.
-    """
-    return (NamesInUse(table) if first.has_read else first).unread()
+        return remove_planned(plan, self._table.name, self._table.storage, self._settings)
 
 
 def orphan_refusals(table: PaimonTable) -> Iterator[str]:
@@ -146,3 +79,10 @@ def orphan_refusals(table: PaimonTable) -> Iterator[str]:
         yield "a catalog whose server commits: it may know snapshots that are not in the table's folder"
     if not (table.storage.is_local or table.storage.s3 is not None):
         yield "a file system other than S3 and a local one: this release cannot tell how old its files are"
+
+
+def _journals(table: PaimonTable) -> Iterator[Journal[AttemptScope]]:
+    """The journals of the table and of its branches."""
+    branches = table.storage.list(f"{table.root}/branch")
+    homes = (table.root, *(f"{table.root}/branch/{branch.name}" for branch in branches))
+    return (Journal(home, table.storage, AttemptScopes()) for home in homes)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from lithify.formats.paimon.maintenance.orphan_places import FileKind, OrphanPlaces, is_spared
+from lithify.engine.maintenance.spared_paths import is_spared
+from lithify.formats.paimon.maintenance.orphan_places import FileKind, OrphanPlaces
 from lithify.io.listings import listing_of
 
 U = "6c8d7959-43d4-4c51-8de8-7c2e2fe89b43"

@@ -14,8 +14,9 @@ from uuid import uuid4
 import pytest
 
 from lithify.engine.attempts.journal import Journal
+from lithify.engine.maintenance.orphan_plan import OrphanPlan
 from lithify.errors import CorruptTable, InvalidOption, MissingFile, TooManyOrphans, UnsupportedTable
-from lithify.formats.paimon.maintenance.orphan_removal import OrphanPlan, OrphanRemoval
+from lithify.formats.paimon.maintenance.orphan_removal import OrphanRemoval
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.snapshots.attempt_scope import AttemptScope, AttemptScopes
 from lithify.formats.protocol.maintenance import MOST_SAMPLES, MaintenanceSettings

@@ -1,0 +1,137 @@
+"""The plan of a removal of orphans in any format, and its execution.
+
+Made by the adapters, shown by dry runs. It has a reader of names that goes on where the plan has read, and
+the files are listed on the local disk: both end with the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from lithify.columns.column_groups import Flags, Numbers
+from lithify.engine.maintenance.orphan_search import Candidates, Orphans, delete_orphans, find_orphans
+from lithify.engine.maintenance.share_limit import check_share
+from lithify.faults import failpoint
+from lithify.formats.protocol.maintenance import Maintained, MaintenanceKind, MaintenanceSettings
+from lithify.formats.protocol.model import SnapshotId
+from lithify.io.storage import Storage
+
+
+class NameReader(Protocol):
+    """Reads the names of all files that something needs, and later those that came since."""
+
+    @property
+    def has_read(self) -> bool:
+        """Whether anything was read."""
+        ...
+
+    @property
+    def oldest(self) -> SnapshotId | None:
+        """The oldest snapshot when it was first read."""
+        ...
+
+    def unread(self) -> Iterator[pa.Array]:
+        """The names that were not read yet.
+
+        Raises:
+            CorruptTable: metadata that should be readable is not, so names are unknown.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OrphanPlan:
+    """What one removal deletes.
+
+    Attributes:
+        orphans: the files.
+        root: the table's folder.
+        names: what was read of the table's metadata.
+        kinds: the figure of each kind of files, by the kind's number.
+    """
+
+    orphans: Orphans
+    root: str
+    names: NameReader
+    kinds: tuple[str, ...]
+
+    @property
+    def kind(self) -> MaintenanceKind:
+        """The kind of maintenance."""
+        return MaintenanceKind.REMOVE_ORPHANS
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no orphan."""
+        return not self.orphans.files.count
+
+    @property
+    def oldest(self) -> SnapshotId | None:
+        """The oldest snapshot."""
+        return self.names.oldest
+
+    @property
+    def figures(self) -> Mapping[str, int]:
+        """How many files of each kind are orphans, and their bytes."""
+        return _figures(self.kinds, self.orphans.counts, self.orphans.files.size)
+
+    @property
+    def samples(self) -> Sequence[str]:
+        """Paths of some orphans."""
+        return [f"{self.root}/{path}" for path in self.orphans.samples]
+
+
+def plan_orphans(
+    candidates: Candidates,
+    read: Callable[[], NameReader],
+    is_spared: Callable[[pa.Array], Flags],
+    root: str,
+    kinds: tuple[str, ...],
+) -> OrphanPlan:
+    """Compares candidates with names.
+
+    Args:
+        candidates: the files; listed before any name is read.
+        read: makes a reader that has read nothing.
+        is_spared: which paths stay although nothing names them.
+        root: the folder to which paths are relative.
+        kinds: the figure of each kind of files.
+
+    Raises:
+        CorruptTable: names cannot be read, so it is unknown what is needed.
+        StorageError: the table or the local disk refuses.
+    """
+    first = read()
+
+    def names() -> Iterable[pa.Array]:
+        # The first reader is asked for new names later: what is committed while other portions of files are
+        # compared counts for the first one, too.
+        return (read() if first.has_read else first).unread()
+
+    return OrphanPlan(find_orphans(candidates, names, is_spared, len(kinds)), root, first, kinds)
+
+
+def remove_planned(
+    plan: OrphanPlan, table: str, storage: Storage, settings: MaintenanceSettings
+) -> Maintained:
+    """Deletes what a plan says, but what commits since have named.
+
+    Raises:
+        TooManyOrphans: there are more than the settings allow; nothing was deleted.
+        CorruptTable: metadata cannot be read any more; some files may be deleted.
+        StorageError: the file system refuses; the next run finds what is left.
+    """
+    orphans = plan.orphans
+    check_share(table, orphans.amount, orphans.listed, settings.most_share)
+    failpoint("orphans-planned")
+    counts, size = delete_orphans(orphans, plan.root, storage.delete_all, plan.names.unread)
+    return Maintained(plan.kind, _figures(plan.kinds, counts, size), plan.oldest, plan.samples)
+
+
+def _figures(kinds: tuple[str, ...], counts: Numbers, size: int) -> dict[str, int]:
+    numbers = {name: int(count) for name, count in zip(kinds, counts, strict=True)}
+    return {**numbers, "bytes": size}
