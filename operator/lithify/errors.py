@@ -45,7 +45,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
-from lithify.settings import CREDENTIALS, EXECUTOR_MEMORY, MOST_SHARE, TASK_MEMORY, Setting
+from lithify.settings import CREDENTIALS, EXECUTOR_MEMORY, TASK_MEMORY, Setting
 
 Raised = TypeVar("Raised", bound="LithifyError")
 Said = str | Setting
@@ -154,8 +154,8 @@ class TooManyOrphans(UserError):
         super().__init__(
             f"{table}: {orphans:,} of {files:,} files in its folder, with {percent_of_bytes} % of the bytes, "
             "are named by no snapshot, tag or branch. Nothing was deleted: perhaps the table's location is "
-            "wrong, or its snapshots were lost. Look at what a dry run lists; if it may go, raise ",
-            MOST_SHARE,
+            "wrong, or its snapshots were lost. Look at what a dry run lists; if it may go, raise the most "
+            "share of orphans"
         )
         self.table = table
         self.orphans = orphans

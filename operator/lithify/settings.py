@@ -56,8 +56,6 @@ SPARK_OUTPUT = Setting("what -v shows", "the log of the driver's pod")
 DRIVER_MEMORY = _of_policy("--spark-conf spark.driver.memory", "spec.spark.driver.memory")
 EXECUTOR_MEMORY = _of_policy("--spark-conf spark.executor.memory", "spec.spark.executor.memory")
 TASK_MEMORY = _of_policy("--task-memory", "spec.spark.taskMemory")
-ORPHAN_AGE = Setting("--older-than", "the age of orphan files")
-MOST_SHARE = Setting("--most-share", "the most share of orphan files")
 
 ALLOWED_ADDRESSES = _of_operator("--allow-address", "operator.allowedAddresses")
 OWN_IDENTITY = _of_operator("--own-identity", "operator.ownIdentity")

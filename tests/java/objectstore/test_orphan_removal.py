@@ -46,6 +46,9 @@ def table(oracle: Oracle, s3: Bucket) -> Table:
     folder = next(path for path in made.folder.rglob("bucket-0") if "%3A" in str(path))
     for _ in range(LEFTOVERS):
         (folder / f"data-{uuid4()}-0.parquet").write_bytes(b"x")
+    beside = made.folder.with_name("t2") / "p=a" / "bucket-0"
+    beside.mkdir(parents=True)
+    (beside / f"data-{uuid4()}-0.parquet").write_bytes(b"another table's")
     return made
 
 
@@ -58,12 +61,14 @@ def test_files_that_java_removes_are_removed(
 ) -> None:
     java = copy_of(table, tmp_path / "java")
     oracle.remove_orphan_files(java, older_than=time.time_ns() // 1_000_000 + 1000)
+    there = sum(path.is_file() for path in table.folder.rglob("*"))
     made = removal(s3, proxy)
     plan = made.plan(LATER)
     proxy.counted()
 
     done = made.execute(plan)
 
+    assert plan.orphans.listed.files == there, "no other table's"
     assert done.figures == {"dataFiles": LEFTOVERS, "indexFiles": 0, "metadataFiles": 0, "bytes": LEFTOVERS}
     assert proxy.counted()["DELETE"] == LEFTOVERS
     assert files_of(table) == files_of(java)

@@ -78,11 +78,11 @@ def test_files_of_an_age_are_deleted(
 @pytest.mark.parametrize(
     ("words", "at_fault"),
     [
-        (["--older-than", "23h"], "--older-than"),
-        (["--older-than", "0d"], "--older-than"),
+        (["--older-than", "23h"], "orphan age"),
+        (["--older-than", "0d"], "orphan age"),
         (["--older-than", "soon"], "--older-than"),
-        (["--most-share", "0"], "--most-share"),
-        (["--most-share", "0.01"], "--most-share"),
+        (["--most-share", "0"], "most share"),
+        (["--most-share", "0.01"], "most share"),
         (["--bucket", "1"], "--bucket"),
     ],
     ids=["too young", "now", "no age", "no share", "too many", "a part of the table"],

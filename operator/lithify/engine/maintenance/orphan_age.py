@@ -11,7 +11,9 @@ from datetime import timedelta
 from lithify.clock import Clock, epoch_millis
 from lithify.errors import InvalidOption
 from lithify.formats.protocol.maintenance import MaintenanceSettings
-from lithify.settings import MOST_SHARE, ORPHAN_AGE
+
+_AGE, _SHARE = "orphan age", "most share of orphans"
+"""What messages call the settings, for readers of a command's output and of objects."""
 
 LEAST_AGE = timedelta(days=1)
 """As long as an attempt of ours may be silent and still be cleaned up by others (`attempts.ages`)."""
@@ -25,9 +27,9 @@ def check_settings(settings: MaintenanceSettings) -> None:
     """
     if settings.orphan_age < LEAST_AGE:
         problem = "it must be at least one day: younger files may belong to writers that have not committed"
-        raise InvalidOption(ORPHAN_AGE, problem)
+        raise InvalidOption(_AGE, problem)
     if not 0 < settings.most_share <= 1:
-        raise InvalidOption(MOST_SHARE, "it must be more than 0 and at most 1")
+        raise InvalidOption(_SHARE, "it must be more than 0 and at most 1")
 
 
 def written_before(settings: MaintenanceSettings, clock: Clock) -> int:

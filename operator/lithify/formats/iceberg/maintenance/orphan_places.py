@@ -24,7 +24,7 @@ from lithify.engine.attempts.names import HEX
 from lithify.engine.maintenance.spared_paths import names_of_paths
 
 _UUID = f"{HEX}{{8}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{12}}"
-_START = r"(?:[A-Za-z0-9][A-Za-z0-9._=-]*)?"
+_START = r"(?:[A-Za-z0-9][A-Za-z0-9._-]*)?"
 """Letters that are the same in locations and in listings; hidden files are somebody's work in progress."""
 _STEM = rf"{_START}{_UUID}[A-Za-z0-9._-]*"
 _DATA_FILE = rf"{_STEM}\.(?:parquet|orc|avro|puffin)"
