@@ -21,9 +21,15 @@ _ALL = ~np.uint64(0)
 
 
 def text_hashes(texts: pa.Array) -> Hashes:
-    """The hash of each text, which must not be null: of its bytes, eight at a time, and its length."""
+    """The hash of each text: of its bytes, eight at a time, and its length.
+
+    Every type of texts gives the same hashes: a name may be stored in one way here and in another there. Null
+    has the hash of an empty text.
+    """
     if not len(texts):
         return np.empty(0, dtype=np.uint64)
+    texts = texts.cast(pa.string())
+    texts = texts.fill_null("") if texts.null_count else texts
     words, starts, lengths = _words(texts)
     hashes = _mixed(lengths.astype(np.uint64))
     for step in range(0, int(lengths.max()), _WORD):

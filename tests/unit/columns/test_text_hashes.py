@@ -19,6 +19,19 @@ def test_a_text_has_one_hash_whatever_is_beside_it(texts: list[str], cut: int) -
     assert text_hashes(pa.array(texts, pa.string()).slice(cut)).tolist() == alone[cut:]
 
 
+@given(texts=TEXTS)
+def test_every_type_of_texts_has_the_same_hashes(texts: list[str]) -> None:
+    plain = pa.array(texts, pa.string())
+    for other in (plain.cast(pa.large_string()), plain.dictionary_encode(), plain.cast(pa.string_view())):
+        assert text_hashes(other).tolist() == text_hashes(plain).tolist()
+
+
+def test_null_is_an_empty_text() -> None:
+    found = text_hashes(pa.array(["a", None, "", "b"]))
+    assert found[1] == found[2]
+    assert len(set(found.tolist())) == 3
+
+
 @given(texts=st.sets(st.text(max_size=40), max_size=20))
 def test_different_texts_have_different_hashes(texts: set[str]) -> None:
     assert len(set(text_hashes(pa.array(sorted(texts), pa.string())).tolist())) == len(texts)
