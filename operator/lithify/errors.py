@@ -154,8 +154,8 @@ class TooManyOrphans(UserError):
         super().__init__(
             f"{table}: {orphans:,} of {files:,} files in its folder, with {percent_of_bytes} % of the bytes, "
             "are named by no snapshot, tag or branch. Nothing was deleted: perhaps the table's location is "
-            "wrong, or its snapshots were lost. Look at what a dry run lists; if it may go, raise the most "
-            "share of orphans"
+            "wrong, or its snapshots were lost. Look at what a dry run lists; if it may go, delete it with "
+            "lithify remove-orphans and a larger most share"
         )
         self.table = table
         self.orphans = orphans

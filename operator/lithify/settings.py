@@ -56,6 +56,7 @@ SPARK_OUTPUT = Setting("what -v shows", "the log of the driver's pod")
 DRIVER_MEMORY = _of_policy("--spark-conf spark.driver.memory", "spec.spark.driver.memory")
 EXECUTOR_MEMORY = _of_policy("--spark-conf spark.executor.memory", "spec.spark.executor.memory")
 TASK_MEMORY = _of_policy("--task-memory", "spec.spark.taskMemory")
+ORPHAN_AGE = Setting("--older-than", "spec.orphans.minAgeSeconds of the Compaction")
 
 ALLOWED_ADDRESSES = _of_operator("--allow-address", "operator.allowedAddresses")
 OWN_IDENTITY = _of_operator("--own-identity", "operator.ownIdentity")

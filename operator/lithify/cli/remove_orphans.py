@@ -14,6 +14,7 @@ from lithify.cli.output import emit
 from lithify.cli.render_maintenance import maintenance_dict, maintenance_view
 from lithify.errors import InvalidOption
 from lithify.formats.protocol.maintenance import DEFAULT_SETTINGS, MaintenanceKind, MaintenanceSettings
+from lithify.settings import ORPHAN_AGE
 
 _AGE = re.compile(r"\s*([0-9]{1,6})\s*(d|h)\s*", re.ASCII)
 
@@ -47,6 +48,6 @@ def remove_orphans(as_json: bool, delete: bool, older_than: str, most_share: flo
 def _age(text: str) -> timedelta:
     found = _AGE.fullmatch(text)
     if found is None:
-        raise InvalidOption("--older-than", f"'{text}' is no age such as 3d or 36h")
+        raise InvalidOption(ORPHAN_AGE, f"'{text}' is no age such as 3d or 36h")
     number = int(found[1])
     return timedelta(days=number) if found[2] == "d" else timedelta(hours=number)

@@ -78,8 +78,8 @@ def test_files_of_an_age_are_deleted(
 @pytest.mark.parametrize(
     ("words", "at_fault"),
     [
-        (["--older-than", "23h"], "orphan age"),
-        (["--older-than", "0d"], "orphan age"),
+        (["--older-than", "23h"], "--older-than"),
+        (["--older-than", "0d"], "--older-than"),
         (["--older-than", "soon"], "--older-than"),
         (["--most-share", "0"], "most share"),
         (["--most-share", "0.01"], "most share"),

@@ -11,9 +11,7 @@ from datetime import timedelta
 from lithify.clock import Clock, epoch_millis
 from lithify.errors import InvalidOption
 from lithify.formats.protocol.maintenance import MaintenanceSettings
-
-_AGE, _SHARE = "orphan age", "most share of orphans"
-"""What messages call the settings, for readers of a command's output and of objects."""
+from lithify.settings import ORPHAN_AGE
 
 LEAST_AGE = timedelta(days=1)
 """As long as an attempt of ours may be silent and still be cleaned up by others (`attempts.ages`)."""
@@ -27,9 +25,9 @@ def check_settings(settings: MaintenanceSettings) -> None:
     """
     if settings.orphan_age < LEAST_AGE:
         problem = "it must be at least one day: younger files may belong to writers that have not committed"
-        raise InvalidOption(_AGE, problem)
+        raise InvalidOption(ORPHAN_AGE, problem)
     if not 0 < settings.most_share <= 1:
-        raise InvalidOption(_SHARE, "it must be more than 0 and at most 1")
+        raise InvalidOption("most share", "it must be more than 0 and at most 1")
 
 
 def written_before(settings: MaintenanceSettings, clock: Clock) -> int:

@@ -24,8 +24,8 @@ class Noon(SystemClock):
 @pytest.mark.parametrize(
     ("settings", "at_fault"),
     [
-        (MaintenanceSettings(orphan_age=timedelta(hours=23)), "orphan age"),
-        (MaintenanceSettings(orphan_age=timedelta(days=-3)), "orphan age"),
+        (MaintenanceSettings(orphan_age=timedelta(hours=23)), "--older-than"),
+        (MaintenanceSettings(orphan_age=timedelta(days=-3)), "--older-than"),
         (MaintenanceSettings(most_share=0.0), "most share"),
         (MaintenanceSettings(most_share=1.5), "most share"),
         (MaintenanceSettings(most_share=float("nan")), "most share"),

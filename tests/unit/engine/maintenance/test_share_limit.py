@@ -22,7 +22,7 @@ from lithify.errors import TooManyOrphans
 )
 def test_share_by_files_and_by_bytes(orphans: Amount, listed: Amount, share: float, is_refused: bool) -> None:
     if is_refused:
-        with pytest.raises(TooManyOrphans, match="raise the most share of orphans"):
+        with pytest.raises(TooManyOrphans, match="a larger most share"):
             check_share("db.t", orphans, listed, share)
     else:
         check_share("db.t", orphans, listed, share)
