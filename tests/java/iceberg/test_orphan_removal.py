@@ -34,7 +34,7 @@ def made(table: SparkTable, kind: str) -> SparkTable:
     return table
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("kind", "has_expired"),
     [
