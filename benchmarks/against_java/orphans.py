@@ -28,8 +28,14 @@ from support.runs import LITHIFY
 _FILES_OF_A_LEFTOVER = 20
 
 
-def compare(shape: Shape, repeats: int) -> str:
-    """The figures, in Markdown."""
+def compare(shape: Shape, repeats: int, *, deletes: bool = True) -> str:
+    """The figures, in Markdown.
+
+    Args:
+        shape: the files that the table needs.
+        repeats: rounds of searches.
+        deletes: whether each side deletes the leftovers, too.
+    """
     with tempfile.TemporaryDirectory(prefix="lithify-bench-") as folder:
         print(f"inventing {shape.files:,} files", file=sys.stderr)
         with Oracle.start() as oracle:
@@ -41,12 +47,18 @@ def compare(shape: Shape, repeats: int) -> str:
             java.append(_java(table, leftovers, deletes=False))
             ours.append(_ours(table, deletes=False))
             print(f"round {number + 1}: {java[-1]}, {ours[-1]}", file=sys.stderr)
-        deleted = [_java(table, leftovers, deletes=True)]
-        _put_leftovers(table)
-        deleted.append(_ours(table, deletes=True))
-        left = sum(len(names) for _, _, names in os.walk(table.folder) if "data-" in "".join(names[:1]))
-        assert left == shape.files, f"{left} files are left"
+        deleted = _deleted(table, shape, leftovers) if deletes else []
     return _figures(shape, leftovers, java, ours, deleted)
+
+
+def _deleted(table: Table, shape: Shape, leftovers: int) -> list[Usage]:
+    """What a search takes that deletes: first Java's, then ours, of new leftovers."""
+    found = [_java(table, leftovers, deletes=True)]
+    _put_leftovers(table)
+    found.append(_ours(table, deletes=True))
+    left = sum(len(names) for _, _, names in os.walk(table.folder) if "data-" in "".join(names[:1]))
+    assert left == shape.files, f"{left} files are left"
+    return found
 
 
 def _put_files(table: Table) -> None:
@@ -112,7 +124,11 @@ def _figures(
                 f"processor time of a search, best of {len(ours)}", *least(lambda usage: usage.cpu_seconds)
             ),
             _line("by the clock, with the start", *least(lambda usage: usage.seconds)),
-            _line("by the clock, a search that deletes", *(usage.seconds for usage in deleted)),
+            *(
+                [_line("by the clock, a search that deletes", *(each.seconds for each in deleted))]
+                if deleted
+                else []
+            ),
             _line("peak memory of the process", *peaks, unit="GiB"),
         ]
     )

@@ -60,16 +60,6 @@ def test_kill_between_portions_leaves_a_table_that_the_next_one_completes(
     assert before <= files_of(table)
 
 
-def test_kill_before_the_deletion_deletes_nothing(table: Table) -> None:
-    (next(table.folder.rglob("bucket-*")) / f"data-{uuid4()}-0.parquet").touch()
-    make_old(table.folder)
-    before = files_of(table)
-    assert remove(table, "orphans-planned=kill") == -signal.SIGKILL
-    assert files_of(table) == before
-    assert remove(table) == 0
-    assert len(before - files_of(table)) == 1
-
-
 def test_commit_of_a_slow_writer_after_the_plan_keeps_its_files(
     oracle: Oracle, table: Table, tmp_path: Path
 ) -> None:
