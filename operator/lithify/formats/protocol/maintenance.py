@@ -21,6 +21,10 @@ MOST_SAMPLES = 20
 """Paths of files that a report names; the figures count all."""
 
 
+FOREIGN_FILES = "foreignFiles"
+"""The figure of files that stay although nothing needs them: they lie outside of the table's folders."""
+
+
 class MaintenanceKind(StrEnum):
     """The kinds of maintenance; a format need not have all."""
 

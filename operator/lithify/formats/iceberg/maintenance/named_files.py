@@ -1,0 +1,76 @@
+"""Files as columns: their paths, what they are, and keys by which spellings of one path are equal.
+
+Called by `doomed_files` and `journal`. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lithify.columns.column_groups import Flags, flags, whole, with_columns
+
+TEXT = pa.large_string()
+"""Paths of many files exceed the 2 GiB of Arrow's short strings."""
+FILES = pa.schema([("path", TEXT), ("kind", pa.int8())])
+"""The columns of files."""
+
+
+class FileKind(IntEnum):
+    """What a file is; files are deleted in this order."""
+
+    DATA = 0
+    DELETES = 1
+    MANIFEST = 2
+    LIST = 3
+    STATISTICS = 4
+
+
+def files_of(paths: Any, kind: FileKind) -> pa.Table:
+    """Files of one kind, from a column or a sequence of paths."""
+    texts = (
+        whole(paths).cast(TEXT) if isinstance(paths, pa.Array | pa.ChunkedArray) else pa.array(paths, TEXT)
+    )
+    return pa.table([texts, np.full(len(texts), kind, dtype=np.int8)], schema=FILES)
+
+
+def joined(parts: Iterable[pa.Table]) -> pa.Table:
+    """All files with their keys, each once."""
+    files = pa.concat_tables([FILES.empty_table(), *parts]).combine_chunks()
+    keys = keys_of(files["path"])
+    encoded = keys.dictionary_encode().indices.to_numpy()
+    _, firsts = np.unique(encoded, return_index=True)
+    return with_columns(files, key=keys).take(pa.array(np.sort(firsts)))
+
+
+def keys_of(paths: Any) -> pa.Array:
+    """The paths without scheme and host, and with single slashes.
+
+    A store may be spelled in several ways (`s3`, `s3a`, an alias of a bucket, `file:` or nothing). Two files
+    may have the same key and then keep each other, but one file has one key however it is spelled.
+    """
+    plain = pc.replace_substring_regex(
+        whole(paths).cast(TEXT), r"^(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/]*)?", ""
+    )
+    return pc.replace_substring_regex(plain, "//+", "/")
+
+
+def are_below(paths: Any, folders: Sequence[str]) -> Flags:
+    """Mask of the paths that lie below one of some folders: on the same store, and by no detour."""
+    places = _places(paths)
+    found = np.zeros(len(places), dtype=bool)
+    for folder in _places(pa.array([f"{each.rstrip('/')}/" for each in folders], TEXT)):
+        found |= flags(pc.starts_with(places, folder.as_py()))
+    return np.asarray(found & ~flags(pc.match_substring_regex(places, r"/\.\.?(?:/|$)")))
+
+
+def _places(paths: Any) -> pa.Array:
+    """The paths with one spelling of each scheme, and with single slashes."""
+    texts = pc.replace_substring_regex(whole(paths).cast(TEXT), "^[sS]3[aAnN]?://", "s3://")
+    texts = pc.replace_substring_regex(texts, "^file:(?://[^/]*)?/", "/")
+    return pc.replace_substring_regex(texts, "([^:/])//+", r"\1/")
