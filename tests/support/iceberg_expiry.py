@@ -29,8 +29,8 @@ _UNTOLD = ("last-updated-ms", "metadata-log")
 class BothExpiries:
     """What we have done, and which files Java would have deleted: by reachability, and by its short cut.
 
-    The short cut, which Java takes in tables without branches, looks at what expired snapshots removed. What a
-    snapshot removed that stays is then only deleted when that one expires.
+    The short cut, which Java takes in tables without branches, looks at what expired snapshots removed. What
+    a snapshot removed that stays is then only deleted when that one expires.
     """
 
     done: Maintained
