@@ -21,6 +21,7 @@ from lithify.io.locations import local_path
 from support.iceberg_runs import CLOCK, address_of
 
 MINUTE = 60_000
+_ORDER = "id, amount, kind"
 _UNTOLD = ("last-updated-ms", "metadata-log")
 """Fields of metadata that say when and after what it was written."""
 
@@ -108,9 +109,9 @@ def answers(table: SparkTable) -> dict[str, pa.Table]:
     """The rows of each snapshot, branch and tag."""
     metadata = metadata_of(table)
     found = {
-        f"snapshot {each['snapshot-id']}": table.read(at=f"VERSION AS OF {each['snapshot-id']}")
+        f"snapshot {each['snapshot-id']}": table.read(order=_ORDER, at=f"VERSION AS OF {each['snapshot-id']}")
         for each in metadata.get("snapshots") or ()
     }
     for name in metadata.get("refs") or {}:
-        found[name] = table.read(at=f"VERSION AS OF '{name}'")
+        found[name] = table.read(order=_ORDER, at=f"VERSION AS OF '{name}'")
     return {name: rows.combine_chunks() for name, rows in found.items()}

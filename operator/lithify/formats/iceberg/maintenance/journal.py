@@ -12,7 +12,7 @@ Anyone who may write to the table's folder can put files there, so what they nam
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -41,12 +41,19 @@ class Journals:
     Attributes:
         settled: those whose snapshots have all left the metadata.
         files: the files that these name; they may be needed again, and have to be checked.
+        open: the others of less than a day, with their snapshots.
         forgotten: those that nobody needs any more.
     """
 
     settled: tuple[str, ...] = ()
     files: tuple[pa.Table, ...] = ()
+    open: tuple[tuple[str, frozenset[int]], ...] = ()
     forgotten: tuple[str, ...] = ()
+
+    def needless_after(self, snapshots: Set[int]) -> tuple[str, ...]:
+        """The journals that nobody needs once all files are deleted that only some snapshots needed."""
+        covered = (path for path, gone in self.open if gone <= snapshots)
+        return (*self.settled, *self.forgotten, *covered)
 
 
 def write_journals(table: IcebergTable, snapshots: Collection[int], files: pa.Table) -> tuple[str, ...]:
@@ -70,6 +77,7 @@ def read_journals(table: IcebergTable, metadata: TableMetadata, now: datetime) -
         StorageError: the file system refuses.
     """
     settled, forgotten, files = list[str](), list[str](), list[pa.Table]()
+    others = list[tuple[str, frozenset[int]]]()
     for path, listed in _listed(table.storage, _folder(metadata)):
         found = _read(table.storage, path)
         said = None if found is None else _said(found, table.uuid)
@@ -78,7 +86,9 @@ def read_journals(table: IcebergTable, metadata: TableMetadata, now: datetime) -
             files.append(found.replace_schema_metadata(None))
         elif now.timestamp() - listed.modified_seconds > _FORGOTTEN_AFTER.total_seconds():
             forgotten.append(path)
-    return Journals(tuple(settled), tuple(files), tuple(forgotten))
+        elif said is not None:
+            others.append((path, said))
+    return Journals(tuple(settled), tuple(files), tuple(others), tuple(forgotten))
 
 
 def delete_journals(storage: Storage, paths: Collection[str]) -> None:

@@ -33,16 +33,16 @@ class ExpiryPlan:
         stay: the oldest snapshot that stays; None if there is none.
         doomed: the files that nothing else reaches, those of earlier expiries that were cut off included.
         now_millis: when it was planned, for which ages count.
-        settled: the journals of earlier expiries, whose files go, too.
-        forgotten: the journals that nobody needs.
+        completes: whether it completes an earlier expiry.
+        journals: the journals of earlier expiries that nobody needs after it.
     """
 
     removal: Removal
     stay: Snapshot | None
     doomed: DoomedFiles
     now_millis: int
-    settled: tuple[str, ...] = ()
-    forgotten: tuple[str, ...] = ()
+    completes: bool = False
+    journals: tuple[str, ...] = ()
 
     @property
     def kind(self) -> MaintenanceKind:
@@ -52,7 +52,7 @@ class ExpiryPlan:
     @property
     def is_empty(self) -> bool:
         """Whether nothing goes."""
-        return not self.removal and not self.settled
+        return not self.removal and not self.completes
 
     @property
     def oldest(self) -> SnapshotId | None:

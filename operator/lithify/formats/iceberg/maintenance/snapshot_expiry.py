@@ -68,7 +68,8 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
             self._explain(error, after)
             raise
         stay = min(after.snapshots.values(), key=lambda each: (each.millis, each.sequence), default=None)
-        return ExpiryPlan(removal, stay, doomed, epoch_millis(now), journals.settled, journals.forgotten)
+        needless = journals.needless_after(removal.snapshots)
+        return ExpiryPlan(removal, stay, doomed, epoch_millis(now), bool(journals.settled), needless)
 
     def execute(self, plan: ExpiryPlan) -> Maintained:
         """See the Protocol.
@@ -83,7 +84,7 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
         metadata = table.refresh()
         doomed = self._still_doomed(plan, metadata)
         delete_files(table.storage, doomed.own)
-        delete_journals(table.storage, (*journals, *plan.settled, *plan.forgotten))
+        delete_journals(table.storage, (*journals, *plan.journals))
         return Maintained(self.kind, figures_of(plan.removal, doomed), plan.oldest)
 
     def _check_supported(self) -> None:
