@@ -16,6 +16,7 @@ from infrastructure.iceberg.tables import SparkTable
 from lithify.formats.iceberg.maintenance.options import read_rules
 from lithify.formats.iceberg.maintenance.snapshot_expiry import SnapshotExpiry
 from lithify.formats.iceberg.table.opening import open_iceberg_table
+from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import Maintained
 from lithify.io.locations import local_path
 from support.iceberg_runs import CLOCK, address_of
@@ -40,16 +41,10 @@ class BothExpiries:
     by_short_cut: frozenset[str]
 
 
-def expiry_of(table: SparkTable, floor: timedelta = timedelta(), **rules: int) -> SnapshotExpiry:
-    """Our expiry of a table; `rules` replace those of its properties."""
-    opened = open_iceberg_table(address_of(table))
-    names = {f"history.expire.{name.replace('_', '-')}": str(value) for name, value in rules.items()}
-    return SnapshotExpiry(opened, read_rules({**opened.metadata.properties, **names}), floor, CLOCK)
-
-
-def expire(table: SparkTable, floor: timedelta = timedelta()) -> Maintained:
-    """Expires snapshots by the table's properties."""
-    expiry = expiry_of(table, floor)
+def expire(table: SparkTable, address: TableAddress | None = None) -> Maintained:
+    """Expires snapshots by the table's properties, without a floor for readers."""
+    opened = open_iceberg_table(address or address_of(table))
+    expiry = SnapshotExpiry(opened, read_rules(opened.metadata.properties), timedelta(), CLOCK)
     return expiry.execute(expiry.plan(CLOCK))
 
 
