@@ -2,28 +2,32 @@
 
 Called by `snapshot_expiry` when it plans, and again after the commit. Follows `ReachableFileCleanup` of Java,
 for any history. Only reads. Every manifest is read once: those of expired snapshots alone for the files that
-may go, then those that stay, of which only a portion of paths is held at a time. So memory depends on what
-the manifests name that go, and not on the table.
+may go, then those that stay, one at a time. So memory depends on the files that the manifests name which go,
+and not on the table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.column_groups import flagged, flags, integers, whole, with_columns
+from lithify.columns.column_groups import flagged, flags, integers, with_columns
 from lithify.errors import CorruptTable, MissingFile
 from lithify.formats.iceberg.maintenance.named_files import (
     TEXT,
     FileKind,
     are_below,
+    digests_in,
+    digests_of,
+    distinct,
     files_of,
-    joined,
+    is_in_sorted,
     keys_of,
 )
 from lithify.formats.iceberg.maintenance.next_metadata import statistics_paths
@@ -34,16 +38,13 @@ from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.snapshots import Snapshot
 from lithify.io.prefetching import prefetched
 
-_PORTION = 1 << 16
-"""Paths of files that stay which are compared at a time; more if more may go, or time would be quadratic."""
-
 
 @dataclass(frozen=True, slots=True)
 class DoomedFiles:
     """The files that may be deleted.
 
     Attributes:
-        files: a row per file: `path`, `kind`, `key`, and `is_own`, whether it lies in the table's folders.
+        files: a row per file: `path`, `kind`, `digest`, and `is_own`, whether it lies in the table's folders.
         read: the manifests and lists of staying snapshots whose files are left out, by path.
     """
 
@@ -87,7 +88,7 @@ def doomed_files(
     leaving = _named_in_lists(reader, gone, may_be_missing=True)
     kept = _named_in_lists(reader, after.snapshots.values())
     alone = [each for path, each in leaving.manifests.items() if path not in kept.manifests]
-    files = joined(
+    files = distinct(
         [
             *_live_files(reader, alone, may_be_missing=True),
             files_of([each.path for each in alone], FileKind.MANIFEST),
@@ -96,9 +97,10 @@ def doomed_files(
             *more,
         ]
     )
-    own = are_below(files["path"], roots) & ~_is_never_deleted(files)
-    doomed = DoomedFiles(with_columns(files, is_own=own))
-    return _unless_named(reader, doomed, after, kept)
+    doomed = _unless_named(reader, DoomedFiles(files), after, kept)
+    left = doomed.files.combine_chunks()
+    is_own = are_below(left["path"], roots) & ~_is_never_deleted(left)
+    return replace(doomed, files=with_columns(left, is_own=is_own))
 
 
 def still_doomed(reader: ManifestReader, doomed: DoomedFiles, metadata: TableMetadata) -> DoomedFiles:
@@ -119,29 +121,25 @@ def _unless_named(
 ) -> DoomedFiles:
     """The files that neither metadata nor some manifests name, nor are among these."""
     named = pa.array([*_named_by(metadata), *kept.lists, *kept.manifests], TEXT)
-    files = _without(doomed.files, [named])
     live = (entries["path"] for entries in _live_files(reader, [*kept.manifests.values()]))
-    return DoomedFiles(_unless_among(files, live), doomed.read | {*kept.lists, *kept.manifests})
+    files = _unless_among(doomed.files, chain([named], live))
+    return DoomedFiles(files, doomed.read | {*kept.lists, *kept.manifests})
 
 
 def _unless_among(files: pa.Table, kept: Iterable[Any]) -> pa.Table:
-    """The files that are not among some paths; these come in parts and are held in portions."""
-    portion, size = list[pa.Array](), 0
-    for paths in kept:
-        portion.append(whole(paths))
-        size += len(paths)
-        if size >= max(len(files), _PORTION):
-            files, portion, size = _without(files, portion), [], 0
-        if not len(files):
-            return files
-    return _without(files, portion)
-
-
-def _without(files: pa.Table, paths: Sequence[pa.Array]) -> pa.Table:
-    if not len(files) or not paths:
-        return files
-    named = pc.unique(keys_of(pa.concat_arrays(paths)))
-    return flagged(files, ~flags(pc.is_in(whole(files["key"]), value_set=named)))
+    """The files that are not among some paths, which come in parts."""
+    digests = digests_in(files)
+    order = np.argsort(digests)
+    known, stays = digests[order], np.zeros(len(files), dtype=bool)
+    left = len(files)
+    for paths in kept if left else ():
+        found = np.unique(digests_of(paths))
+        found = found[is_in_sorted(found, known)]
+        stays[order[np.searchsorted(known, found)]] = True
+        left -= len(found)
+        if left <= 0 and stays.all():
+            break
+    return flagged(files, ~stays)
 
 
 def _live_files(
@@ -194,7 +192,7 @@ def _named_by(metadata: TableMetadata) -> Iterator[str]:
 def _is_never_deleted(files: pa.Table) -> Any:
     """Mask of the files whose names say that they are none of those which an expiry deletes."""
     pattern = r"\.metadata\.json|/version-hint\.text$|/lithify/(?:attempts|expiry)/"
-    return flags(pc.match_substring_regex(files["key"], pattern))
+    return flags(pc.match_substring_regex(keys_of(files["path"]), pattern))
 
 
 def _missing_as_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:

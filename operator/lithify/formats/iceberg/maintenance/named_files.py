@@ -1,4 +1,4 @@
-"""Files as columns: their paths, what they are, and keys by which spellings of one path are equal.
+"""Files as columns: their paths, what they are, and digests by which spellings of one path are equal.
 
 Called by `doomed_files` and `journal`. Pure.
 """
@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import Flags, flags, whole, with_columns
+from lithify.columns.murmur_hash import murmur3_of_each
+
+Digests = npt.NDArray[np.uint64]
 
 TEXT = pa.large_string()
 """Paths of many files exceed the 2 GiB of Arrow's short strings."""
@@ -39,13 +43,49 @@ def files_of(paths: Any, kind: FileKind) -> pa.Table:
     return pa.table([texts, np.full(len(texts), kind, dtype=np.int8)], schema=FILES)
 
 
-def joined(parts: Iterable[pa.Table]) -> pa.Table:
-    """All files with their keys, each once."""
-    files = pa.concat_tables([FILES.empty_table(), *parts]).combine_chunks()
-    keys = keys_of(files["path"])
-    encoded = keys.dictionary_encode().indices.to_numpy()
-    _, firsts = np.unique(encoded, return_index=True)
-    return with_columns(files, key=keys).take(pa.array(np.sort(firsts)))
+def distinct(parts: Iterable[pa.Table]) -> pa.Table:
+    """All files with their `digest`, each once: names that come again are dropped part by part."""
+    seen, found = np.empty(0, np.uint64), [_with_digests(FILES.empty_table())]
+    for part in map(_with_digests, parts):
+        fresh, places = np.unique(digests_in(part), return_index=True)
+        is_new = ~is_in_sorted(fresh, seen)
+        if is_new.any():
+            seen = np.insert(seen, np.searchsorted(seen, fresh[is_new]), fresh[is_new])
+            found.append(part.take(pa.array(np.sort(places[is_new]))))
+    return pa.concat_tables(found)
+
+
+def digests_in(files: pa.Table) -> Digests:
+    """The digests of files."""
+    return cast(Digests, whole(files["digest"]).to_numpy())
+
+
+def is_in_sorted(digests: Digests, among: Digests) -> Flags:
+    """Mask of the digests that are among sorted ones."""
+    if not len(among):
+        return np.zeros(len(digests), dtype=bool)
+    places = np.minimum(np.searchsorted(among, digests), len(among) - 1)
+    return np.asarray(among[places] == digests)
+
+
+def digests_of(paths: Any) -> Digests:
+    """A number of 64 bits for each path, the same for all spellings of one file.
+
+    That two files have the same number is as good as impossible, and would only keep one of them.
+    """
+    keys = keys_of(paths)
+    offsets = (
+        np.frombuffer(keys.buffers()[1], np.int64, len(keys) + 1, 8 * keys.offset) if len(keys) else None
+    )
+    if offsets is None:
+        return np.empty(0, np.uint64)
+    data = np.frombuffer(keys.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    halves = [murmur3_of_each(offsets - offsets[0], each) for each in (data, ~data)]
+    return cast(Digests, halves[0].astype(np.uint64) << np.uint64(32) | halves[1].astype(np.uint64))
+
+
+def _with_digests(files: pa.Table) -> pa.Table:
+    return with_columns(files, digest=pa.array(digests_of(files["path"]), pa.uint64()))
 
 
 def keys_of(paths: Any) -> pa.Array:

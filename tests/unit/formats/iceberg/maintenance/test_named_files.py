@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lithify.formats.iceberg.maintenance.named_files import FileKind, are_below, files_of, joined, keys_of
+from lithify.formats.iceberg.maintenance.named_files import (
+    FileKind,
+    are_below,
+    digests_of,
+    distinct,
+    files_of,
+    is_in_sorted,
+    keys_of,
+)
 from support.cases import case
 
 
@@ -48,12 +59,27 @@ def test_what_lies_in_a_folder(path: str, folder: str, expected: bool) -> None:
 
 
 def test_each_file_is_there_once() -> None:
-    found = joined(
+    found = distinct(
         [
-            files_of(pa.array(["s3://lake/a", "s3://lake/b"]), FileKind.DATA),
+            files_of(pa.array(["s3://lake/a", "s3://lake/b", "s3://lake//a"]), FileKind.DATA),
             files_of(["s3a://lake/b", "s3://lake/c"], FileKind.MANIFEST),
+            files_of(pa.chunked_array([["s3://lake/a"]]), FileKind.LIST),
         ]
     )
     assert found["path"].to_pylist() == ["s3://lake/a", "s3://lake/b", "s3://lake/c"]
     assert found["kind"].to_pylist() == [FileKind.DATA, FileKind.DATA, FileKind.MANIFEST]
-    assert joined([]).num_rows == 0
+    assert distinct([]).num_rows == 0
+
+
+@given(st.lists(st.text(max_size=9).map(lambda name: f"/lake/{name}")))
+def test_digests_are_equal_where_keys_are(paths: list[str]) -> None:
+    column = pa.array(["not this one", *paths], pa.string()).slice(1)
+    keys, digests = keys_of(column).to_pylist(), digests_of(column).tolist()
+    assert len(digests) == len(paths)
+    assert len(set(digests)) == len(set(keys)) == len(set(zip(keys, digests, strict=True)))
+
+
+@given(st.lists(st.integers(0, 20)), st.sets(st.integers(0, 20)))
+def test_what_is_among_sorted_digests(digests: list[int], among: set[int]) -> None:
+    found = is_in_sorted(np.array(digests, np.uint64), np.array(sorted(among), np.uint64))
+    assert found.tolist() == [each in among for each in digests]
