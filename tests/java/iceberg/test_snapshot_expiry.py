@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from infrastructure.iceberg import proxy
-from infrastructure.iceberg.catalogs import CatalogAddress
+from infrastructure.iceberg.catalogs import CatalogAddress, fresh_name
 from infrastructure.iceberg.proxy import RestProxy
 from infrastructure.iceberg.spark import SparkIceberg
 from infrastructure.iceberg.tables import SparkTable
 from lithify.errors import StalePlan
+from lithify.formats.iceberg.table.opening import open_iceberg_table
 from support.cases import case
 from support.iceberg_expiry import (
     answers,
@@ -112,8 +113,6 @@ def test_server_removes_the_same(rest_table: SparkTable) -> None:
     "step",
     [
         case(proxy.lose_answer, id="committed, and no answer"),
-        case(proxy.fail_after(504), id="committed, and timed out"),
-        case(proxy.fail(503), id="overloaded"),
         case(proxy.send_twice, id="carried out twice"),
     ],
 )
@@ -166,3 +165,24 @@ def test_java_commits_beside_expiries_that_never_pause(sql_table: SparkTable) ->
     live = {plain(each) for each in table.metadata_table("files")["file_path"].to_pylist()}
     assert {path for path in files_of(table) if path.endswith(".parquet")} == live
     assert not any("/lithify/" in path for path in files_of(table))
+
+
+def test_tables_on_s3_expire(spark_iceberg: SparkIceberg, rest_on_s3: CatalogAddress) -> None:
+    table = SparkTable(spark_iceberg, rest_on_s3, f"{fresh_name('db')}.t")
+    table.create(2, properties=ALL_BUT_ONE).append_many(3, 20)
+    table.delete("id % 10 = 3")
+    table.spark.rewrite(table.name, {"rewrite-all": "true"})
+    before = answers(table)["main"]
+    java = table.spark.plan_expiry(table.name, may_be_incremental=False)
+    storage = open_iceberg_table(address_of(table)).storage
+    folder = str(metadata_of(table)["location"])
+    files = set(storage.files_below(folder))
+
+    done = expire(table)
+
+    left = set(storage.files_below(folder))
+    assert {path for path in files - left if ".metadata.json" not in path} == {*java.deleted}
+    assert {path for path in left - files if ".metadata.json" not in path} == set(), "no journal is left"
+    assert done.figures["dataFiles"] == 3
+    assert told(metadata_of(table)) == told(java.metadata)
+    assert answers(table)["main"] == before

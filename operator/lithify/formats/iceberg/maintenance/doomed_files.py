@@ -62,6 +62,10 @@ class DoomedFiles:
         return len(self.files) - int(flags(self.files["is_own"]).sum())
 
 
+NONE = DoomedFiles(with_columns(distinct([]), is_own=pa.array([], pa.bool_())))
+"""No files."""
+
+
 def doomed_files(
     reader: ManifestReader,
     roots: Sequence[str],
@@ -85,6 +89,9 @@ def doomed_files(
         CorruptTable: metadata cannot be read.
     """
     gone = [each for number, each in before.snapshots.items() if number not in after.snapshots]
+    more = tuple(more)
+    if not gone and not more:
+        return NONE
     leaving = _named_in_lists(reader, gone, may_be_missing=True)
     kept = _named_in_lists(reader, after.snapshots.values())
     alone = [each for path, each in leaving.manifests.items() if path not in kept.manifests]
@@ -110,6 +117,8 @@ def still_doomed(reader: ManifestReader, doomed: DoomedFiles, metadata: TableMet
         MissingFile: a file of a snapshot is gone.
         CorruptTable: metadata cannot be read.
     """
+    if not len(doomed.files):
+        return doomed
     new = [each for each in metadata.snapshots.values() if each.manifest_list not in doomed.read]
     found = _named_in_lists(reader, new)
     fresh = {path: each for path, each in found.manifests.items() if path not in doomed.read}

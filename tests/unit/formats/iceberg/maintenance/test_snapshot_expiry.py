@@ -256,6 +256,11 @@ class TestRefusals:
 
 
 class TestDamage:
+    def test_manifests_are_only_read_if_a_snapshot_goes(self, lakehouse: Lakehouse) -> None:
+        for path in Path(lakehouse.warehouse).rglob("*.avro"):
+            path.unlink()
+        assert not any(expire(lakehouse, RetentionRules(min_snapshots=99)).figures.values())
+
     def test_missing_manifest_of_a_snapshot_that_stays_keeps_everything(self, lakehouse: Lakehouse) -> None:
         table = loaded(lakehouse)
         head = table.current_snapshot()
