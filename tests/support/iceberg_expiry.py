@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from infrastructure.iceberg.tables import SparkTable
 from lithify.formats.iceberg.maintenance.options import read_rules
-from lithify.formats.iceberg.maintenance.snapshot_expiry import SnapshotExpiry
+from lithify.formats.iceberg.maintenance.snapshot_expiry import expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import Maintained
@@ -44,7 +44,7 @@ class BothExpiries:
 def expire(table: SparkTable, address: TableAddress | None = None) -> Maintained:
     """Expires snapshots by the table's properties, without a floor for readers."""
     opened = open_iceberg_table(address or address_of(table))
-    expiry = SnapshotExpiry(opened, read_rules(opened.metadata.properties), timedelta(), CLOCK)
+    expiry = expiry_of_table(opened, read_rules(opened.metadata.properties), timedelta(), CLOCK)
     return expiry.execute(expiry.plan(CLOCK))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.formats.iceberg.maintenance.options import check_overrides, read_rules
-from lithify.formats.iceberg.maintenance.snapshot_expiry import SnapshotExpiry
+from lithify.formats.iceberg.maintenance.snapshot_expiry import SnapshotExpiry, expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceSettings
@@ -24,4 +24,4 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
     check_overrides(address.overrides)
     table = open_iceberg_table(replace(address, overrides={}))
     rules = read_rules({**table.metadata.properties, **address.overrides})
-    return MaintainedTable(table.name, table.uuid, {SnapshotExpiry.kind: SnapshotExpiry(table, rules)})
+    return MaintainedTable(table.name, table.uuid, {SnapshotExpiry.kind: expiry_of_table(table, rules)})

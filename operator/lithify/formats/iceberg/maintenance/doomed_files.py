@@ -69,38 +69,43 @@ NONE = DoomedFiles(with_columns(distinct([]), is_own=pa.array([], pa.bool_())))
 def doomed_files(
     reader: ManifestReader,
     roots: Sequence[str],
-    before: TableMetadata,
-    after: TableMetadata,
+    before: Sequence[TableMetadata],
+    after: Sequence[TableMetadata],
     more: Iterable[pa.Table] = (),
 ) -> DoomedFiles:
-    """The files that metadata reaches before an expiry, and not after it.
+    """The files that tables reach before an expiry, and not after it: tables that name files of each other.
 
     Files of expired snapshots that are gone already are passed over: what they named is unknown, and stays.
 
     Args:
         reader: reads manifests.
-        roots: the table's folders.
-        before: the metadata.
-        after: the metadata without the expired snapshots.
+        roots: the tables' folders.
+        before: the metadata of each table.
+        after: the metadata of each without the expired snapshots.
         more: further files that may be deleted if nothing names them.
 
     Raises:
         MissingFile: a file of a snapshot that stays is gone.
         CorruptTable: metadata cannot be read.
     """
-    gone = [each for number, each in before.snapshots.items() if number not in after.snapshots]
+    gone = [
+        each
+        for had, has in zip(before, after, strict=True)
+        for number, each in had.snapshots.items()
+        if number not in has.snapshots
+    ]
     more = tuple(more)
     if not gone and not more:
         return NONE
     leaving = _named_in_lists(reader, gone, may_be_missing=True)
-    kept = _named_in_lists(reader, after.snapshots.values())
+    kept = _named_in_lists(reader, [each for has in after for each in has.snapshots.values()])
     alone = [each for path, each in leaving.manifests.items() if path not in kept.manifests]
     files = distinct(
         [
             *_live_files(reader, alone, may_be_missing=True),
             files_of([each.path for each in alone], FileKind.MANIFEST),
             files_of([*leaving.lists], FileKind.LIST),
-            files_of([*statistics_paths(before.json)], FileKind.STATISTICS),
+            files_of([path for had in before for path in statistics_paths(had.json)], FileKind.STATISTICS),
             *more,
         ]
     )
@@ -110,7 +115,9 @@ def doomed_files(
     return replace(doomed, files=with_columns(left, is_own=is_own))
 
 
-def still_doomed(reader: ManifestReader, doomed: DoomedFiles, metadata: TableMetadata) -> DoomedFiles:
+def still_doomed(
+    reader: ManifestReader, doomed: DoomedFiles, metadata: Sequence[TableMetadata]
+) -> DoomedFiles:
     """Those of some files that newer metadata does not reach either; reads only what is new in it.
 
     Raises:
@@ -119,17 +126,18 @@ def still_doomed(reader: ManifestReader, doomed: DoomedFiles, metadata: TableMet
     """
     if not len(doomed.files):
         return doomed
-    new = [each for each in metadata.snapshots.values() if each.manifest_list not in doomed.read]
+    every = (each for has in metadata for each in has.snapshots.values())
+    new = [each for each in every if each.manifest_list not in doomed.read]
     found = _named_in_lists(reader, new)
     fresh = {path: each for path, each in found.manifests.items() if path not in doomed.read}
     return _unless_named(reader, doomed, metadata, replace(found, manifests=fresh))
 
 
 def _unless_named(
-    reader: ManifestReader, doomed: DoomedFiles, metadata: TableMetadata, kept: _ListedManifests
+    reader: ManifestReader, doomed: DoomedFiles, metadata: Sequence[TableMetadata], kept: _ListedManifests
 ) -> DoomedFiles:
     """The files that neither metadata nor some manifests name, nor are among these."""
-    named = pa.array([*_named_by(metadata), *kept.lists, *kept.manifests], TEXT)
+    named = pa.array([*chain(*map(_named_by, metadata)), *kept.lists, *kept.manifests], TEXT)
     live = (entries["path"] for entries in _live_files(reader, [*kept.manifests.values()]))
     files = _unless_among(doomed.files, chain([named], live))
     return DoomedFiles(files, doomed.read | {*kept.lists, *kept.manifests})

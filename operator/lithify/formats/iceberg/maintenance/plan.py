@@ -29,7 +29,7 @@ class ExpiryPlan:
     """The snapshots and references that leave the metadata, and the files that go with them.
 
     Attributes:
-        removal: what leaves the metadata.
+        removals: what leaves the metadata of each store.
         stay: the oldest snapshot that stays; None if there is none.
         doomed: the files that nothing else reaches, those of earlier expiries that were cut off included.
         now_millis: when it was planned, for which ages count.
@@ -37,7 +37,7 @@ class ExpiryPlan:
         journals: the journals of earlier expiries that nobody needs after it.
     """
 
-    removal: Removal
+    removals: tuple[Removal, ...]
     stay: Snapshot | None
     doomed: DoomedFiles
     now_millis: int
@@ -52,7 +52,7 @@ class ExpiryPlan:
     @property
     def is_empty(self) -> bool:
         """Whether nothing goes."""
-        return not self.removal and not self.completes
+        return not any(self.removals) and not self.completes
 
     @property
     def oldest(self) -> SnapshotId | None:
@@ -62,7 +62,7 @@ class ExpiryPlan:
     @property
     def figures(self) -> Mapping[str, int]:
         """How many snapshots, references and files of each kind go."""
-        return figures_of(self.removal, self.doomed)
+        return figures_of(self.removals, self.doomed)
 
     @property
     def samples(self) -> Sequence[str]:
@@ -70,9 +70,12 @@ class ExpiryPlan:
         return ()
 
 
-def figures_of(removal: Removal, doomed: DoomedFiles) -> Mapping[str, int]:
+def figures_of(removals: Sequence[Removal], doomed: DoomedFiles) -> Mapping[str, int]:
     """The figures of an expiry."""
     counts = np.bincount(integers(doomed.own["kind"]), minlength=len(FileKind))
     files = {name: int(counts[kind]) for kind, name in _NAMES.items()}
-    removed = {"snapshots": len(removal.snapshots), "references": len(removal.references)}
+    removed = {
+        "snapshots": sum(len(each.snapshots) for each in removals),
+        "references": sum(len(each.references) for each in removals),
+    }
     return {**removed, **files, FOREIGN_FILES: doomed.foreign}

@@ -35,8 +35,8 @@ from lithify.formats.iceberg.table.evolving import NextVersion
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.table import IcebergTable
 
-CheckCurrent = Callable[[TableMetadata], None]
-"""Raises `StalePlan` if something may not leave newer metadata."""
+CheckCurrent = Callable[[], None]
+"""Raises `StalePlan` if something may not leave the metadata as it was last loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,8 @@ def commit_removal(
     publisher, began = RemovalPublisher(table), clock.now()
     backoff = backoff_of(str(uuid4()), commit_patience(table.properties), clock)
     for tries in count():
-        metadata = table.refresh()
-        check_current(metadata)
+        table.refresh()
+        check_current()
         draft = _draft(table, removal, epoch_millis(clock.now()))
         place = _publish(publisher, draft, backoff)
         if place is Place.OURS:

@@ -13,7 +13,7 @@ old, and a reader may have opened it a second before the next commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -60,6 +60,10 @@ class Removal:
 
     def __bool__(self) -> bool:
         return bool(self.snapshots or self.references)
+
+    def without(self, needed: Set[int]) -> Removal:
+        """The same, but for some snapshots, which stay."""
+        return Removal(self.snapshots - needed, self.references)
 
     def __le__(self, other: Removal) -> bool:
         return self.snapshots <= other.snapshots and self.references <= other.references

@@ -1,13 +1,17 @@
-"""Snapshot expiry of one Iceberg table: implements `formats.protocol.maintenance.Maintenance`.
+"""Snapshot expiry of Iceberg tables: implements `formats.protocol.maintenance.Maintenance`.
 
-Created by `iceberg.maintaining`. `retention` says what may go, `doomed_files` which files only that needs.
+Created by `iceberg.maintaining` for one table, and by `mixed` for the stores of a keyed one, which may name
+files of each other. `retention` says what may go, `doomed_files` which files only that needs.
 Executing writes these files into a journal, commits the metadata without the snapshots, and deletes the files
 last, if nothing that others have committed since names them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain
 
 from lithify.clock import Clock, SystemClock, epoch_millis
 from lithify.errors import CommitUnknown, LithifyError, MissingFile, StalePlan, UnsupportedTable
@@ -24,18 +28,36 @@ from lithify.formats.iceberg.manifests.view import ManifestReader
 from lithify.formats.iceberg.table.metadata import TableMetadata, parse_metadata
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.maintenance import Maintained, Maintenance, MaintenanceKind
+from lithify.io.storage import Storage
 
 READER_FLOOR = timedelta(minutes=10)
 """How long a snapshot stays after another one took its place, whatever the table's properties: readers that
 have opened it may still plan."""
 
 
+@dataclass(frozen=True, slots=True)
+class ExpiringStore:
+    """A table whose snapshots expire, alone or with others that may name its files.
+
+    Attributes:
+        table: the table.
+        rules: how long snapshots, branches and tags are kept.
+        needed: the snapshots that stay whatever their age, by metadata.
+    """
+
+    table: IcebergTable
+    rules: RetentionRules
+    needed: Callable[[TableMetadata], Set[int]] = lambda _: frozenset()
+
+
 class SnapshotExpiry(Maintenance[ExpiryPlan]):
-    """Expires snapshots, branches and tags of a table.
+    """Expires snapshots, branches and tags.
 
     Args:
-        table: the table.
-        rules: how long they are kept.
+        name: the name of the table, for messages.
+        stores: its stores; mostly one. The first may take files over from the others.
+        storage: access to the files of all.
+        refusals: why their snapshots cannot be expired.
         floor: how long a snapshot stays after another one took its place.
         clock: times and waits of commits.
     """
@@ -44,32 +66,52 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
 
     def __init__(
         self,
-        table: IcebergTable,
-        rules: RetentionRules,
+        name: str,
+        stores: Sequence[ExpiringStore],
+        storage: Storage,
+        refusals: Callable[[], Iterable[str]],
         floor: timedelta = READER_FLOOR,
         clock: Clock | None = None,
     ) -> None:
-        self._table = table
-        self._rules = rules
+        self._name = name
+        self._stores = stores
+        self._storage = storage
+        self._refusals = refusals
         self._floor = floor
         self._clock = clock or SystemClock()
-        self._reader = ManifestReader(table.storage)
+        self._reader = ManifestReader(storage)
 
     def plan(self, clock: Clock) -> ExpiryPlan:
         """See the Protocol."""
-        metadata, now = self._table.refresh(), clock.now()
+        metadata, now = self._refresh(), clock.now()
         self._check_supported()
-        removal = self._removal(metadata, epoch_millis(now))
-        after = parse_metadata(without(metadata, removal), metadata.file)
-        journals = read_journals(self._table, metadata, now)
+        millis = epoch_millis(now)
+        removals = tuple(self._removal(each, millis) for each in self._stores)
+        after = [
+            parse_metadata(without(each, removal), each.file)
+            for each, removal in zip(metadata, removals, strict=True)
+        ]
+        journals = [
+            read_journals(store.table, each, now) for store, each in zip(self._stores, metadata, strict=True)
+        ]
+        files = [file for each in journals for file in each.files]
         try:
-            doomed = doomed_files(self._reader, self._table.storage.roots, metadata, after, journals.files)
+            doomed = doomed_files(self._reader, self._storage.roots, metadata, after, files)
         except MissingFile as error:
             self._explain(error, after)
             raise
-        stay = min(after.snapshots.values(), key=lambda each: (each.millis, each.sequence), default=None)
-        needless = journals.needless_after(removal.snapshots)
-        return ExpiryPlan(removal, stay, doomed, epoch_millis(now), bool(journals.settled), needless)
+        stay = after[0].snapshots.values()
+        needless = [
+            each.needless_after(removal.snapshots) for each, removal in zip(journals, removals, strict=True)
+        ]
+        return ExpiryPlan(
+            removals=removals,
+            stay=min(stay, key=lambda each: (each.millis, each.sequence), default=None),
+            doomed=doomed,
+            now_millis=millis,
+            completes=any(each.settled for each in journals),
+            journals=tuple(chain(*needless)),
+        )
 
     def execute(self, plan: ExpiryPlan) -> Maintained:
         """See the Protocol.
@@ -79,32 +121,40 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
             CommitOutrun: other commits were faster at every try.
         """
         failpoint("expiry-planned")
-        table = self._table
-        journals = self._commit(plan) if plan.removal else ()
-        metadata = table.refresh()
-        doomed = self._still_doomed(plan, metadata)
-        delete_files(table.storage, doomed.own)
-        delete_journals(table.storage, (*journals, *plan.journals))
-        return Maintained(self.kind, figures_of(plan.removal, doomed), plan.oldest)
+        written = [
+            self._commit(plan, store, removal)
+            for store, removal in zip(self._stores, plan.removals, strict=True)
+            if removal
+        ]
+        doomed = self._still_doomed(plan)
+        delete_files(self._storage, doomed.own)
+        delete_journals(self._storage, (*chain(*written), *plan.journals))
+        return Maintained(self.kind, figures_of(plan.removals, doomed), plan.oldest)
+
+    def _refresh(self) -> list[TableMetadata]:
+        """Loads the newest metadata of all stores; last the first one, which takes files over from others."""
+        loaded = [each.table.refresh() for each in reversed(self._stores)]
+        return loaded[::-1]
 
     def _check_supported(self) -> None:
-        refusals = tuple(expiry_refusals(self._table))
+        refusals = tuple(self._refusals())
         if refusals:
-            raise UnsupportedTable(self._table.name, refusals, "expired")
+            raise UnsupportedTable(self._name, refusals, "expired")
 
-    def _removal(self, metadata: TableMetadata, now: int) -> Removal:
-        floor = self._floor // timedelta(milliseconds=1)
-        return expired(history_of(metadata), self._rules, now_millis=now, floor_millis=floor)
+    def _removal(self, store: ExpiringStore, now: int) -> Removal:
+        """What may leave the metadata of a store, as it was last loaded."""
+        metadata, floor = store.table.metadata, self._floor // timedelta(milliseconds=1)
+        found = expired(history_of(metadata), store.rules, now_millis=now, floor_millis=floor)
+        return found.without(store.needed(metadata))
 
-    def _commit(self, plan: ExpiryPlan) -> tuple[str, ...]:
-        """Writes the journal and commits; returns the journal's files."""
-        table = self._table
+    def _commit(self, plan: ExpiryPlan, store: ExpiringStore, removal: Removal) -> tuple[str, ...]:
+        """Writes the journal of a store and commits; returns the journal's files."""
+        table, snapshots = store.table, removal.snapshots
         table.check_writable()
-        snapshots = plan.removal.snapshots
         journals = write_journals(table, snapshots, plan.doomed.own) if snapshots else ()
         failpoint("expiry-recorded")
         try:
-            commit_removal(table, plan.removal, lambda found: self._check_current(plan, found), self._clock)
+            commit_removal(table, removal, lambda: self._check_current(plan, store, removal), self._clock)
         except CommitUnknown:
             raise  # a later run finds out what became of it
         except LithifyError:
@@ -113,27 +163,40 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
         failpoint("expiry-committed")
         return journals
 
-    def _check_current(self, plan: ExpiryPlan, metadata: TableMetadata) -> None:
+    def _check_current(self, plan: ExpiryPlan, store: ExpiringStore, removal: Removal) -> None:
         """Checks that newer metadata would let the same go.
 
         Raises:
             StalePlan: it would not.
         """
         self._check_supported()
-        if not plan.removal <= self._removal(metadata, plan.now_millis):
-            raise StalePlan(self._table.name, "a snapshot that should go is gone already, or is needed")
+        if not removal <= self._removal(store, plan.now_millis):
+            raise StalePlan(self._name, "a snapshot that should go is gone already, or is needed")
 
-    def _still_doomed(self, plan: ExpiryPlan, metadata: TableMetadata) -> DoomedFiles:
+    def _still_doomed(self, plan: ExpiryPlan) -> DoomedFiles:
         """The planned files that the newest metadata does not reach either."""
-        if not is_gone(plan.removal, metadata):
-            raise CommitUnknown(self._table.name, "snapshots that were removed are there again")
+        metadata = self._refresh()
+        if not all(map(is_gone, plan.removals, metadata)):
+            raise CommitUnknown(self._name, "snapshots that were removed are there again")
         return still_doomed(self._reader, plan.doomed, metadata)
 
-    def _explain(self, error: MissingFile, after: TableMetadata) -> None:
+    def _explain(self, error: MissingFile, after: Sequence[TableMetadata]) -> None:
         """Finds out whether a file is missing because somebody else has expired snapshots at the same time.
 
         Raises:
             StalePlan: so it is.
         """
-        if after.snapshots.keys() - self._table.refresh().snapshots.keys():
-            raise StalePlan(self._table.name, "another expiry removed snapshots") from error
+        for had, has in zip(after, self._refresh(), strict=True):
+            if had.snapshots.keys() - has.snapshots.keys():
+                raise StalePlan(self._name, "another expiry removed snapshots") from error
+
+
+def expiry_of_table(
+    table: IcebergTable,
+    rules: RetentionRules,
+    floor: timedelta = READER_FLOOR,
+    clock: Clock | None = None,
+) -> SnapshotExpiry:
+    """The expiry of a table that stands alone."""
+    stores = (ExpiringStore(table, rules),)
+    return SnapshotExpiry(table.name, stores, table.storage, lambda: expiry_refusals(table), floor, clock)

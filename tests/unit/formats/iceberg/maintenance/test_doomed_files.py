@@ -169,7 +169,7 @@ def test_what_only_gone_snapshots_reach(world: World, more: Names) -> None:
     after = parse_metadata(without(metadata, Removal(world.gone)), metadata.file)
 
     doomed = doomed_files(
-        ManifestReader(files), [HOME], metadata, after, [files_of(sorted(more), FileKind.DATA)]
+        ManifestReader(files), [HOME], [metadata], [after], [files_of(sorted(more), FileKind.DATA)]
     )
 
     stay = set(range(len(world.snapshots))) - world.gone
@@ -179,7 +179,7 @@ def test_what_only_gone_snapshots_reach(world: World, more: Names) -> None:
     assert plain(set(doomed.own["path"].to_pylist())) == {name for name in expected if name.startswith(HOME)}
     assert doomed.foreign == len(expected - {name for name in expected if name.startswith(HOME)})
     assert max(files.reads.values(), default=0) <= 1, "every file is read once"
-    assert found_in(still_doomed(ManifestReader(files), doomed, after)) == expected
+    assert found_in(still_doomed(ManifestReader(files), doomed, [after])) == expected
     assert max(files.reads.values(), default=0) <= 1
 
 
@@ -189,7 +189,7 @@ def test_what_later_snapshots_name_is_left_out(world: World, later: list[Names])
     """What others have committed since the plan: only their files are read."""
     files, metadata = world.files(), world.metadata()
     after = parse_metadata(without(metadata, Removal(world.gone)), metadata.file)
-    doomed = doomed_files(ManifestReader(files), [HOME], metadata, after)
+    doomed = doomed_files(ManifestReader(files), [HOME], [metadata], [after])
     snapshots = [*after.json["snapshots"]]
     for number, names in enumerate(later, 100):
         manifest = Manifest(number, names, frozenset(), is_delete=False)
@@ -198,7 +198,7 @@ def test_what_later_snapshots_name_is_left_out(world: World, later: list[Names])
         snapshots.append({"snapshot-id": number, "timestamp-ms": 1, "manifest-list": world.list_of(number)})
 
     newest = parse_metadata({**after.json, "snapshots": snapshots}, metadata.file)
-    found = still_doomed(ManifestReader(files), doomed, newest)
+    found = still_doomed(ManifestReader(files), doomed, [newest])
 
     assert found_in(found) == found_in(doomed) - plain({name for names in later for name in names})
     assert max(files.reads.values(), default=0) <= 1
@@ -215,4 +215,4 @@ def test_missing_file_of_a_snapshot_that_stays_is_an_error(name: str) -> None:
     del files.content[f"{HOME}/metadata/{name}.avro"]
     after = parse_metadata(without(metadata, Removal(world.gone)), metadata.file)
     with pytest.raises(MissingFile):
-        doomed_files(ManifestReader(files), [HOME], metadata, after)
+        doomed_files(ManifestReader(files), [HOME], [metadata], [after])

@@ -30,7 +30,7 @@ from lithify.formats.iceberg.catalog.sql import SqlTables
 from lithify.formats.iceberg.maintaining import open_maintained
 from lithify.formats.iceberg.maintenance.plan import ExpiryPlan
 from lithify.formats.iceberg.maintenance.retention import RetentionRules
-from lithify.formats.iceberg.maintenance.snapshot_expiry import READER_FLOOR, SnapshotExpiry
+from lithify.formats.iceberg.maintenance.snapshot_expiry import READER_FLOOR, SnapshotExpiry, expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.maintenance import DEFAULT_SETTINGS, Maintained, MaintenanceKind
 from support.cases import case
@@ -61,7 +61,7 @@ def loaded(lakehouse: Lakehouse) -> Table:
 
 
 def expiry(lakehouse: Lakehouse, rules: RetentionRules = ALL_BUT_HEADS) -> SnapshotExpiry:
-    return SnapshotExpiry(open_iceberg_table(lakehouse.address()), rules, READER_FLOOR, LATER)
+    return expiry_of_table(open_iceberg_table(lakehouse.address()), rules, READER_FLOOR, LATER)
 
 
 def expire(lakehouse: Lakehouse, rules: RetentionRules = ALL_BUT_HEADS) -> Maintained:
@@ -129,7 +129,7 @@ def test_plan_says_the_same_and_changes_nothing(lakehouse: Lakehouse) -> None:
 
 def test_young_snapshots_and_just_replaced_ones_stay(lakehouse: Lakehouse) -> None:
     assert expiry(lakehouse, RetentionRules()).plan(ShiftedClock()).is_empty
-    just = SnapshotExpiry(open_iceberg_table(lakehouse.address()), ALL_BUT_HEADS).plan(ShiftedClock())
+    just = expiry_of_table(open_iceberg_table(lakehouse.address()), ALL_BUT_HEADS).plan(ShiftedClock())
     assert just.is_empty
 
 
@@ -355,7 +355,7 @@ class TestCrashes:
         cut_off(lakehouse, monkeypatch, "expiry-recorded")
         made = expiry(lakehouse)
         plan = made.plan(ShiftedClock(timedelta(hours=1)))
-        assert plan.removal.snapshots
+        assert plan.removals[0].snapshots
         made.execute(plan)
         assert journals(lakehouse) == []
 
