@@ -10,7 +10,7 @@ from java.fuzz.iceberg.snapshot_histories import SnapshotHistory
 STEPS = 12
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_expiry_leaves_the_metadata_and_files_that_java_leaves(sql_table: SparkTable, seed: int) -> None:
     history = SnapshotHistory(seed, sql_table)
     try:

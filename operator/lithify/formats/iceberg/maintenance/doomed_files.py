@@ -100,15 +100,13 @@ def doomed_files(
     leaving = _named_in_lists(reader, gone, may_be_missing=True)
     kept = _named_in_lists(reader, [each for has in after for each in has.snapshots.values()])
     alone = [each for path, each in leaving.manifests.items() if path not in kept.manifests]
-    files = distinct(
-        [
-            *_live_files(reader, alone, may_be_missing=True),
-            files_of([each.path for each in alone], FileKind.MANIFEST),
-            files_of([*leaving.lists], FileKind.LIST),
-            files_of([path for had in before for path in statistics_paths(had.json)], FileKind.STATISTICS),
-            *more,
-        ]
+    statistics = [path for had in before for path in statistics_paths(had.json)]
+    others = (
+        files_of([each.path for each in alone], FileKind.MANIFEST),
+        files_of([*leaving.lists], FileKind.LIST),
+        files_of(statistics, FileKind.STATISTICS),
     )
+    files = distinct(chain(_live_files(reader, alone, may_be_missing=True), others, more))
     doomed = _unless_named(reader, DoomedFiles(files), after, kept)
     left = doomed.files.combine_chunks()
     is_own = are_below(left["path"], roots) & ~_is_never_deleted(left)
