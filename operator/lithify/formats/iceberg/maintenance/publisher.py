@@ -121,7 +121,8 @@ class RemovalPublisher:
             raise CommitUnknown(self.location(draft), problem) from error
         if not is_gone(draft.removal, found):
             raise CommitUnknown(self.location(draft), "another commit was put over ours")
-        delete_forgotten(self.table, draft.version)
+        if found.file == draft.location:  # else another expiry was first, with a log of its own
+            delete_forgotten(self.table, draft.version)
         return Published(Place.OURS)
 
 

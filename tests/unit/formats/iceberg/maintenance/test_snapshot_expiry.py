@@ -202,6 +202,21 @@ def test_statistics_of_old_snapshots_go(lakehouse: Lakehouse) -> None:
     assert metadata_of(loaded(lakehouse))["statistics"] == entries[1:]
 
 
+def test_earlier_metadata_files_go_as_the_table_says(lakehouse: Lakehouse) -> None:
+    properties = {
+        "write.metadata.delete-after-commit.enabled": "true",
+        "write.metadata.previous-versions-max": "2",
+    }
+    with loaded(lakehouse).transaction() as change:
+        change.set_properties(properties)
+    expire(lakehouse)
+    newest = loaded(lakehouse)
+    assert len(newest.metadata.metadata_log) == 2
+    kept = {each.metadata_file for each in newest.metadata.metadata_log} | {newest.metadata_location}
+    assert {local(path).name for path in kept} <= metadata_files(lakehouse)
+    assert ids(lakehouse) == [2, 3, 4, 5]
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("changes", "named"),
