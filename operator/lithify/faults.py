@@ -9,8 +9,8 @@ nothing unless LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, w
     hold:PATH     write to the named pipe PATH.reached as soon as it is read, then wait until PATH.go is
                   written to; if PATH.reached does not exist, or is removed before it was read, go on
 
-The points are in `POINTS`, `EXPIRY_POINTS` and `ORPHAN_POINTS`; an unknown one in the environment is an
-error, so that no test waits for it.
+The points are in `POINTS` and `MAINTENANCE_POINTS`; an unknown one in the environment is an error, so that no
+test waits for it.
 """
 
 from __future__ import annotations
@@ -54,6 +54,20 @@ its deletion, after each snapshot, and before the hint moves."""
 ORPHAN_POINTS = ("orphans-planned", "orphans-removed")
 """Points of a removal of orphan files: before it deletes, and after each portion that it has deleted."""
 
+JOURNALED_EXPIRY_POINTS = (
+    "expiry-planned",
+    "expiry-recorded",
+    "expiry-committed",
+    "expired-files-deleted",
+    "expired-manifests-deleted",
+    "expired-lists-deleted",
+)
+"""Points of an expiry that commits first, in this order: before it begins, when its journal is written, when
+the snapshots have left the metadata, and after each phase of its deletion."""
+
+MAINTENANCE_POINTS = frozenset({*EXPIRY_POINTS, *JOURNALED_EXPIRY_POINTS, *ORPHAN_POINTS})
+"""All points of maintenance."""
+
 _VARIABLE = "LITHIFY_FAULTS"
 _POLL_SECONDS = 0.02
 
@@ -67,7 +81,7 @@ def failpoint(point: str, attempt: int = 0) -> None:
 
 def _actions(setting: str) -> dict[str, str]:
     actions = dict(pair.split("=", 1) for pair in setting.split(";"))
-    unknown = actions.keys() - {*POINTS, *EXPIRY_POINTS, *ORPHAN_POINTS}
+    unknown = actions.keys() - {*POINTS, *MAINTENANCE_POINTS}
     if unknown:
         raise ValueError(f"{_VARIABLE} names unknown points: {sorted(unknown)}")
     return actions

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from lithify.cli.output import number
 from lithify.engine.run.maintaining import MaintenanceReport
-from lithify.formats.protocol.maintenance import MaintenanceKind
+from lithify.formats.protocol.maintenance import FOREIGN_FILES, MaintenanceKind
 
 _CAPITAL = re.compile(r"(?=[A-Z])")
 
@@ -27,11 +27,15 @@ _DELETES = ("deleted", "would delete")
 
 def maintenance_view(report: MaintenanceReport) -> RenderableType:
     """What was or would be done, the oldest snapshot that is left, and some of the files."""
-    told = ", ".join(_amount(name, count) for name, count in report.figures.items() if count)
+    figures = {name: count for name, count in report.figures.items() if count}
+    foreign = figures.pop(FOREIGN_FILES, 0)
+    told = ", ".join(_amount(name, count) for name, count in figures.items())
     if not told:
         left = "the table has no snapshot" if report.oldest is None else f"the oldest is {report.oldest}"
         return Text.assemble((report.table, "bold"), f"  nothing to do ({left})")
     left = "" if report.oldest is None else f"; the oldest snapshot that is left is {report.oldest}"
+    if foreign:
+        left = f"; {number(foreign, 'file')} outside of the table's folders left alone{left}"
     done, would = _VERBS.get(report.kind, _DELETES)
     verb = would if report.is_dry_run else done
     line = Text.assemble((report.table, "bold"), f"  {verb} ", (told, "green"), left)

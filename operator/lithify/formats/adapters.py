@@ -56,6 +56,7 @@ ADAPTERS = MappingProxyType(
         "mixed-iceberg": Adapter(
             f"{_FOLDER}.mixed.adapter",
             f"{_FOLDER}.mixed.observing.observer",
+            maintains=f"{_FOLDER}.mixed.maintaining",
             has_nested_namespaces=True,
             folder="mixed",
         ),

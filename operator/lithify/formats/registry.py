@@ -59,7 +59,7 @@ def open_maintenance(
         opens = _module(module).open_maintained
         found = _identified(opens(address, settings), address).kinds.get(kind)
         if found is not None:
-            return found
+            return found()
     reason = f"this release has no {kind} for tables of format {address.format}"
     raise UnsupportedTable(address.name, (reason,), "maintained")
 

@@ -95,6 +95,14 @@ class RewriteResult:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedExpiry:
+    """What Java's expiry of snapshots would do: the files that it would delete, and the metadata after it."""
+
+    deleted: Sequence[str]
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Committed:
     """A snapshot, and the files that were written for it, which know no sequence numbers."""
 

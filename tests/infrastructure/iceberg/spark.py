@@ -16,6 +16,7 @@ from infrastructure.iceberg.catalogs import CatalogAddress
 from infrastructure.iceberg.model import (
     Committed,
     EqualityDeletes,
+    PlannedExpiry,
     PlannedGroup,
     PositionDeletes,
     RewriteResult,
@@ -142,6 +143,10 @@ class SparkIceberg:
     def scan(self, table: str, **what: Unpack[WhatSnapshot]) -> list[ScanTask]:
         """The data files that a scan reads, each with the delete files that apply to it."""
         return [ScanTask.of(task) for task in self.call("scan", table=table, **what)]
+
+    def plan_expiry(self, table: str, *, may_be_incremental: bool = True) -> PlannedExpiry:
+        """What Java's expiry of snapshots would do now, by the table's properties."""
+        return PlannedExpiry(**self.call("plan_expiry", table=table, may_be_incremental=may_be_incremental))
 
     def plan_rewrite(
         self, table: str, options: Mapping[str, str] | None = None, **what: Unpack[WhatSnapshot]

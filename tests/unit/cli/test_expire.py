@@ -136,10 +136,10 @@ def test_compactions_take_no_option_of_an_expiry(lithify: Lithify, small: SmallT
     assert "snapshot.num-retained.min" in ended.sentence
 
 
-def test_format_without_an_expiry_says_so(lithify: Lithify, small: SmallTable) -> None:
-    ended = lithify("expire", *named(small.address), "--format", "mixed-iceberg")
-    assert ended.code == 2
-    assert "no ExpireSnapshots for tables of format mixed-iceberg" in ended.sentence
+def test_format_without_an_expiry_says_so(small: SmallTable) -> None:
+    other = public.TableAddress(str(small.warehouse), small.name, format="memory")
+    with pytest.raises(Exception, match="no ExpireSnapshots for tables of format memory"):
+        public.maintain(other, public.MaintenanceKind.EXPIRE_SNAPSHOTS)
 
 
 def test_another_table_of_the_same_name_is_left_alone(small: SmallTable) -> None:

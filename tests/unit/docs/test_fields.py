@@ -35,7 +35,7 @@ FOREIGN: Mapping[str, set[str]] = {
         "minResource",
     },
     "docs/benchmarks.md": {"variant.inferShreddingSchema"},
-    "docs/commands.md": {"a.b.t", "shop.orders"},
+    "docs/commands.md": {"a.b.t", "change.data.ttl.minutes", "shop.orders"},
     "docs/discovery.md": {"database.table", "sales.orders"},
     "docs/keyed-tables.md": {
         "arctic.enabled",

@@ -3,7 +3,9 @@
 Rooms, each importing only those below it (import-linter has the order):
 
 - `adapter`, `observer`: what `formats.registry` opens; thin.
+- `maintaining`: what `formats.registry` opens for maintenance; thin.
 - `compaction`: one run: the pinned view, plans and tasks, and steps with their journal entries.
+- `maintenance`: which snapshots expire, the commit without them, and the deletion of what only they need.
 - `attempts`: journals of attempts, what became of them, and what they left behind.
 - `commit`: the rules of conflict; the REPLACE snapshot, published through the catalog.
 - `rewriting`: what one task does: read, leave out deleted rows, sort or copy, write.

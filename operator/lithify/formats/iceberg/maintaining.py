@@ -8,13 +8,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lithify.formats.iceberg.maintenance.options import check_overrides, read_rules
 from lithify.formats.iceberg.maintenance.orphan_removal import OrphanRemoval
+from lithify.formats.iceberg.maintenance.snapshot_expiry import SnapshotExpiry, expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import TableAddress
-from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceSettings
+from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceKind, MaintenanceSettings, Maker
 
 
 def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> MaintainedTable:
-    """Opens a table for its maintenance; see `table.opening`."""
+    """Opens a table for its maintenance; see `table.opening`.
+
+    Raises:
+        InvalidOption: a property is overridden that does not say how long snapshots are kept.
+    """
+    check_overrides(address.overrides)
     table = open_iceberg_table(replace(address, overrides={}))
-    return MaintainedTable(table.name, table.uuid, {OrphanRemoval.kind: OrphanRemoval(table, settings)})
+    kinds: dict[MaintenanceKind, Maker] = {
+        SnapshotExpiry.kind: lambda: expiry_of_table(
+            table, read_rules({**table.metadata.properties, **address.overrides})
+        ),
+        OrphanRemoval.kind: lambda: OrphanRemoval(table, settings),
+    }
+    return MaintainedTable(table.name, table.uuid, kinds)

@@ -3,6 +3,7 @@
 Rooms, each importing only those below it (import-linter has the order):
 
 - `adapter`: what runs call. `observing`: what the operator's workers call.
+- `maintaining`: what maintenance calls. `snapshot_expiry`: which snapshots of both stores may expire.
 - `planning`, `tasks`, `line_commit`, `expiring`, `inspecting`: the work of a run, from plan to commit.
 - `due`, `keeping`, `late_files`, `merge_on_read`, `objects`, `pinning`, `expiry_commit`: their parts.
 - `file_columns`, `partition_sums`, `view`, `needed_deletes`: files of both stores as columns, and their sums.

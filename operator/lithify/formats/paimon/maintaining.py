@@ -7,31 +7,25 @@ maintenance may override others than a compaction.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from lithify.formats.paimon.maintenance.orphan_removal import OrphanRemoval
 from lithify.formats.paimon.maintenance.snapshot_expiry import SnapshotExpiry
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.options.retention_options import overridden, read_retention
 from lithify.formats.protocol.address import TableAddress
-from lithify.formats.protocol.maintenance import (
-    MaintainedTable,
-    Maintenance,
-    MaintenanceKind,
-    MaintenanceSettings,
-)
+from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceKind, MaintenanceSettings, Maker
 
 
 def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> MaintainedTable:
     """Opens a table for its maintenance; see `opening`.
 
     Raises:
-        InvalidOption: an option of how long snapshots are kept has no valid value.
+        InvalidOption: an option is overridden that does not say which snapshots are kept.
     """
     table = open_table(replace(address, overrides={}))
-    options = read_retention(overridden(table.stored_options, address.overrides))
-    kinds: dict[MaintenanceKind, Maintenance[Any]] = {
-        SnapshotExpiry.kind: SnapshotExpiry(table, options),
-        OrphanRemoval.kind: OrphanRemoval(table, settings),
+    options = overridden(table.stored_options, address.overrides)
+    kinds: dict[MaintenanceKind, Maker] = {
+        SnapshotExpiry.kind: lambda: SnapshotExpiry(table, read_retention(options)),
+        OrphanRemoval.kind: lambda: OrphanRemoval(table, settings),
     }
     return MaintainedTable(table.name, table.uuid, kinds)

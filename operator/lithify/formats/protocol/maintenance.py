@@ -8,7 +8,7 @@ itself: it sees the kind, the figures and the oldest snapshot. `engine.run.maint
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -19,6 +19,10 @@ from lithify.formats.protocol.model import SnapshotId
 
 MOST_SAMPLES = 20
 """Paths of files that a report names; the figures count all."""
+
+
+FOREIGN_FILES = "foreignFiles"
+"""The figure of files that stay although nothing needs them: they lie outside of the table's folders."""
 
 
 class MaintenanceKind(StrEnum):
@@ -126,6 +130,10 @@ class Maintenance(Protocol[Plan]):
         ...
 
 
+Maker = Callable[[], Maintenance[Any]]
+"""Makes one kind of maintenance; raises InvalidOption if the table has an invalid option of that kind."""
+
+
 @dataclass(frozen=True, slots=True)
 class MaintainedTable:
     """A table that was opened for its maintenance.
@@ -133,9 +141,9 @@ class MaintainedTable:
     Attributes:
         name: its name, as the address has it.
         uuid: its identity; see `TableAddress.uuid`.
-        kinds: the kinds of maintenance that its format has.
+        kinds: what makes each kind of maintenance that its format has.
     """
 
     name: str
     uuid: str
-    kinds: Mapping[MaintenanceKind, Maintenance[Any]]
+    kinds: Mapping[MaintenanceKind, Maker]

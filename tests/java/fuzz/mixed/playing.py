@@ -1,13 +1,15 @@
 """Plays random histories of keyed tables: Arctic reads the same rows before and after each of our runs.
 
 Writers and Arctic's own optimizer change the table between our runs, and one of them at a point of some runs.
+Now and then all snapshots expire that are not needed.
 The model of merge-on-read says the same rows, with position deletes as either generation of readers has them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Generic, Protocol
 
@@ -18,16 +20,19 @@ from infrastructure.arctic.merge_on_read import PositionRule, is_below, merge_on
 from infrastructure.arctic.model import Files, KeyedTable
 from infrastructure.arctic.random_tables import COLUMNS, RandomHistory, T, T_contra, Writer
 from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.maintaining import maintain
 from lithify.engine.run.runner import InlineRunner
 from lithify.errors import AttemptFenced, CommitConflict, UnsupportedTable
 from lithify.formats.mixed.stores import PRIMARY_KEY
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.strategy import Strategy
 from support.races import step_at
 from support.runs import ShiftedClock
 
 POINTS = ("planned", "journal-written", "file-written", "tasks-done", "prepared", "snapshot-written")
 _ROUNDS = 3
+_ALL = {"history.expire.max-snapshot-age-ms": "0"}
 _STRATEGIES = (Strategy.FULL, Strategy.FULL, Strategy.FULL, Strategy.MINOR)
 
 
@@ -81,6 +86,16 @@ class Player(Generic[T]):
             else:
                 self.taken.append(self.history.optimize())
                 self._check(before)
+            if self.history.chance.random() < 0.5:
+                self._expire()
+
+    def _expire(self) -> None:
+        """Expires all snapshots that are not needed, as if a month had passed."""
+        before = self._rows()
+        address = replace(self.address, overrides={**self.address.overrides, **_ALL})
+        report = maintain(address, MaintenanceKind.EXPIRE_SNAPSHOTS, ShiftedClock(timedelta(days=30)))
+        self.taken.append(f"expiry: {report.figures}")
+        self._check(before)
 
     def _compact(self, before: list[list[Any]]) -> None:
         strategy = self.history.chance.choice(_STRATEGIES)

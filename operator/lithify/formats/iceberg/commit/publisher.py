@@ -78,7 +78,7 @@ class SnapshotPublisher:
     @property
     def can_arrive_late(self) -> bool:
         """Catalogs and object stores may carry out a request long after it was sent."""
-        return self.table.server is not None or not self.table.storage.is_local or not self._creates_files
+        return can_arrive_late(self.table)
 
     def location(self, draft: Draft) -> str:
         """The snapshot and its table."""
@@ -108,21 +108,14 @@ class SnapshotPublisher:
 
     def is_refusal(self, error: Exception) -> bool:
         """Whether the catalog has certainly not carried out the request."""
-        if isinstance(error, AttemptFenced):
-            return True
-        unknown = (CatalogUnavailable, StorageUnavailable, CommitUnknown)
-        return (
-            self.table.server is not None
-            and isinstance(error, LithifyError)
-            and not isinstance(error, unknown)
-        )
+        return isinstance(error, AttemptFenced) or is_refusal(self.table, error)
 
     def find_published(self, draft: Draft) -> Found:
         """Whether the branch has the snapshot, or has moved on without it."""
         found = self.table.refresh()
         if draft.id in found.snapshots:
             return Found.OURS if self._has(found, draft) else Found.OTHER
-        return Found.NOTHING if self._is_base(found, draft) else Found.OTHER
+        return Found.NOTHING if is_unchanged(found, draft.base) else Found.OTHER
 
     def never_was_in_place(self, draft: Draft) -> bool:
         """Whether the branch leads back without a gap to what the snapshot was built on, and nobody has it.
@@ -141,7 +134,7 @@ class SnapshotPublisher:
     def may_send_again(self, draft: Draft) -> bool:
         """Whether the metadata still is what the snapshot was built on; checks the fence."""
         self.check_fence()
-        return self._is_base(self.table.refresh(), draft)
+        return is_unchanged(self.table.refresh(), draft.base)
 
     def confirm(self, draft: Draft) -> str | None:
         """Nothing to check: catalogs admit a snapshot only on the head that it was built on."""
@@ -160,14 +153,8 @@ class SnapshotPublisher:
             raise CommitUnknown(self.location(draft), problem) from error
         if not self._has(found, draft):
             return Published(Place.LOST, reason=LOST)
-        for path in draft.version.forgotten if draft.version is not None else ():
-            with suppress(LithifyError):
-                self.table.storage.delete(path)
+        delete_forgotten(self.table, draft.version)
         return Published(Place.OURS, SnapshotId(str(draft.id)))
-
-    @property
-    def _creates_files(self) -> bool:
-        return self.table.server is None and self.table.pointers.owns_files
 
     def _may_send(self) -> bool:
         self.check_fence()
@@ -176,8 +163,29 @@ class SnapshotPublisher:
     def _has(self, found: TableMetadata, draft: Draft) -> bool:
         return any(snapshot.id == draft.id for snapshot in found.ancestry(self.table.branch))
 
-    def _is_base(self, found: TableMetadata, draft: Draft) -> bool:
-        """Whether nothing was committed since; servers need not name metadata files."""
-        if found.file and draft.base.file:
-            return found.file == draft.base.file
-        return found.json == draft.base.json
+
+def can_arrive_late(table: IcebergTable) -> bool:
+    """Whether a commit may take effect after it seems to have failed."""
+    creates_files = table.server is None and table.pointers.owns_files
+    return not table.storage.is_local or not creates_files
+
+
+def is_refusal(table: IcebergTable, error: Exception) -> bool:
+    """Whether an error says that a catalog has certainly not carried out a commit, and will not."""
+    unknown = (CatalogUnavailable, StorageUnavailable, CommitUnknown)
+    is_answer = isinstance(error, LithifyError) and not isinstance(error, unknown)
+    return table.server is not None and is_answer
+
+
+def is_unchanged(found: TableMetadata, base: TableMetadata) -> bool:
+    """Whether nothing was committed since; servers need not name metadata files."""
+    if found.file and base.file:
+        return found.file == base.file
+    return found.json == base.json
+
+
+def delete_forgotten(table: IcebergTable, version: NextVersion | None) -> None:
+    """Deletes the earlier metadata files that the table's properties no longer keep."""
+    for path in version.forgotten if version is not None else ():
+        with suppress(LithifyError):
+            table.storage.delete(path)

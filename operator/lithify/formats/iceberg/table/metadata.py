@@ -18,6 +18,7 @@ from lithify.formats.iceberg.table.snapshots import (
     Snapshot,
     optional_int,
     optional_text,
+    parse_reference,
     parse_snapshot,
 )
 
@@ -152,10 +153,7 @@ def _parsed(found: Mapping[str, Any], file: str) -> TableMetadata:
 
 
 def _references(found: Mapping[str, Any]) -> dict[str, Reference]:
-    refs = {
-        str(name): Reference(str(name), int(each["snapshot-id"]), each.get("type") == "branch")
-        for name, each in (found.get("refs") or {}).items()
-    }
+    refs = {str(name): parse_reference(str(name), each) for name, each in (found.get("refs") or {}).items()}
     current = optional_int(found, "current-snapshot-id")
     if MAIN not in refs and current is not None and current != NO_SNAPSHOT:
         refs[MAIN] = Reference(MAIN, current, is_branch=True)

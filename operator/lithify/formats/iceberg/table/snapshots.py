@@ -46,11 +46,23 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A branch or tag: the snapshot that it names."""
+    """A branch or tag.
+
+    Attributes:
+        name: its name.
+        snapshot: the snapshot that it names.
+        is_branch: whether it is a branch.
+        max_snapshot_age: milliseconds for which a branch keeps its snapshots; None for the table's own value.
+        min_snapshots: number of snapshots that a branch keeps whatever their age; None likewise.
+        max_age: milliseconds for which it stays itself; None likewise.
+    """
 
     name: str
     snapshot: int
     is_branch: bool
+    max_snapshot_age: int | None = None
+    min_snapshots: int | None = None
+    max_age: int | None = None
 
 
 NO_SNAPSHOT = -1
@@ -78,6 +90,22 @@ def parse_snapshot(found: Mapping[str, Any]) -> Snapshot:
         millis=int(found["timestamp-ms"]),
         manifest_list=optional_text(found, "manifest-list"),
         summary={str(key): str(value) for key, value in (found.get("summary") or {}).items()},
+    )
+
+
+def parse_reference(name: str, found: Mapping[str, Any]) -> Reference:
+    """Parses a branch or tag of table metadata.
+
+    Raises:
+        KeyError, TypeError, ValueError: it has another form.
+    """
+    return Reference(
+        name=name,
+        snapshot=int(found["snapshot-id"]),
+        is_branch=found.get("type") == "branch",
+        max_snapshot_age=optional_int(found, "max-snapshot-age-ms"),
+        min_snapshots=optional_int(found, "min-snapshots-to-keep"),
+        max_age=optional_int(found, "max-ref-age-ms"),
     )
 
 

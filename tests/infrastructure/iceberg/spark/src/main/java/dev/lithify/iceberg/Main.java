@@ -45,6 +45,7 @@ public final class Main {
         new DeltaOps(session).register(ops);
         new RewriteOps(session).register(ops);
         new SchemaOps(session).register(ops);
+        new ExpiryOps(session).register(ops);
         ops.put("timed", args -> timed(ops, args.object("request")));
         return ops;
     }
