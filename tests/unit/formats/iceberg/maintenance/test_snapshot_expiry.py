@@ -244,7 +244,7 @@ class TestRefusals:
         table.manage_snapshots().create_branch(table.snapshots()[0].snapshot_id, "side").commit()
         opened = open_maintained(lakehouse.address(f"{NAME}$branch_side"), DEFAULT_SETTINGS)
         with pytest.raises(UnsupportedTable, match="branch side"):
-            opened.kinds[MaintenanceKind.EXPIRE_SNAPSHOTS].plan(LATER)
+            opened.kinds[MaintenanceKind.EXPIRE_SNAPSHOTS]().plan(LATER)
 
     @pytest.mark.parametrize(
         "overrides",
