@@ -7,6 +7,7 @@ LithifyError
 │   ├── NotFound                a warehouse, table, partition, bucket or snapshot does not exist
 │   ├── NotAllowed              a catalog refuses the credentials, or the request made with them
 │   ├── OutOfReach              the operator may not connect there, or not use its own rights there
+│   ├── CommitsWouldBeLost      a rollback would undo commits that are no compactions
 │   └── UnsupportedTable        an option, type or layout that this release refuses
 ├── CorruptTable              the table's own files contradict its metadata
 │   └── MissingFile             a file that a snapshot names does not exist
@@ -18,6 +19,7 @@ LithifyError
 ├── CommitConflict            other writers changed the inputs of every group of the run
 ├── CommitOutrun              other commits were faster at every try until the deadline
 ├── StalePlan                 the table changed after maintenance was planned, so nothing was deleted
+│   └── RollbackOutrun          another commit became the newest snapshot while the table was rolled back
 ├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
 ├── TaskStopped               a rewriting task was ended because its group can no longer be committed
 ├── TaskFailed                a rewriting task failed for a reason not listed above
@@ -44,7 +46,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
-from lithify.settings import CREDENTIALS, EXECUTOR_MEMORY, TASK_MEMORY, Setting
+from lithify.settings import CREDENTIALS, EXECUTOR_MEMORY, LOSE_COMMITS, TASK_MEMORY, Setting
 
 Raised = TypeVar("Raised", bound="LithifyError")
 Said = str | Setting
@@ -146,6 +148,19 @@ class UnsupportedTable(UserError):
         self.reasons = reasons
 
 
+class CommitsWouldBeLost(UserError):
+    """A rollback to `snapshot` would undo commits that are no compactions; the message names some of them."""
+
+    def __init__(self, table: str, snapshot: str, commits: str) -> None:
+        super().__init__(
+            f"{table}: a rollback to snapshot {snapshot} would lose commits other than compactions: {commits}; ",
+            "to lose them, give ",
+            LOSE_COMMITS,
+        )
+        self.table = table
+        self.snapshot = snapshot
+
+
 class CorruptTable(LithifyError):
     """A file of the table is missing, cut off, unsorted or unreadable; `path` is that file."""
 
@@ -240,6 +255,22 @@ class StalePlan(LithifyError):
 
     def __init__(self, table: str, change: str) -> None:
         super().__init__(f"{table}: {change} after the plan was made; nothing was deleted, plan again")
+        self.table = table
+        self.change = change
+
+
+class RollbackOutrun(StalePlan):
+    """A writer committed on a snapshot that was being undone, so that its commit is the newest one now.
+
+    Nothing of its commit is lost, and the table has what should have been undone; plan and roll back again.
+    """
+
+    def __init__(self, table: str, change: str) -> None:
+        LithifyError.__init__(
+            self,
+            f"{table}: {change} while the table was rolled back, on a snapshot that was being undone, and is "
+            "the newest snapshot now; roll back again when no writer commits",
+        )
         self.table = table
         self.change = change
 

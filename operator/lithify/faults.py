@@ -9,8 +9,8 @@ nothing unless LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, w
     hold:PATH     write to the named pipe PATH.reached as soon as it is read, then wait until PATH.go is
                   written to; if PATH.reached does not exist, or is removed before it was read, go on
 
-The points are in `POINTS` and `EXPIRY_POINTS`; an unknown one in the environment is an error, so
-that no test waits for it.
+The points are in `POINTS`, `EXPIRY_POINTS` and `ROLLBACK_POINTS`; an unknown one in the environment is an
+error, so that no test waits for it.
 """
 
 from __future__ import annotations
@@ -51,6 +51,16 @@ EXPIRY_POINTS = (
 """Points that an expiry of snapshots comes to, in this order: before it checks its plan, after each phase of
 its deletion, after each snapshot, and before the hint moves."""
 
+ROLLBACK_POINTS = (
+    "rollback-planned",
+    "rollback-hint-written",
+    "rolled-back-tag-deleted",
+    "rolled-back-snapshot-deleted",
+    "rolled-back-snapshots-deleted",
+)
+"""Points that a rollback of a Paimon table comes to, in this order: before it checks its plan, when the
+LATEST hint has moved, after each tag and each snapshot, and before it looks for commits of others."""
+
 _VARIABLE = "LITHIFY_FAULTS"
 _POLL_SECONDS = 0.02
 
@@ -64,7 +74,7 @@ def failpoint(point: str, attempt: int = 0) -> None:
 
 def _actions(setting: str) -> dict[str, str]:
     actions = dict(pair.split("=", 1) for pair in setting.split(";"))
-    unknown = actions.keys() - {*POINTS, *EXPIRY_POINTS}
+    unknown = actions.keys() - {*POINTS, *EXPIRY_POINTS, *ROLLBACK_POINTS}
     if unknown:
         raise ValueError(f"{_VARIABLE} names unknown points: {sorted(unknown)}")
     return actions

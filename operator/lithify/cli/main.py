@@ -26,6 +26,7 @@ COMMANDS = (
     "plan",
     "compact",
     "expire",
+    "rollback",
     "operator",
     "watch",
     "logs",

@@ -21,17 +21,25 @@ _CAPITAL = re.compile(r"(?=[A-Z])")
 _VERBS = {
     MaintenanceKind.MERGE_MANIFESTS: ("rewrote", "would rewrite"),
     MaintenanceKind.MANAGE_TAGS: ("changed", "would change"),
+    MaintenanceKind.ROLL_BACK: ("undid", "would undo"),
 }
 _DELETES = ("deleted", "would delete")
 
 
-def maintenance_view(report: MaintenanceReport) -> RenderableType:
-    """What was or would be done, the oldest snapshot that is left, and some of the files."""
+def maintenance_view(report: MaintenanceReport, state: str = "") -> RenderableType:
+    """What was or would be done, and some of the files.
+
+    Args:
+        report: the report.
+        state: the table's state after it; empty for the oldest snapshot that is left.
+    """
     told = ", ".join(_amount(name, count) for name, count in report.figures.items() if count)
     if not told:
-        left = "the table has no snapshot" if report.oldest is None else f"the oldest is {report.oldest}"
+        oldest = "the table has no snapshot" if report.oldest is None else f"the oldest is {report.oldest}"
+        left = state or oldest
         return Text.assemble((report.table, "bold"), f"  nothing to do ({left})")
-    left = "" if report.oldest is None else f"; the oldest snapshot that is left is {report.oldest}"
+    oldest = "" if report.oldest is None else f"; the oldest snapshot that is left is {report.oldest}"
+    left = f"; {state}" if state else oldest
     done, would = _VERBS.get(report.kind, _DELETES)
     verb = would if report.is_dry_run else done
     line = Text.assemble((report.table, "bold"), f"  {verb} ", (told, "green"), left)

@@ -7,15 +7,22 @@ maintenance may override others than a compaction.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from lithify.formats.paimon.maintenance.snapshot_expiry import SnapshotExpiry
+from lithify.formats.paimon.maintenance.table_rollback import TableRollback
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.options.retention_options import overridden, read_retention
 from lithify.formats.protocol.address import TableAddress
-from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceSettings
+from lithify.formats.protocol.maintenance import (
+    MaintainedTable,
+    Maintenance,
+    MaintenanceKind,
+    MaintenanceSettings,
+)
 
 
-def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> MaintainedTable:  # noqa: ARG001  # expiry has none
+def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> MaintainedTable:
     """Opens a table for its maintenance; see `opening`.
 
     Raises:
@@ -23,4 +30,8 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
     """
     table = open_table(replace(address, overrides={}))
     options = read_retention(overridden(table.stored_options, address.overrides))
-    return MaintainedTable(table.name, table.uuid, {SnapshotExpiry.kind: SnapshotExpiry(table, options)})
+    kinds: dict[MaintenanceKind, Maintenance[Any]] = {
+        SnapshotExpiry.kind: SnapshotExpiry(table, options),
+        TableRollback.kind: TableRollback(table, settings),
+    }
+    return MaintainedTable(table.name, table.uuid, kinds)

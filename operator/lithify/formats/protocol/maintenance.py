@@ -39,10 +39,12 @@ class MaintenanceSettings:
     Attributes:
         orphan_age: how long ago a file must have been written before it may count as an orphan.
         snapshot: the snapshot that a rollback makes the newest one.
+        loses_commits: whether a rollback may undo commits that are no compactions.
     """
 
     orphan_age: timedelta = timedelta(days=3)
     snapshot: SnapshotId | None = None
+    loses_commits: bool = False
 
 
 DEFAULT_SETTINGS = MaintenanceSettings()
@@ -73,7 +75,7 @@ class MaintenancePlan(Protocol):
 
     @property
     def samples(self) -> Sequence[str]:
-        """Paths of some files that will be deleted, at most `MOST_SAMPLES`; empty if others say more."""
+        """Some files that will be deleted, or commits that will be undone; at most `MOST_SAMPLES`."""
         ...
 
 

@@ -1,0 +1,120 @@
+"""Deletes what a plan of rollback names, in an order that a crash at any point cannot harm.
+
+Called by `table_rollback`. First the LATEST hint moves to the target, by which readers, writers and
+`snapshots.lineage` know a rollback (`RollbackHelper` in Java). Then tags go, then long-lived changelogs, then
+snapshots, the newest first. So at each point the newest existing snapshot is whole, and the same rollback
+completes what a killed one has begun.
+
+Java deletes tags last. A rollback that is killed before that leaves tags of snapshots whose ids are used
+again, and Java's deletion of such a tag asks the wrong neighbours which files they need.
+"""
+
+from __future__ import annotations
+
+from pypaimon.snapshot.snapshot import Snapshot
+
+from lithify.errors import RollbackOutrun, StalePlan
+from lithify.faults import failpoint
+from lithify.formats.paimon.maintenance.rollback_plan import Later, RollbackPlan, number_of
+from lithify.formats.paimon.snapshots.holders import Holding, holders_in
+from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
+from lithify.formats.paimon.snapshots.snapshot_properties import is_same
+from lithify.formats.paimon.table import PaimonTable
+
+_LATEST = "LATEST"
+_NO_CHANGELOG = "-1"
+"""What Java writes into the hint of changelogs that are all gone."""
+
+
+def roll_back(table: PaimonTable, plan: RollbackPlan) -> None:
+    """Deletes what is later than the target of a plan.
+
+    Raises:
+        StalePlan: somebody has committed, tagged or rolled back since the plan was made; nothing was deleted.
+        RollbackOutrun: somebody has committed on a snapshot that was being undone.
+        StorageError: the file system refuses; plan and run again.
+    """
+    failpoint("rollback-planned")
+    if not plan.is_empty:
+        check_current(table, plan)
+    if not plan.is_empty or (table.snapshots.hint() or 0) > plan.target.id:
+        table.storage.write_text(_hint_path(table, Holding.SNAPSHOT), str(plan.target.id))
+    failpoint("rollback-hint-written")
+    for tag in plan.tags:
+        table.storage.delete(tag.holder.path)
+        failpoint("rolled-back-tag-deleted")
+    _delete_changelogs(table, plan)
+    for snapshot in plan.snapshots:
+        _delete(table, snapshot)
+        failpoint("rolled-back-snapshot-deleted")
+    failpoint("rolled-back-snapshots-deleted")
+    _check_newest(table, plan)
+
+
+def check_current(table: PaimonTable, plan: RollbackPlan) -> None:
+    """Checks that the branch has what it had when the plan was made, but for older snapshots that expired.
+
+    A writer may still commit after this check, as with Java: `_check_newest` notices most of those.
+
+    Raises:
+        StalePlan: it has not.
+    """
+    found = frozenset(holders_in(table.storage, table.home))
+    for holder in found - plan.seen:
+        raise StalePlan(table.name, f"{holder.path} was written")
+    for later in (*plan.snapshots, *plan.tags, *plan.changelogs):
+        if later.holder not in found:
+            raise StalePlan(table.name, f"{later.holder.path} was deleted")
+    if not table.snapshots.has(plan.target):
+        raise StalePlan(table.name, f"snapshot {plan.target.id} was replaced or deleted")
+
+
+def _delete(table: PaimonTable, later: Later) -> None:
+    """Deletes a snapshot, unless another one has its id by now."""
+    if later.snapshot is None:
+        table.storage.delete(later.holder.path)
+        return
+    meant = later.snapshot
+    table.storage.delete_text(later.holder.path, lambda text: _is_text_of(text, meant))
+
+
+def _is_text_of(text: str, snapshot: Snapshot) -> bool:
+    try:
+        return is_same(parse_snapshot(text), snapshot)
+    except ValueError:
+        return False
+
+
+def _delete_changelogs(table: PaimonTable, plan: RollbackPlan) -> None:
+    """Deletes later long-lived changelogs, after the hint to the newest one has moved."""
+    if not plan.changelogs:
+        return
+    gone = {each.holder for each in plan.changelogs}
+    left = [number_of(each) for each in plan.seen - gone if each.kind is Holding.CHANGELOG]
+    hint = str(max(left)) if left else _NO_CHANGELOG
+    table.storage.write_text(_hint_path(table, Holding.CHANGELOG), hint)
+    for changelog in plan.changelogs:
+        table.storage.delete(changelog.holder.path)
+
+
+def _check_newest(table: PaimonTable, plan: RollbackPlan) -> None:
+    """Checks that the target is the newest snapshot.
+
+    A commit that came in between is built on a snapshot that is undone, and has all of its rows. So that
+    nobody commits beside it, it becomes the newest one for everybody, and the next plan lists it.
+
+    Raises:
+        RollbackOutrun: another snapshot is the newest one.
+    """
+    later = [number for number in table.snapshots.numbers() if number > plan.target.id]
+    if not later:
+        return
+    hint = _hint_path(table, Holding.SNAPSHOT)
+    table.storage.write_text(hint, str(later[-1]))
+    if not table.snapshots.exists(later[-1]):  # a run of ours has taken it back concurrently
+        table.storage.delete(hint)
+    raise RollbackOutrun(table.name, f"snapshot {later[-1]} was committed")
+
+
+def _hint_path(table: PaimonTable, kind: Holding) -> str:
+    return f"{table.home}/{kind}/{_LATEST}"
