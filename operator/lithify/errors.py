@@ -153,8 +153,8 @@ class CommitsWouldBeLost(UserError):
 
     def __init__(self, table: str, snapshot: str, commits: str) -> None:
         super().__init__(
-            f"{table}: a rollback to snapshot {snapshot} would lose commits other than compactions: {commits}; ",
-            "to lose them, give ",
+            f"{table}: a rollback to snapshot {snapshot} would lose other commits than compactions: ",
+            f"{commits}; to lose them, give ",
             LOSE_COMMITS,
         )
         self.table = table

@@ -10,6 +10,7 @@ from lithify import library
 from lithify.cli.arguments import address_options, json_option, table_address
 from lithify.cli.output import emit
 from lithify.cli.render_maintenance import maintenance_dict, maintenance_view
+from lithify.errors import InvalidOption
 from lithify.formats.protocol.maintenance import MaintenanceKind, MaintenanceSettings
 from lithify.formats.protocol.model import SnapshotId
 
@@ -26,6 +27,8 @@ from lithify.formats.protocol.model import SnapshotId
 @json_option
 def rollback(as_json: bool, dry_run: bool, lose_commits: bool, snapshot: str, **options: Any) -> None:
     """Roll a table back to an earlier snapshot; later snapshots are undone."""
+    if options["overrides"]:
+        raise InvalidOption("--option", "a rollback takes no table options")
     settings = MaintenanceSettings(snapshot=SnapshotId(snapshot.strip()), loses_commits=lose_commits)
     kind = MaintenanceKind.ROLL_BACK
     report = library.maintain(table_address(options), kind, settings, dry_run=dry_run)

@@ -63,7 +63,7 @@ def with_snapshot(
         branch: the branch, which exists or is main.
         changes: what else changes.
     """
-    log, forgotten = _metadata_log(base)
+    log, forgotten = metadata_log(base)
     millis, refs = snapshot["timestamp-ms"], dict(base.json.get("refs") or {})
     refs[branch] = {**(refs.get(branch) or {"type": "branch"}), "snapshot-id": snapshot["snapshot-id"]}
     following = {
@@ -125,8 +125,8 @@ def requirements(base: TableMetadata, branch: str) -> list[Mapping[str, Any]]:
     ]
 
 
-def _metadata_log(base: TableMetadata) -> tuple[list[Any], tuple[str, ...]]:
-    """The log with the base's file, and the files that fall off its end."""
+def metadata_log(base: TableMetadata) -> tuple[list[Any], tuple[str, ...]]:
+    """The log with the base's file, and those of the files that fall off its end that may be deleted."""
     log: Sequence[Any] = base.json.get("metadata-log") or ()
     if base.file:
         log = [*log, {"timestamp-ms": base.last_updated, "metadata-file": base.file}]
