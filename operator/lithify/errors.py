@@ -260,16 +260,16 @@ class StalePlan(LithifyError):
 
 
 class RollbackOutrun(StalePlan):
-    """A writer committed on a snapshot that was being undone, so that its commit is the newest one now.
+    """A writer committed while a table was rolled back, so that its commit is the newest one now.
 
-    Nothing of its commit is lost, and the table has what should have been undone; plan and roll back again.
+    Nothing of its commit is lost. Mostly it is built on a snapshot that was being undone, and has its rows.
     """
 
     def __init__(self, table: str, change: str) -> None:
         LithifyError.__init__(
             self,
-            f"{table}: {change} while the table was rolled back, on a snapshot that was being undone, and is "
-            "the newest snapshot now; roll back again when no writer commits",
+            f"{table}: {change} while the table was rolled back, and is the newest snapshot now; roll back again "
+            "when no writer commits",
         )
         self.table = table
         self.change = change

@@ -1,7 +1,7 @@
 """Rollback of one branch of an Iceberg table: implements `formats.protocol.maintenance.Maintenance`.
 
 Created by `iceberg.maintaining`. Has `rollback_plan` plan and `rollback_commit` commit. The result is that of
-Spark's `rollback_to_snapshot`: another head of the branch, and no file is deleted.
+Spark's procedure rollback_to_snapshot: another head of the branch, and no file is deleted.
 """
 
 from __future__ import annotations

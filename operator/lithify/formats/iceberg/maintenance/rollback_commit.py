@@ -113,10 +113,10 @@ class RollbackPublisher:
         return self.table.server is not None and is_answer
 
     def find_published(self, draft: RollbackDraft) -> Found:
-        """Whether the branch leads back to the target without the former head, or has moved on."""
+        """Whether the branch leads back to the target without what is undone, or has moved on."""
         found, plan = self.table.refresh(), draft.plan
         history = {each.id for each in found.ancestry(self.table.branch)}
-        if plan.target.id in history and plan.later[0].id not in history:
+        if plan.target.id in history and history.isdisjoint(each.id for each in plan.later):
             return Found.OURS
         return Found.NOTHING if _is_base(found, plan.base) else Found.OTHER
 

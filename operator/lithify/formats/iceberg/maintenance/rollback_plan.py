@@ -2,7 +2,7 @@
 
 Called by `rollback`. The rules are those of Java's `SetSnapshotOperation.rollbackTo`: the target has to be an
 ancestor of the branch's head. Nothing is deleted: snapshots that are undone stay in the metadata until they
-expire, and can be made the newest one again (`set_current_snapshot`).
+expire, and can be made the newest one again by Iceberg's procedure set_current_snapshot.
 """
 
 from __future__ import annotations
