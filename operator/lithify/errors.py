@@ -268,8 +268,8 @@ class RollbackOutrun(StalePlan):
     def __init__(self, table: str, change: str) -> None:
         LithifyError.__init__(
             self,
-            f"{table}: {change} while the table was rolled back, and is the newest snapshot now; roll back again "
-            "when no writer commits",
+            f"{table}: {change} while the table was rolled back, and is the newest snapshot now; roll back "
+            "again when no writer commits",
         )
         self.table = table
         self.change = change
