@@ -13,10 +13,14 @@ from lithify.clock import moment_of
 from lithify.errors import CommitsWouldBeLost, InvalidOption
 from lithify.formats.protocol.maintenance import MOST_SAMPLES, MaintenanceSettings
 from lithify.formats.protocol.model import SnapshotId
+from lithify.plain_text import plain_line
 from lithify.settings import SNAPSHOT
 
 _UNKNOWN = "unreadable"
 _NAMED = 5
+_LONGEST_KIND = 40
+_LONGEST_LINE = 300
+"""Characters: writers of the table choose kinds of commits and names of tags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class UndoneCommit:
     changelog: int = 0
 
     def __str__(self) -> str:
-        details = [self.kind or _UNKNOWN]
+        details = [plain_line(self.kind or _UNKNOWN, _LONGEST_KIND)]
         if self.millis is not None:
             details.append(moment_of(self.millis).astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"))
         if self.records is not None:
@@ -82,4 +86,5 @@ def target_of(settings: MaintenanceSettings) -> SnapshotId:
 def shown(undone: Sequence[UndoneCommit], *others: str) -> tuple[str, ...]:
     """Some lines about what is undone: first the losses, then compactions, then the other lines given."""
     compactions = [each for each in undone if each.is_compaction]
-    return tuple(map(str, (*losses(undone), *compactions, *others)))[:MOST_SAMPLES]
+    lines = (*losses(undone), *compactions, *others)[:MOST_SAMPLES]
+    return tuple(plain_line(str(each), _LONGEST_LINE) for each in lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pypaimon.snapshot.snapshot import Snapshot
 
@@ -24,11 +24,13 @@ class Later:
         holder: its file.
         number: the id of its snapshot.
         snapshot: what it says; None if it cannot be read.
+        text: the file, to restore it; empty if it cannot be read.
     """
 
     holder: Holder
     number: int
     snapshot: Snapshot | None = None
+    text: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class RollbackPlan:
         changelogs: the long-lived changelogs of later snapshots, newest first.
         seen: all snapshots, tags and changelogs of the branch.
         readers: the consumers that expect a snapshot behind the one after the target, in words.
+        needed: paths of some of the target's files that nobody else needs, so that an expiry may delete them.
     """
 
     target: Snapshot
@@ -52,6 +55,7 @@ class RollbackPlan:
     changelogs: tuple[Later, ...]
     seen: frozenset[Holder]
     readers: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
 
     @property
     def kind(self) -> MaintenanceKind:

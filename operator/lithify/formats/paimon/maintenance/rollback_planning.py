@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 from pypaimon.snapshot.snapshot import Snapshot
 
@@ -28,6 +30,9 @@ from lithify.formats.paimon.snapshots.holders import Holder, Holding, holders_in
 from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
 from lithify.formats.paimon.table import PaimonTable
 from lithify.io.small_files import MOST_SNAPSHOT
+
+MOST_CHECKED = 1_000
+"""Data files of the target whose existence is checked."""
 
 _AT_ONCE = 8
 
@@ -55,25 +60,37 @@ def plan_rollback(table: PaimonTable, number: int) -> RollbackPlan:
         seen=frozenset(holders),
         readers=tuple(_readers_ahead(table, number)),
     )
+    plan = replace(plan, needed=tuple(needed_files(table, plan)))
     check_whole(table, plan)
     return plan
 
 
 def check_whole(table: PaimonTable, plan: RollbackPlan) -> None:
-    """Checks that the files of the target exist that nobody reads now.
-
-    Those are its metadata, and the data files that later commits have removed: the newest snapshot needs all
-    others, too. If later commits cannot be read, only the metadata are checked: a rollback may be what helps.
+    """Checks that files of the target exist that nobody else needs.
 
     Raises:
         MissingFile: one does not exist.
     """
-    named = read_named(table, [Reference(plan.target, has_changelog=False)])
-    manifests = sorted(named.manifests | named.by_index.keys())
-    paths = [*map(table.manifests.path, manifests), *listed(paths_of(table, _removed_since(table, plan)))]
-    for path, exists in zip(paths, table.storage.exist(paths), strict=True):
+    for path, exists in zip(plan.needed, table.storage.exist(plan.needed), strict=True):
         if not exists:
             raise MissingFile(path)
+
+
+def needed_files(table: PaimonTable, plan: RollbackPlan) -> list[str]:
+    """The metadata files of the target, and some of the data files that later commits have removed.
+
+    The newest snapshot needs all others, too. Of many data files some are named, spread evenly: an expiry
+    that has begun to delete them is noticed, and a rollback does not ask for a million files. If later
+    commits cannot be read, only the metadata are named: a rollback may be what helps.
+
+    Raises:
+        MissingFile: a list of the target does not exist.
+    """
+    named = read_named(table, [Reference(plan.target, has_changelog=False)])
+    manifests = sorted(named.manifests | named.by_index.keys())
+    removed = paths_of(table, _removed_since(table, plan))
+    places = np.unique(np.linspace(0, len(removed) - 1, min(len(removed), MOST_CHECKED)).astype(np.int64))
+    return [*map(table.manifests.path, manifests), *listed(removed.take(pa.array(places)))]
 
 
 def _removed_since(table: PaimonTable, plan: RollbackPlan) -> pa.Table:
@@ -114,7 +131,7 @@ def _read(table: PaimonTable, holder: Holder) -> Later | None:
         if is_tag:
             raise CorruptTable(holder.path, f"the tag cannot be read ({error})") from error
         return Later(holder, number_of(holder))
-    return Later(holder, found.id if is_tag else number_of(holder), found)
+    return Later(holder, found.id if is_tag else number_of(holder), found, text)
 
 
 def _of(later: Iterable[Later], kind: Holding) -> tuple[Later, ...]:

@@ -11,11 +11,15 @@ again, and Java's deletion of such a tag asks the wrong neighbours which files t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pypaimon.snapshot.snapshot import Snapshot
 
-from lithify.errors import RollbackOutrun, StalePlan
+from lithify.errors import CorruptTable, RollbackOutrun, StalePlan
 from lithify.faults import failpoint
 from lithify.formats.paimon.maintenance.rollback_plan import Later, RollbackPlan, number_of
+from lithify.formats.paimon.maintenance.rollback_planning import check_whole
 from lithify.formats.paimon.snapshots.holders import Holding, holders_in
 from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
 from lithify.formats.paimon.snapshots.snapshot_properties import is_same
@@ -30,7 +34,9 @@ def roll_back(table: PaimonTable, plan: RollbackPlan) -> None:
     """Deletes what is later than the target of a plan.
 
     Raises:
-        StalePlan: somebody has committed, tagged or rolled back since the plan was made; nothing was deleted.
+        StalePlan: somebody has committed, tagged, rolled back or expired the target since the plan was made;
+            nothing was deleted, or what was is restored.
+        MissingFile: likewise, if an expiry has deleted files of the target.
         RollbackOutrun: somebody has committed on a snapshot that was being undone.
         StorageError: the file system refuses; plan and run again.
     """
@@ -45,10 +51,14 @@ def roll_back(table: PaimonTable, plan: RollbackPlan) -> None:
         failpoint("rolled-back-tag-deleted")
     _delete_changelogs(table, plan)
     for snapshot in plan.snapshots:
+        _check_target(table, plan)
         _delete(table, snapshot)
         failpoint("rolled-back-snapshot-deleted")
     failpoint("rolled-back-snapshots-deleted")
     _check_newest(table, plan)
+    _check_target(table, plan)
+    with _restoring(table, plan):
+        check_whole(table, plan)
 
 
 def check_current(table: PaimonTable, plan: RollbackPlan) -> None:
@@ -67,6 +77,33 @@ def check_current(table: PaimonTable, plan: RollbackPlan) -> None:
             raise StalePlan(table.name, f"{later.holder.path} was deleted")
     if not table.snapshots.has(plan.target):
         raise StalePlan(table.name, f"snapshot {plan.target.id} was replaced or deleted")
+    check_whole(table, plan)
+
+
+def _check_target(table: PaimonTable, plan: RollbackPlan) -> None:
+    """Checks that the target is still there: an expiry that began before may delete it at any moment.
+
+    Together they would delete all snapshots; so what is deleted is restored.
+
+    Raises:
+        StalePlan: it is gone.
+    """
+    with _restoring(table, plan):
+        if not table.snapshots.has(plan.target):
+            raise StalePlan(table.name, f"snapshot {plan.target.id} was replaced or deleted")
+
+
+@contextmanager
+def _restoring(table: PaimonTable, plan: RollbackPlan) -> Iterator[None]:
+    """Puts deleted snapshots and tags back, the oldest first, if a check fails; their files all exist."""
+    try:
+        yield
+    except (CorruptTable, StalePlan):
+        for later in reversed((*plan.snapshots, *plan.tags)):
+            if later.text:
+                table.storage.create_text(later.holder.path, later.text)
+        _point_to_newest(table)
+        raise
 
 
 def _delete(table: PaimonTable, later: Later) -> None:
@@ -107,13 +144,18 @@ def _check_newest(table: PaimonTable, plan: RollbackPlan) -> None:
         RollbackOutrun: another snapshot is the newest one.
     """
     later = [number for number in table.snapshots.numbers() if number > plan.target.id]
-    if not later:
-        return
-    hint = _hint_path(table, Holding.SNAPSHOT)
-    table.storage.write_text(hint, str(later[-1]))
-    if not table.snapshots.exists(later[-1]):  # a run of ours has taken it back concurrently
+    if later:
+        _point_to_newest(table)
+        raise RollbackOutrun(table.name, f"snapshot {later[-1]} was committed")
+
+
+def _point_to_newest(table: PaimonTable) -> None:
+    """Points the LATEST hint to the snapshot with the highest id."""
+    hint, numbers = _hint_path(table, Holding.SNAPSHOT), table.snapshots.numbers()
+    if numbers:
+        table.storage.write_text(hint, str(numbers[-1]))
+    if not numbers or not table.snapshots.exists(numbers[-1]):  # a run of ours took it back concurrently
         table.storage.delete(hint)
-    raise RollbackOutrun(table.name, f"snapshot {later[-1]} was committed")
 
 
 def _hint_path(table: PaimonTable, kind: Holding) -> str:

@@ -22,6 +22,7 @@ from lithify.errors import (
     StalePlan,
     UnsupportedTable,
 )
+from lithify.formats.paimon.maintenance import rollback_planning
 from lithify.formats.paimon.maintenance.rollback_plan import RollbackPlan
 from lithify.formats.paimon.maintenance.table_rollback import TableRollback
 from lithify.formats.paimon.opening import open_table
@@ -373,6 +374,48 @@ def test_snapshot_that_took_the_id_of_an_undone_one_is_not_deleted(
     assert (small.numbers, newest(small)) == ([1, 2, 3, 4], 4)
 
 
+@pytest.mark.parametrize(
+    "point",
+    [
+        "rollback-hint-written",
+        "rolled-back-tag-deleted",
+        "rolled-back-snapshot-deleted",
+        "rolled-back-snapshots-deleted",
+    ],
+)
+def test_target_that_expires_meanwhile_brings_everything_back(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """An expiry that began before keeps the newest snapshots: both together would delete all."""
+    hold(small, 5, "tag/tag-late")
+    before = files(small)
+
+    def expire() -> None:
+        for number in (1, 2, 3):
+            (small.folder / "snapshot" / f"snapshot-{number}").unlink()
+
+    step_at(monkeypatch, point, expire)
+    with pytest.raises(StalePlan, match="snapshot 3 was replaced or deleted"):
+        roll_back(small, 3)
+    assert files(small) == before - {f"snapshot/snapshot-{number}" for number in (1, 2, 3)}
+    assert (hint(small), newest(small)) == ("5", 5)
+
+
+@pytest.mark.parametrize("point", ["rollback-planned", "rolled-back-snapshots-deleted"])
+def test_file_of_the_target_that_expires_meanwhile_brings_everything_back(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """An expiry deletes files before it deletes the snapshot."""
+    hold(small, 5, "tag/tag-late")
+    gone = file_that_was_removed_since(small)
+    before = files(small)
+    step_at(monkeypatch, point, gone.unlink)
+    with pytest.raises(MissingFile):
+        roll_back(small, 4)
+    assert files(small) == before - {str(gone.relative_to(small.folder))}
+    assert (hint(small), newest(small)) == ("5", 5)
+
+
 class Killed(BaseException):
     """Stands for the end of a process."""
 
@@ -424,3 +467,17 @@ def test_error_of_the_race_is_a_stale_plan() -> None:
     error: LithifyError = RollbackOutrun("db.t", "snapshot 6 was committed")
     assert isinstance(error, StalePlan)
     assert "nothing was deleted" not in str(error)
+
+
+def test_existence_of_a_bounded_number_of_files_is_checked(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first and the last are among them."""
+    whole = rollback(small, 1).plan(CLOCK).needed
+    data = [path for path in whole if "bucket-" in path]
+    monkeypatch.setattr(rollback_planning, "MOST_CHECKED", 2)
+    some = [path for path in rollback(small, 1).plan(CLOCK).needed if "bucket-" in path]
+    assert len(data) == 2, "the overwritten day's, of two buckets"
+    monkeypatch.setattr(rollback_planning, "MOST_CHECKED", 1)
+    assert some == data
+    assert [path for path in rollback(small, 1).plan(CLOCK).needed if "bucket-" in path] == data[:1]
