@@ -22,7 +22,7 @@ def test_expiry_leaves_the_files_that_java_leaves(oracle: Oracle, tmp_path: Path
     SnapshotHistory(seed, oracle, tmp_path).play(STEPS)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_rollback_leaves_the_files_that_java_leaves(oracle: Oracle, tmp_path: Path, seed: int) -> None:
     """Also of tables with branches, which the histories themselves do not roll back."""
     SnapshotHistory(seed, oracle, tmp_path).play(STEPS // 2)

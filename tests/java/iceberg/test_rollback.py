@@ -40,6 +40,7 @@ def shape(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_metadata_is_that_of_spark(sql_table: SparkTable, version: int) -> None:
     """Rolled back by Lithify, brought forward again, and rolled back by Spark."""

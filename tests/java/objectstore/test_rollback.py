@@ -49,6 +49,7 @@ def rollback(s3: Bucket, proxy: S3Proxy) -> TableRollback:
     return TableRollback(open_table(address(s3, proxy.endpoint, **IMPATIENT)), settings)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("deleted", [0, 1, 3])
 def test_rollback_that_a_store_fails_is_completed_by_the_next(
     oracle: Oracle, s3: Bucket, proxy: S3Proxy, table: Table, tmp_path: Path, deleted: int

@@ -139,6 +139,7 @@ def model(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Table:
     return table
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("point", ROLLBACK_POINTS)
 def test_kill_at_any_point_leaves_a_table_that_the_next_rollback_completes(
     oracle: Oracle, model: Table, tmp_path: Path, point: str

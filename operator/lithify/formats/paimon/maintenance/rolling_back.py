@@ -95,15 +95,25 @@ def _check_target(table: PaimonTable, plan: RollbackPlan) -> None:
 
 @contextmanager
 def _restoring(table: PaimonTable, plan: RollbackPlan) -> Iterator[None]:
-    """Puts deleted snapshots and tags back, the oldest first, if a check fails; their files all exist."""
+    """Puts deleted snapshots and tags back, the oldest first, if a check fails; their files all exist.
+
+    Not if somebody else has rolled back further.
+    """
     try:
         yield
     except (CorruptTable, StalePlan):
-        for later in reversed((*plan.snapshots, *plan.tags)):
-            if later.text:
-                table.storage.create_text(later.holder.path, later.text)
-        _point_to_newest(table)
+        if not _is_rolled_back_further(table, plan):
+            for later in reversed((*plan.snapshots, *plan.tags)):
+                if later.text:
+                    table.storage.create_text(later.holder.path, later.text)
+            _point_to_newest(table)
         raise
+
+
+def _is_rolled_back_further(table: PaimonTable, plan: RollbackPlan) -> bool:
+    """Whether another rollback went further: expiries move no LATEST hint, and free no id for another use."""
+    hint, found = table.snapshots.hint(), table.snapshots.get(plan.target.id)
+    return bool(hint and hint < plan.target.id) or (found is not None and not is_same(found, plan.target))
 
 
 def _delete(table: PaimonTable, later: Later) -> None:

@@ -401,6 +401,22 @@ def test_target_that_expires_meanwhile_brings_everything_back(
     assert (hint(small), newest(small)) == ("5", 5)
 
 
+@pytest.mark.parametrize("commits", [0, 1, 2], ids=["", "and a commit", "and two commits"])
+def test_rollback_of_others_to_an_earlier_snapshot_stays(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch, commits: int
+) -> None:
+    def others() -> None:
+        small.roll_back_to(2)
+        for _ in range(commits):
+            small.append("b")
+
+    step_at(monkeypatch, "rolled-back-snapshot-deleted", others)
+    with pytest.raises(StalePlan):
+        roll_back(small, 3)
+    assert small.numbers == [*range(1, 3 + commits)]
+    assert newest(small) == 2 + commits
+
+
 @pytest.mark.parametrize("point", ["rollback-planned", "rolled-back-snapshots-deleted"])
 def test_file_of_the_target_that_expires_meanwhile_brings_everything_back(
     small: SmallTable, monkeypatch: pytest.MonkeyPatch, point: str
