@@ -145,7 +145,7 @@ def _readers_ahead(table: PaimonTable, number: int) -> Iterator[str]:
         if position > number + 1:
             yield (
                 f"consumer {name} expects snapshot {position}: it keeps what it has read of undone commits, "
-                "and misses new ones up to that number"
+                "and its reader fails or misses new ones up to that number; reset it"
             )
 
 
