@@ -46,7 +46,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
-from lithify.settings import CREDENTIALS, EXECUTOR_MEMORY, LOSE_COMMITS, TASK_MEMORY, Setting
+from lithify.settings import CREDENTIALS, EXECUTOR_MEMORY, TASK_MEMORY, Setting
 
 Raised = TypeVar("Raised", bound="LithifyError")
 Said = str | Setting
@@ -153,9 +153,7 @@ class CommitsWouldBeLost(UserError):
 
     def __init__(self, table: str, snapshot: str, commits: str) -> None:
         super().__init__(
-            f"{table}: a rollback to snapshot {snapshot} would lose other commits than compactions: ",
-            f"{commits}; to lose them, give ",
-            LOSE_COMMITS,
+            f"{table}: a rollback to snapshot {snapshot} would lose other commits than compactions: {commits}"
         )
         self.table = table
         self.snapshot = snapshot

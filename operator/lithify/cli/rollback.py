@@ -10,7 +10,7 @@ from lithify import library
 from lithify.cli.arguments import address_options, json_option, table_address
 from lithify.cli.output import emit
 from lithify.cli.render_maintenance import maintenance_dict, maintenance_view
-from lithify.errors import InvalidOption
+from lithify.errors import CommitsWouldBeLost, InvalidOption, with_message
 from lithify.formats.protocol.maintenance import MaintenanceKind, MaintenanceSettings
 from lithify.formats.protocol.model import SnapshotId
 
@@ -31,7 +31,10 @@ def rollback(as_json: bool, dry_run: bool, lose_commits: bool, snapshot: str, **
         raise InvalidOption("--option", "a rollback takes no table options")
     settings = MaintenanceSettings(snapshot=SnapshotId(snapshot.strip()), loses_commits=lose_commits)
     kind = MaintenanceKind.ROLL_BACK
-    report = library.maintain(table_address(options), kind, settings, dry_run=dry_run)
+    try:
+        report = library.maintain(table_address(options), kind, settings, dry_run=dry_run)
+    except CommitsWouldBeLost as error:
+        raise with_message(error, f"{error}; to lose them, give --lose-commits") from error
     verb = "would be" if dry_run and report.status != "NothingToDo" else "is"
     state = f"snapshot {snapshot} {verb} the newest one"
     emit(as_json, maintenance_dict(report), lambda: maintenance_view(report, state))

@@ -82,7 +82,7 @@ def test_newest_snapshot_is_nothing_to_do(lithify: Lithify, small: SmallTable) -
     ("words", "said"),
     [
         (["--to", "9"], "there is no snapshot 9 in db.t: it is newer than the newest, which is 4"),
-        (["--to", "x"], "--to: x is no id"),
+        (["--to", "x"], "snapshot: x is no id"),
         ([], "Missing option '--to'"),
         (["--to", "3", "--option", "bucket=2"], "takes no table options"),
         (["--to", "3", "--format", "mixed-iceberg"], "no RollBack for tables of format mixed-iceberg"),

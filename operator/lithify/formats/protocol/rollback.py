@@ -14,8 +14,9 @@ from lithify.errors import CommitsWouldBeLost, InvalidOption
 from lithify.formats.protocol.maintenance import MOST_SAMPLES, MaintenanceSettings
 from lithify.formats.protocol.model import SnapshotId
 from lithify.plain_text import plain_line
-from lithify.settings import SNAPSHOT
 
+TARGET = "snapshot"
+"""What errors call the setting that names the target."""
 _UNKNOWN = "unreadable"
 _NAMED = 5
 _LONGEST_KIND = 40
@@ -79,7 +80,7 @@ def target_of(settings: MaintenanceSettings) -> SnapshotId:
         InvalidOption: the settings name none.
     """
     if settings.snapshot is None:
-        raise InvalidOption(SNAPSHOT, "a rollback needs the snapshot that should become the newest one")
+        raise InvalidOption(TARGET, "a rollback needs the snapshot that should become the newest one")
     return settings.snapshot
 
 

@@ -63,5 +63,5 @@ def test_error_names_a_few_and_counts_the_others() -> None:
 
 def test_rollback_without_a_target_is_refused() -> None:
     assert target_of(SETTINGS) == "1"
-    with pytest.raises(InvalidOption, match="--to"):
+    with pytest.raises(InvalidOption, match="snapshot"):
         target_of(MaintenanceSettings())

@@ -22,8 +22,7 @@ from lithify.formats.protocol.maintenance import (
     MaintenanceKind,
     MaintenanceSettings,
 )
-from lithify.formats.protocol.rollback import check_losses, target_of
-from lithify.settings import SNAPSHOT
+from lithify.formats.protocol.rollback import TARGET, check_losses, target_of
 
 _ID = re.compile(r"[0-9]{1,19}", re.ASCII)
 
@@ -54,7 +53,7 @@ class IcebergRollback(Maintenance[RollbackPlan]):
         del clock
         target = target_of(self._settings)
         if not _ID.fullmatch(target):
-            raise InvalidOption(SNAPSHOT, f"{target} is no id of an Iceberg snapshot")
+            raise InvalidOption(TARGET, f"{target} is no id of an Iceberg snapshot")
         if self._table.refusals:
             raise UnsupportedTable(self._table.name, self._table.refusals, "rolled back")
         table, base = self._table, self._table.refresh()

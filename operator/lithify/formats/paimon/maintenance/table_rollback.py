@@ -22,8 +22,7 @@ from lithify.formats.protocol.maintenance import (
     MaintenanceKind,
     MaintenanceSettings,
 )
-from lithify.formats.protocol.rollback import check_losses, target_of
-from lithify.settings import SNAPSHOT
+from lithify.formats.protocol.rollback import TARGET, check_losses, target_of
 
 
 class TableRollback(Maintenance[RollbackPlan]):
@@ -50,7 +49,7 @@ class TableRollback(Maintenance[RollbackPlan]):
         target = target_of(self._settings)
         number = snapshot_number(target)
         if number is None:
-            raise InvalidOption(SNAPSHOT, f"{target} is no id of a Paimon snapshot")
+            raise InvalidOption(TARGET, f"{target} is no id of a Paimon snapshot")
         refusals = tuple(self._refusals())
         if refusals:
             raise UnsupportedTable(self._table.name, refusals, "rolled back")

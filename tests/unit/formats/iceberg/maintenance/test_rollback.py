@@ -164,7 +164,7 @@ def test_commits_of_writers_are_only_lost_with_permission(lakehouse: Lakehouse) 
     before, first = files(lakehouse), snapshots(lakehouse)[0]
     made = rollback(lakehouse.address(), first, lose=False)
     planned = made.plan(CLOCK)
-    with pytest.raises(CommitsWouldBeLost, match=r"\(append, .* UTC, \+2 records\), .*--lose-commits"):
+    with pytest.raises(CommitsWouldBeLost, match=r"\(append, .* UTC, \+2 records\)"):
         made.execute(planned)
     assert (files(lakehouse), ids(lakehouse)) == (before, [*range(6)])
 

@@ -122,9 +122,7 @@ def test_commits_of_writers_are_only_lost_with_permission(small: SmallTable) -> 
     before = files(small)
     made = rollback(small, 2, lose=False)
     plan = made.plan(CLOCK)
-    with pytest.raises(
-        CommitsWouldBeLost, match=r"snapshot 4 \(APPEND, .* UTC, \+40 records\), snapshot 3 .*--lose"
-    ):
+    with pytest.raises(CommitsWouldBeLost, match=r"snapshot 4 \(APPEND, .* UTC, \+40 records\), snapshot 3 "):
         made.execute(plan)
     assert (files(small), hint(small)) == (before, "5")
 
@@ -238,7 +236,7 @@ def test_table_without_snapshots_says_so(tmp_path: Path) -> None:
 
 
 def test_target_is_needed(small: SmallTable) -> None:
-    with pytest.raises(InvalidOption, match="--to"):
+    with pytest.raises(InvalidOption, match="snapshot"):
         TableRollback(open_table(small.address), MaintenanceSettings()).plan(CLOCK)
 
 
