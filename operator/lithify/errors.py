@@ -8,7 +8,8 @@ LithifyError
 │   ├── NotAllowed              a catalog refuses the credentials, or the request made with them
 │   ├── OutOfReach              the operator may not connect there, or not use its own rights there
 │   ├── UnsupportedTable        an option, type or layout that this release refuses
-│   └── TooManyOrphans          so much of a table would be deleted that its location is probably wrong
+│   ├── TooManyOrphans          so much of a table would be deleted that its location is probably wrong
+│   └── CommitsWouldBeLost      a rollback would undo commits that are no compactions
 ├── CorruptTable              the table's own files contradict its metadata
 │   └── MissingFile             a file that a snapshot names does not exist
 ├── StorageError              the file system refused, is full, or did not answer
@@ -19,6 +20,7 @@ LithifyError
 ├── CommitConflict            other writers changed the inputs of every group of the run
 ├── CommitOutrun              other commits were faster at every try until the deadline
 ├── StalePlan                 the table changed after maintenance was planned, so nothing was deleted
+│   └── RollbackOutrun          another commit became the newest snapshot while the table was rolled back
 ├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
 ├── TaskStopped               a rewriting task was ended because its group can no longer be committed
 ├── TaskFailed                a rewriting task failed for a reason not listed above
@@ -162,6 +164,17 @@ class TooManyOrphans(UserError):
         self.files = files
 
 
+class CommitsWouldBeLost(UserError):
+    """A rollback to `snapshot` would undo commits that are no compactions; the message names some of them."""
+
+    def __init__(self, table: str, snapshot: str, commits: str) -> None:
+        super().__init__(
+            f"{table}: a rollback to snapshot {snapshot} would lose other commits than compactions: {commits}"
+        )
+        self.table = table
+        self.snapshot = snapshot
+
+
 class CorruptTable(LithifyError):
     """A file of the table is missing, cut off, unsorted or unreadable; `path` is that file."""
 
@@ -256,6 +269,22 @@ class StalePlan(LithifyError):
 
     def __init__(self, table: str, change: str) -> None:
         super().__init__(f"{table}: {change} after the plan was made; nothing was deleted, plan again")
+        self.table = table
+        self.change = change
+
+
+class RollbackOutrun(StalePlan):
+    """A writer committed while a table was rolled back, so that its commit is the newest one now.
+
+    Nothing of its commit is lost. Mostly it is built on a snapshot that was being undone, and has its rows.
+    """
+
+    def __init__(self, table: str, change: str) -> None:
+        LithifyError.__init__(
+            self,
+            f"{table}: {change} while the table was rolled back, and is the newest snapshot now; roll back "
+            "again when no writer commits",
+        )
         self.table = table
         self.change = change
 

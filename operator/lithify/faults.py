@@ -65,7 +65,17 @@ JOURNALED_EXPIRY_POINTS = (
 """Points of an expiry that commits first, in this order: before it begins, when its journal is written, when
 the snapshots have left the metadata, and after each phase of its deletion."""
 
-MAINTENANCE_POINTS = frozenset({*EXPIRY_POINTS, *JOURNALED_EXPIRY_POINTS, *ORPHAN_POINTS})
+ROLLBACK_POINTS = (
+    "rollback-planned",
+    "rollback-hint-written",
+    "rolled-back-tag-deleted",
+    "rolled-back-snapshot-deleted",
+    "rolled-back-snapshots-deleted",
+)
+"""Points that a rollback of a Paimon table comes to, in this order: before it checks its plan, when the
+LATEST hint has moved, after each tag and each snapshot, and before it looks for commits of others."""
+
+MAINTENANCE_POINTS = frozenset({*EXPIRY_POINTS, *JOURNALED_EXPIRY_POINTS, *ORPHAN_POINTS, *ROLLBACK_POINTS})
 """All points of maintenance."""
 
 _VARIABLE = "LITHIFY_FAULTS"

@@ -143,6 +143,8 @@ def _holds(requirement: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
 
 def _updated(metadata: Mapping[str, Any], updates: list[Mapping[str, Any]]) -> dict[str, Any]:
     found = {**metadata, "snapshots": [*metadata["snapshots"]], "refs": {**metadata["refs"]}}
+    if all(update["action"] != "add-snapshot" for update in updates):
+        found["last-updated-ms"] += 1
     for update in updates:
         if update["action"] == "add-snapshot":
             snapshot = update["snapshot"]

@@ -25,8 +25,13 @@ from lithify.settings import TASK_MEMORY, WAREHOUSE, Setting, catalog_option
 
 PACKAGE = Path(lithify.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
-AT_THE_COMMAND_LINE = {"settings.py", "controller/telemetry/server.py", "controller/cluster/client.py"}
-"""Where flags are known: the operator's own, which are wrong before there is any object."""
+AT_THE_COMMAND_LINE = {
+    "settings.py",
+    "controller/telemetry/server.py",
+    "controller/cluster/client.py",
+    "contract/undoing.py",
+}
+"""Where flags are known: the operator's own, wrong before there is any object, and a command to copy."""
 SETTINGS = [found for found in vars(settings).values() if isinstance(found, Setting)]
 
 

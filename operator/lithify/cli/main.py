@@ -27,6 +27,7 @@ COMMANDS = (
     "compact",
     "expire",
     "remove-orphans",
+    "rollback",
     "operator",
     "watch",
     "logs",

@@ -21,19 +21,27 @@ _CAPITAL = re.compile(r"(?=[A-Z])")
 _VERBS = {
     MaintenanceKind.MERGE_MANIFESTS: ("rewrote", "would rewrite"),
     MaintenanceKind.MANAGE_TAGS: ("changed", "would change"),
+    MaintenanceKind.ROLL_BACK: ("undid", "would undo"),
 }
 _DELETES = ("deleted", "would delete")
 
 
-def maintenance_view(report: MaintenanceReport) -> RenderableType:
-    """What was or would be done, the oldest snapshot that is left, and some of the files."""
+def maintenance_view(report: MaintenanceReport, state: str = "") -> RenderableType:
+    """What was or would be done, and some of the files.
+
+    Args:
+        report: the report.
+        state: the table's state after it; empty for the oldest snapshot that is left.
+    """
     figures = {name: count for name, count in report.figures.items() if count}
     foreign = figures.pop(FOREIGN_FILES, 0)
     told = ", ".join(_amount(name, count) for name, count in figures.items())
     if not told:
-        left = "the table has no snapshot" if report.oldest is None else f"the oldest is {report.oldest}"
+        oldest = "the table has no snapshot" if report.oldest is None else f"the oldest is {report.oldest}"
+        left = state or oldest
         return Text.assemble((report.table, "bold"), f"  nothing to do ({left})")
-    left = "" if report.oldest is None else f"; the oldest snapshot that is left is {report.oldest}"
+    oldest = "" if report.oldest is None else f"; the oldest snapshot that is left is {report.oldest}"
+    left = f"; {state}" if state else oldest
     if foreign:
         left = f"; {number(foreign, 'file')} outside of the table's folders left alone{left}"
     done, would = _VERBS.get(report.kind, _DELETES)

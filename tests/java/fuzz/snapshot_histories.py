@@ -1,7 +1,7 @@
 """Random histories of snapshots: commits, compactions, tags, branches, consumers, rollbacks, and expiries.
 
-Each expiry is also done by Java, on a copy, and the same files must be left. What Java reads of every
-snapshot, tag and branch that stays must be what it was.
+Expiries and rollbacks are also done by Java, on a copy, and the same files must be left. What Java reads of
+every snapshot, tag and branch that stays must be what it was.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from support.expired_snapshots import (
     set_ages,
     set_consumer,
 )
+from support.rolled_back_tables import roll_back_both
 from support.runs import run_inline
 
 KEYED: Mapping[str, Mapping[str, str]] = {
@@ -179,7 +180,10 @@ class SnapshotHistory:
 
     def _roll_back(self) -> None:
         if not self._branches:
-            self._oracle.rollback_to(self._table, self._random.choice(numbers(self._table)[-3:]))
+            self._copies += 1
+            twin = self._folder / f"java-{self._copies}"
+            roll_back_both(self._oracle, self._table, self._random.choice(numbers(self._table)[-3:]), twin)
+            shutil.rmtree(twin)
 
     def _consume(self) -> None:
         there = numbers(self._table)

@@ -17,6 +17,7 @@ from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import ObservationRequest
 from support.observations import levels_of
+from support.rolled_back_tables import roll_back
 from support.tables import PLAIN, append, expire, make_plain, upserts
 
 pytestmark = pytest.mark.oracle
@@ -151,11 +152,15 @@ def test_expiry_partitions_and_new_columns(oracle: Oracle, tmp_path: Path) -> No
     assert (found.snapshots.count, found.snapshots.expired_bytes) == (2, 0)
 
 
-def test_rolled_back_by_java(oracle: Oracle, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["java", "lithify"])
+def test_rolled_back(oracle: Oracle, tmp_path: Path, by: str) -> None:
     table = make_plain(oracle, tmp_path / "warehouse", commits=2)
     watcher = Watcher(table, tmp_path)
     watcher.find()
-    oracle.rollback_to(table, snapshot_id=1)
+    if by == "java":
+        oracle.rollback_to(table, snapshot_id=1)
+    else:
+        roll_back(table, 1)
     for _ in range(3):
         append(oracle, table)
     found = watcher.find()

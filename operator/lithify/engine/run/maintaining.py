@@ -40,7 +40,7 @@ class MaintenanceReport:
         figures: numbers by name: what was deleted or rewritten.
         oldest: the oldest snapshot that is left; None if the table has none.
         is_dry_run: whether nothing was done.
-        samples: paths of some of the files that were, or would be, deleted.
+        samples: paths of some of the files that were, or would be, deleted; of a rollback, what is undone.
     """
 
     table: str

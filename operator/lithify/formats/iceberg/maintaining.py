@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lithify.clock import SystemClock
 from lithify.formats.iceberg.maintenance.options import check_overrides, read_rules
 from lithify.formats.iceberg.maintenance.orphan_removal import OrphanRemoval
+from lithify.formats.iceberg.maintenance.rollback import IcebergRollback
 from lithify.formats.iceberg.maintenance.snapshot_expiry import SnapshotExpiry, expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import TableAddress
@@ -29,5 +31,6 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
             table, read_rules({**table.metadata.properties, **address.overrides})
         ),
         OrphanRemoval.kind: lambda: OrphanRemoval(table, settings),
+        IcebergRollback.kind: lambda: IcebergRollback(table, settings, SystemClock(address.zone())),
     }
     return MaintainedTable(table.name, table.uuid, kinds)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from lithify.formats.paimon.maintenance.orphan_removal import OrphanRemoval
 from lithify.formats.paimon.maintenance.snapshot_expiry import SnapshotExpiry
+from lithify.formats.paimon.maintenance.table_rollback import TableRollback
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.options.retention_options import overridden, read_retention
 from lithify.formats.protocol.address import TableAddress
@@ -27,5 +28,6 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
     kinds: dict[MaintenanceKind, Maker] = {
         SnapshotExpiry.kind: lambda: SnapshotExpiry(table, read_retention(options)),
         OrphanRemoval.kind: lambda: OrphanRemoval(table, settings),
+        TableRollback.kind: lambda: TableRollback(table, settings),
     }
     return MaintainedTable(table.name, table.uuid, kinds)

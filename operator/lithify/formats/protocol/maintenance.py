@@ -44,11 +44,13 @@ class MaintenanceSettings:
         orphan_age: how long ago a file must have been written before it may count as an orphan.
         snapshot: the snapshot that a rollback makes the newest one.
         most_share: the share of a table's files, by number and by bytes, above which orphans are not removed.
+        loses_commits: whether a rollback may undo commits that are no compactions.
     """
 
     orphan_age: timedelta = timedelta(days=3)
     snapshot: SnapshotId | None = None
     most_share: float = 0.5
+    loses_commits: bool = False
 
 
 DEFAULT_SETTINGS = MaintenanceSettings()
@@ -79,7 +81,7 @@ class MaintenancePlan(Protocol):
 
     @property
     def samples(self) -> Sequence[str]:
-        """Paths of some files that will be deleted, at most `MOST_SAMPLES`; empty if others say more."""
+        """Some files that will be deleted, or commits that will be undone; at most `MOST_SAMPLES`."""
         ...
 
 

@@ -49,6 +49,8 @@ REASONS = {
     errors.CommitConflict: Reason.COMMIT_CONFLICT,
     errors.CommitOutrun: Reason.COMMIT_CONFLICT,
     errors.StalePlan: Reason.COMMIT_CONFLICT,
+    errors.RollbackOutrun: Reason.COMMIT_CONFLICT,
+    errors.CommitsWouldBeLost: Reason.INVALID_SPEC,
     errors.AttemptFenced: Reason.DRIVER_LOST,
     errors.TaskStopped: Reason.DRIVER_FAILED,
     errors.TaskFailed: Reason.DRIVER_FAILED,

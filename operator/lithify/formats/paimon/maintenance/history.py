@@ -133,17 +133,22 @@ def _read_hint(table: PaimonTable) -> int | None:
 
 def lowest_position(table: PaimonTable) -> int | None:
     """The lowest snapshot that a consumer of this branch has still to read; None without consumers."""
-    return min(_positions(table), default=None)
+    return min((position for _, position in positions(table)), default=None)
 
 
-def _positions(table: PaimonTable) -> Iterator[int]:
+def positions(table: PaimonTable) -> Iterator[tuple[str, int]]:
+    """The consumers of this branch, by name, each with the lowest snapshot that it has still to read.
+
+    Raises:
+        CorruptTable: one cannot be read.
+    """
     folder = f"{table.home}/consumer"
     for name in table.storage.names_in(folder):
         if _CONSUMER.fullmatch(name):
             path = f"{folder}/{name}"
             text = table.storage.read_text(path, MOST_SNAPSHOT)
             if text is not None:
-                yield _position(path, text)
+                yield name.removeprefix("consumer-"), _position(path, text)
 
 
 def _position(path: str, text: str) -> int:

@@ -1,8 +1,8 @@
 """Data files that snapshots removed and changelog files that they added, as columns, and where they lie.
 
-Called by `expiry`. The rules are those of Java's `FileDeletionBase`: a file that a snapshot removes and adds
-again was only moved to another level; files beside a data file go with it. Pure but for the look at
-directories of floating-point partitions (`layout.file_locations`).
+Called by `expiry` and `rollback_planning`. The rules are those of Java's `FileDeletionBase`: a file that a
+snapshot removes and adds again was only moved to another level; files beside a data file go with it. Pure but
+for the look at directories of floating-point partitions (`layout.file_locations`).
 """
 
 from __future__ import annotations
@@ -46,6 +46,18 @@ def removed_files(entries: pa.Table) -> pa.Table:
     lasts = groups.max(np.arange(len(entries)))
     is_removed = integers(entries["kind"])[lasts] != ADD
     return taken(entries.select(_COLUMNS), lasts[is_removed])
+
+
+def files_from_before(entries: pa.Table) -> pa.Table:
+    """The files that were there before some snapshots, and that one of them has removed.
+
+    Args:
+        entries: all entries of their deltas, in their order; see `entry_columns`.
+    """
+    if not len(entries):
+        return FILES.empty_table()
+    firsts = ColumnGroups(entries, _FILE).firsts
+    return taken(entries.select(_COLUMNS), firsts[integers(entries["kind"])[firsts] != ADD])
 
 
 def added_files(entries: pa.Table) -> pa.Table:

@@ -65,11 +65,20 @@ def holders_of(storage: Storage, root: str, home: str) -> Iterator[Holder]:
         _check_name(folder, branch)
     homes = (home, root, *(f"{folder}/{branch}" for branch in branches))
     for each in dict.fromkeys(homes):
-        for kind, name in _NAMES.items():
-            for file in storage.list(f"{each}/{kind}"):
-                if name.fullmatch(file.name) and not file.is_folder:
-                    _check_name(f"{each}/{kind}", file.name)
-                    yield Holder(each, kind, file.name, file.modified_seconds)
+        yield from holders_in(storage, each)
+
+
+def holders_in(storage: Storage, home: str) -> Iterator[Holder]:
+    """The existing holders of one branch: snapshots, then tags, then long-lived changelogs.
+
+    Raises:
+        CorruptTable: a listed name is no name of a file.
+    """
+    for kind, name in _NAMES.items():
+        for file in storage.list(f"{home}/{kind}"):
+            if name.fullmatch(file.name) and not file.is_folder:
+                _check_name(f"{home}/{kind}", file.name)
+                yield Holder(home, kind, file.name, file.modified_seconds)
 
 
 def _check_name(path: str, name: str) -> None:
