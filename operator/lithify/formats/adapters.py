@@ -19,6 +19,7 @@ class Adapter:
         observes: module with `open_observer`; imports nothing that writes data files.
         samples: module with `sample_maker`; None for formats without sample tables.
         maintains: module with `open_maintained`; None for formats without any kind of maintenance.
+        rolls_back: whether its tables can be rolled back to an earlier snapshot.
         is_offered: whether users may have tables of it; only the reference for adapters is not offered.
         has_nested_namespaces: whether its tables may be named `a.b.table`.
         group_noun: what it calls a group of files that is compacted, in sentences for people.
@@ -29,6 +30,7 @@ class Adapter:
     observes: str
     samples: str | None = None
     maintains: str | None = None
+    rolls_back: bool = False
     is_offered: bool = True
     has_nested_namespaces: bool = False
     group_noun: str = "partition"
@@ -44,6 +46,7 @@ ADAPTERS = MappingProxyType(
             f"{_FOLDER}.paimon.observing.observer",
             f"{_FOLDER}.paimon.sample",
             f"{_FOLDER}.paimon.maintaining",
+            rolls_back=True,
             group_noun="bucket",
         ),
         "iceberg": Adapter(
@@ -51,6 +54,7 @@ ADAPTERS = MappingProxyType(
             f"{_FOLDER}.iceberg.observing.observer",
             f"{_FOLDER}.iceberg.sample",
             f"{_FOLDER}.iceberg.maintaining",
+            rolls_back=True,
             has_nested_namespaces=True,
         ),
         "mixed-iceberg": Adapter(
@@ -72,6 +76,11 @@ ADAPTERS = MappingProxyType(
 
 FORMATS = tuple(name for name, adapter in ADAPTERS.items() if adapter.is_offered)
 """The formats that this release offers; the first is the default."""
+
+
+def can_roll_back(name: str) -> bool:
+    """Whether tables of a format can be rolled back."""
+    return name in ADAPTERS and ADAPTERS[name].rolls_back
 
 
 def title_of(name: str) -> str:

@@ -388,6 +388,8 @@ class ResultSummary:
     )
 
 
+UNDO_LENGTH = 4096
+"""The longest sentence that says how to undo a compaction."""
 MOST_FIGURES = 16
 """Number of figures of a run of maintenance."""
 
@@ -491,6 +493,11 @@ class CompactionStatus:
     )
     committed_snapshot_id: SnapshotText | None = Field(
         default=None, description="The snapshot that it committed."
+    )
+    undo: str | None = Field(
+        default=None,
+        description="How to undo a compaction: the command that goes back to the snapshot before it.",
+        max_length=UNDO_LENGTH,
     )
     identifier: str | None = Field(
         default=None, description="The table, as its LakeTable names it.", max_length=512

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from support.operators.objects import QUIET, lake_table
 from support.operators.scene import Care, message, proves
 from support.operators.server import COMPACTIONS, TABLES, Object, condition
 from support.operators.stage import Stage
+from support.runs import LITHIFY
 from support.small_tables import SmallTable
 
 NEVER = {"triggers": QUIET, "maintenance": {"expireSnapshots": {"mode": "Never"}}}
@@ -126,3 +128,20 @@ def test_small_tables_share_the_driver_of_their_expiry(old: SmallTable, stage: S
     leads = {run["status"]["sharedRun"]["lead"] for run in runs}
     assert len(leads) == 1
     assert (old.numbers, other.numbers) == ([5, 6], [2, 3])
+
+
+def test_what_status_says_undoes_a_compaction(oracle: Oracle, plain: Table, stage: Stage) -> None:
+    table = stage.copied(plain)
+    rows = oracle.read(table)
+    care = stage.care_for(table, under={"triggers": QUIET})
+    done = stage.ended(stage.run(care))
+    assert len(oracle.files(table)) == 1
+
+    _, _, command = done["status"]["undo"].partition(": ")
+    name, _, words = command.partition(" ")
+    assert name == "lithify"
+    subprocess.run(f"{LITHIFY} {words}", shell=True, check=True, capture_output=True, cwd="/")
+
+    assert oracle.snapshots(table)[-1]["id"] == int(done["status"]["baseSnapshotId"])
+    assert len(oracle.files(table)) == len(oracle.files(plain))
+    assert oracle.read(table) == rows

@@ -5,9 +5,13 @@ Used by `compactions`. Only reads from the cluster.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from lithify.contract.undoing import undo_sentence
 from lithify.controller.deciding.sentences import limit_text
+from lithify.controller.reconciling.addressing import address_of
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.locking import LockView, TableLocking
 from lithify.controller.reconciling.run_memory import RunMemory
@@ -16,7 +20,10 @@ from lithify.controller.running.facts import UNKNOWN, Lock, Problem, RunFacts, U
 from lithify.controller.running.failures import rules_of_run
 from lithify.controller.running.reconcile_input import is_planned_here
 from lithify.errors import ClusterRefused, ClusterUnavailable, UserError
-from lithify.resources.catalog import Catalog
+from lithify.formats.adapters import can_roll_back, format_titled
+from lithify.formats.protocol.model import SnapshotId
+from lithify.io.access_policy import NOWHERE
+from lithify.resources.catalog import Catalog, catalog_options
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.names import SERVICE_ACCOUNT, ObjectKey
 from lithify.resources.table import LakeTable
@@ -74,6 +81,7 @@ class RunFactsGatherer:
             deleted=run.metadata.deletion_timestamp is not None,
             sharing=sharing,
             stranded=view.stranded if isinstance(view, SharedView) else "",
+            undo=_undo(table, catalog),
         )
 
     async def _view(self, run: Compaction) -> SharedView | Unknown:
@@ -129,3 +137,13 @@ class RunFactsGatherer:
         seen = await self.locking.view(memory.lock, run)
         memory.former = seen.former
         return seen
+
+
+def _undo(table: LakeTable | None, catalog: Catalog | None) -> Callable[[SnapshotId], str] | None:
+    """Says how to go back to a snapshot of a table; None if its objects are missing, or its format cannot."""
+    if table is None or catalog is None or not can_roll_back(format_titled(catalog.spec.format)):
+        return None
+    secret = catalog.spec.secret_ref
+    unknown = dict.fromkeys(secret.options, "") if secret is not None else {}
+    address = address_of(table, None, catalog, catalog_options(catalog.spec, unknown), NOWHERE)
+    return partial(undo_sentence, address, secret_options=[*unknown])

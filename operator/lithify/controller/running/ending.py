@@ -42,6 +42,7 @@ from lithify.controller.running.summary import (
     files_text,
     plan_text,
     result_text,
+    undo_field,
 )
 from lithify.errors import Failure
 from lithify.formats.protocol.model import is_snapshot_id
@@ -302,6 +303,7 @@ def approval_text(plan: PlanSummary) -> str:
 
 def _success(inputs: ReconcileInput, result: ResultSummary, message: str, **changes: Any) -> Step:
     texts = {"files": files_text(result)[:48], "bytes": bytes_text(result)[:48]}
+    texts |= undo_field(inputs.facts.undo, changes.get("base_snapshot_id"))
     return _final(inputs, Reason.COMPACTED, message, result=result, **texts, **changes)
 
 

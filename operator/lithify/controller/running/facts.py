@@ -6,12 +6,14 @@ is in `machine`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
 
 from lithify.contract.outcome import Outcome
 from lithify.controller.driver import DriverState
+from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import RunFound
 from lithify.resources.compaction import CompactionStatus, Reason, SharedRun
 from lithify.resources.policy import CompactionPolicySpec
@@ -88,6 +90,7 @@ class RunFacts:
         sharing: the driver that it starts with others if it can start now, or that it waits for others; None
             if it has a driver of its own.
         stranded: why the shared driver that its status names does not run it; for people.
+        undo: says how to go back to a snapshot of the table; None if its format knows no way back.
     """
 
     policy: CompactionPolicySpec = field(default_factory=CompactionPolicySpec)
@@ -105,6 +108,7 @@ class RunFacts:
     deleted: bool = False
     sharing: SharedRun | Gathering | None = None
     stranded: str = ""
+    undo: Callable[[SnapshotId], str] | None = None
 
 
 class Action(Enum):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lithify.amounts import size_text
-from lithify.resources.compaction import PlanSummary, ResultSummary
+from lithify.formats.protocol.model import SnapshotId
+from lithify.resources.compaction import UNDO_LENGTH, PlanSummary, ResultSummary
 
 _WHAT = "what was to be compacted"
 _FILES = "of files that cannot be compacted"
@@ -19,6 +22,15 @@ def files_text(result: ResultSummary) -> str:
 def bytes_text(result: ResultSummary) -> str:
     """Bytes before and after, for example `6.1Gi→5.8Gi`."""
     return f"{size_text(result.input_bytes)}→{size_text(result.output_bytes)}"
+
+
+def undo_field(undo: Callable[[SnapshotId], str] | None, base: str | None) -> dict[str, str]:
+    """The field of status that says how to undo a compaction; none if nobody knows, or it would be too long.
+
+    A command that is cut off would be worse than none.
+    """
+    text = undo(SnapshotId(base)) if undo is not None and base is not None else ""
+    return {"undo": text} if 0 < len(text) <= UNDO_LENGTH else {}
 
 
 def duration_text(seconds: float) -> str:

@@ -452,3 +452,18 @@ def test_outcome_of_another_kind_of_run_is_no_success(kind: RunKind, forged: Out
         assert way.reason.status is not ConditionStatus.TRUE
         way.ask(driver=ended(replace(forged, attempt=attempt), attempt=attempt, uid=f"pod-{attempt}"))
     assert way.reason.status is not ConditionStatus.TRUE
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"), [case(4096, True, id="fits"), case(4097, False, id="would be cut off")]
+)
+def test_compaction_says_how_to_undo_it(length: int, *, expected: bool) -> None:
+    way = under_way().ask(
+        driver=ended(COMPACTED), undo=lambda snapshot: f"--to={snapshot}".ljust(length, ".")
+    )
+    undo = way.run.status.undo
+    assert (undo is not None and undo.startswith("--to=7")) is expected
+
+
+def test_format_without_rollback_says_nothing() -> None:
+    assert done(under_way(), COMPACTED).run.status.undo is None
