@@ -42,14 +42,17 @@ hints."""
 
 EXPIRY_POINTS = (
     "expiry-planned",
+    "expired-consumers-deleted",
     "expired-files-deleted",
     "expired-manifests-deleted",
     "expired-lists-deleted",
+    "expired-changelog-deleted",
+    "changelog-kept",
     "expired-snapshot-deleted",
     "expired-snapshots-deleted",
 )
 """Points that an expiry of snapshots comes to, in this order: before it checks its plan, after each phase of
-its deletion, after each snapshot, and before the hint moves."""
+its deletion, after each changelog, before and after each snapshot, and before the hints move."""
 
 _VARIABLE = "LITHIFY_FAULTS"
 _POLL_SECONDS = 0.02

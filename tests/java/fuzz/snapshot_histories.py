@@ -1,7 +1,8 @@
 """Random histories of snapshots: commits, compactions, tags, branches, consumers, rollbacks, and expiries.
 
 Each expiry is also done by Java, on a copy, and the same files must be left. What Java reads of every
-snapshot, tag and branch that stays must be what it was.
+snapshot, tag and branch that stays must be what it was. In some histories changelogs outlive their snapshots,
+and streams of what stays of them are compared, too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from support.expired_snapshots import (
     Rules,
     answers,
     expire_both,
+    expire_both_by_options,
     numbers,
     set_ages,
     set_consumer,
@@ -44,6 +46,14 @@ UNKEYED: Mapping[str, Mapping[str, str]] = {
         "deletion-vectors.enabled": "true",
     },
 }
+STREAMED = (
+    "no changelog",
+    "changelog of inputs",
+    "changelog of lookups",
+    "changelog of full compactions",
+    "append",
+)
+"""The kinds whose changelogs are compared as Java streams them."""
 _COLUMNS = {"p": "STRING NOT NULL", "id": "INT NOT NULL", "v": "STRING"}
 _PARTITIONS = ("a", "b")
 
@@ -66,6 +76,7 @@ class SnapshotHistory:
         self._is_keyed = self.kind in KEYED
         self._is_partitioned = random.random() < 0.6
         self._is_dynamic = kinds[self.kind].get("bucket") == "-1" and self._is_keyed
+        self._is_outlived = random.random() < 0.5
         self._branches: list[str] = []
         self._copies = 0
         self.expired = 0
@@ -182,7 +193,7 @@ class SnapshotHistory:
     def _consume(self) -> None:
         there = numbers(self._table)
         at = self._random.randrange(there[0], there[-1] + 2)
-        set_consumer(self._table, self._random.choice("cd"), at)
+        set_consumer(self._table, self._random.choice("cd"), at, self._random.choice([0, 2.5, 9.5]))
 
     def _expire(self) -> None:
         table = self._table
@@ -190,11 +201,41 @@ class SnapshotHistory:
         before = self._answers()
         self._copies += 1
         twin = self._folder / f"java-{self._copies}"
-        self.expired += expire_both(self._oracle, table, self._rules(), twin)
+        if self._is_outlived:
+            self._expire_outlived(twin)
+        else:
+            self.expired += expire_both(self._oracle, table, self._rules(), twin)
         after = self._answers()
         assert after == {name: rows for name, rows in before.items() if name in after}
         assert all(name.startswith("snapshot ") for name in before.keys() - after.keys())
         shutil.rmtree(twin)
+
+    def _expire_outlived(self, twin: Path) -> None:
+        expire_both_by_options(self._oracle, self._table, self._options(), twin)
+        kept = [int(path.name[10:]) for path in (self._table.folder / "changelog").glob("changelog-*")]
+        if kept and self.kind in STREAMED:
+            tables = (self._table, Table(twin, self._table.name))
+            ours, theirs = (self._oracle.changelog(each, from_snapshot=min(kept)) for each in tables)
+            assert ours == theirs
+
+    def _options(self) -> dict[str, str]:
+        """As `_rules`, and changelogs that are kept longer; now and then consumers expire."""
+        random, rules = self._random, self._rules()
+        least = rules.least + random.choice([0, 1, 3])
+        longer = random.choice(["num-retained.max", "time-retained"])
+        found = {
+            "snapshot.num-retained.min": str(rules.least),
+            "snapshot.num-retained.max": str(max(rules.most, least)),
+            "snapshot.time-retained": f"{rules.minutes} min",
+            "snapshot.expire.limit": str(rules.limit),
+            "changelog.num-retained.min": str(least),
+            "changelog.num-retained.max": str(
+                max(rules.most, least) if longer != "num-retained.max" else ALL
+            ),
+            "changelog.time-retained": f"{rules.minutes + random.choice([0, 2, 6])} min",
+            "consumer.changelog-only": random.choice(["true", "false"]),
+        }
+        return {**found, **random.choice([{}, {"consumer.expiration-time": "5 min"}])}
 
     def _answers(self) -> dict[str, Any]:
         return answers(self._oracle, self._table)

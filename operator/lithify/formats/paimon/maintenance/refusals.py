@@ -9,28 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lithify.formats.paimon.access.identity import is_main
-from lithify.formats.paimon.maintenance.history import History
-from lithify.formats.paimon.options.retention_options import RetentionOptions
-from lithify.formats.paimon.snapshots.holders import Holding
 from lithify.formats.paimon.table import PaimonTable
 
 
-def expiry_refusals(table: PaimonTable, options: RetentionOptions, history: History) -> Iterator[str]:
+def expiry_refusals(table: PaimonTable) -> Iterator[str]:
     """Every reason, none if snapshots can be expired. Tables that cannot be compacted are refused, too."""
     yield from table.refusals
     if not is_main(table.native):
         yield f"branch {table.native.current_branch()}: only snapshots of the main branch are expired"
     if table.snapshots.has_server:
         yield "a catalog whose server commits: it is unknown what its server keeps of expired snapshots"
-    if options.is_decoupled:
-        yield (
-            "options changelog.num-retained.* or changelog.time-retained above those of snapshots: this "
-            "release does not expire changelogs that outlive their snapshots"
-        )
-    for held in history.held:
-        if held.holder.kind is Holding.CHANGELOG:
-            yield (
-                f"{held.holder.path}: this release does not expire changelogs that outlive their snapshots; "
-                "expire them with Paimon (expire_changelogs)"
-            )
-            break

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from lithify.columns.column_groups import (
     ColumnGroups,
+    Flags,
     flagged,
     flags,
     integers,
@@ -22,7 +23,7 @@ from lithify.columns.column_groups import (
     with_columns,
 )
 from lithify.errors import CorruptTable
-from lithify.formats.paimon.manifests.entries import ADD
+from lithify.formats.paimon.manifests.entries import ADD, COMPACT_SOURCE
 from lithify.formats.paimon.manifests.entry_columns import NARROW
 from lithify.formats.paimon.model import PLACE
 from lithify.formats.paimon.table import PaimonTable
@@ -46,6 +47,20 @@ def removed_files(entries: pa.Table) -> pa.Table:
     lasts = groups.max(np.arange(len(entries)))
     is_removed = integers(entries["kind"])[lasts] != ADD
     return taken(entries.select(_COLUMNS), lasts[is_removed])
+
+
+def compacted_only(entries: pa.Table) -> pa.Table:
+    """The entries of files that a compaction wrote; files of unknown origin count as appended, as in Java."""
+    return flagged(entries, _is_compacted(entries))
+
+
+def appended_of(entries: pa.Table) -> pa.Table:
+    """The entries that add files which no compaction wrote."""
+    return flagged(entries, (integers(entries["kind"]) == ADD) & ~_is_compacted(entries))
+
+
+def _is_compacted(entries: pa.Table) -> Flags:
+    return flags(pc.equal(whole(entries["source"]), COMPACT_SOURCE))
 
 
 def added_files(entries: pa.Table) -> pa.Table:

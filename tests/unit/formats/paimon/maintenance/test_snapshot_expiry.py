@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lithify.errors import CorruptTable, LithifyError, MissingFile, StalePlan, UnsupportedTable
+from lithify.errors import CorruptTable, LithifyError, MissingFile, StalePlan
 from lithify.formats.paimon.maintenance.deleting import phases
 from lithify.formats.paimon.maintenance.plan import ExpiryPlan
 from lithify.formats.paimon.maintenance.snapshot_expiry import READER_FLOOR, SnapshotExpiry
@@ -293,12 +293,8 @@ def damage_consumer(small: SmallTable) -> None:
     (small.folder / "consumer" / "consumer-late").write_text('{"nextSnapshot": "3"}')
 
 
-def decouple(small: SmallTable) -> None:
-    small.set_option("changelog.time-retained", "3 h")
-
-
-def outlive(small: SmallTable) -> None:
-    hold(small, 1, "changelog/changelog-1")
+def damage_changelog(small: SmallTable) -> None:
+    hold(small, 6, "changelog/changelog-1")
 
 
 @pytest.mark.parametrize(
@@ -309,7 +305,7 @@ def outlive(small: SmallTable) -> None:
         (damage_tag, CorruptTable),
         (misname, CorruptTable),
         (damage_consumer, CorruptTable),
-        (outlive, UnsupportedTable),
+        (damage_changelog, CorruptTable),
     ],
     ids=lambda each: each.__name__,
 )
@@ -321,12 +317,6 @@ def test_nothing_goes_while_it_is_unknown_what_is_needed(
     with pytest.raises(error):
         expire(small)
     assert files(small) == before
-
-
-def test_decoupled_changelogs_are_refused_by_name(small: SmallTable) -> None:
-    decouple(small)
-    with pytest.raises(UnsupportedTable, match=r"cannot be expired yet: options changelog\.num-retained"):
-        SnapshotExpiry(opened(small)).plan(LATER)
 
 
 def test_broken_branch_does_not_keep_a_table_from_expiry(small: SmallTable) -> None:
