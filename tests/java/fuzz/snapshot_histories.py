@@ -221,18 +221,18 @@ class SnapshotHistory:
     def _options(self) -> dict[str, str]:
         """As `_rules`, and changelogs that are kept longer; now and then consumers expire."""
         random, rules = self._random, self._rules()
-        least = rules.least + random.choice([0, 1, 3])
-        longer = random.choice(["num-retained.max", "time-retained"])
+        longer = random.choice(["more", "at least more", "longer"])
+        least = rules.least + (random.choice([1, 3]) if longer == "at least more" else 0)
+        most = rules.least + 3 if longer == "more" else max(rules.most, least)
+        minutes = rules.minutes + (random.choice([2, 6]) if longer == "longer" else 0)
         found = {
             "snapshot.num-retained.min": str(rules.least),
-            "snapshot.num-retained.max": str(max(rules.most, least)),
+            "snapshot.num-retained.max": str(most),
             "snapshot.time-retained": f"{rules.minutes} min",
             "snapshot.expire.limit": str(rules.limit),
             "changelog.num-retained.min": str(least),
-            "changelog.num-retained.max": str(
-                max(rules.most, least) if longer != "num-retained.max" else ALL
-            ),
-            "changelog.time-retained": f"{rules.minutes + random.choice([0, 2, 6])} min",
+            "changelog.num-retained.max": str(most + random.choice([1, 4]) if longer == "more" else most),
+            "changelog.time-retained": f"{minutes} min",
             "consumer.changelog-only": random.choice(["true", "false"]),
         }
         return {**found, **random.choice([{}, {"consumer.expiration-time": "5 min"}])}

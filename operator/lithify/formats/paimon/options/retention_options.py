@@ -51,7 +51,8 @@ class RetentionOptions:
         limit: number of snapshots that may go at a time.
         changelogs: how long changelogs are kept that outlive their snapshots; None if none do.
         consumer_millis: age from which a consumer goes that has not moved; None if they stay.
-        is_consumer_of_changelogs: whether consumers keep changelogs only, and no snapshots.
+        is_consumer_of_changelogs: whether consumers keep changelogs only, and no snapshots; never without
+            changelogs that outlive these.
     """
 
     least: int = 10
@@ -94,14 +95,16 @@ def read_retention(options: Mapping[str, str]) -> RetentionOptions:
     if kept.most < least:
         problem = f"{kept.most} is less than snapshot.{_MIN}, which is {least}"
         raise InvalidOption(f"snapshot.{_MAX}", problem)
+    changelogs = _changelogs(reader, least, kept)
+    is_of_changelogs = reader.boolean(_CHANGELOG_ONLY, default=False)
     return RetentionOptions(
         least=least,
         most=kept.most,
         millis=kept.millis,
         limit=reader.integer(_LIMIT, 50),
-        changelogs=_changelogs(reader, least, kept),
+        changelogs=changelogs,
         consumer_millis=reader.optional(_CONSUMERS, parse_millis),
-        is_consumer_of_changelogs=reader.boolean(_CHANGELOG_ONLY, default=False),
+        is_consumer_of_changelogs=is_of_changelogs and changelogs is not None,
     )
 
 

@@ -86,4 +86,5 @@ def test_options_of_changelogs_are_those_of_snapshots_unless_they_are_set() -> N
 def test_options_of_consumers_are_read() -> None:
     options = {"consumer.expiration-time": "1 d", "consumer.changelog-only": "true"}
     found = read_retention(options)
-    assert (found.consumer_millis, found.is_consumer_of_changelogs) == (86_400_000, True)
+    assert (found.consumer_millis, found.is_consumer_of_changelogs) == (86_400_000, False)
+    assert read_retention({**options, "changelog.time-retained": "2 h"}).is_consumer_of_changelogs
