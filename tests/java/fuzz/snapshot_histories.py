@@ -1,8 +1,8 @@
 """Random histories of snapshots: commits, compactions, tags, branches, consumers, rollbacks, and expiries.
 
-Each expiry is also done by Java, on a copy, and the same files must be left. What Java reads of every
-snapshot, tag and branch that stays must be what it was. In some histories changelogs outlive their snapshots,
-and streams of what stays of them are compared, too.
+Old partitions expire, too. Each expiry is also done by Java, on a copy, and the same files must be left. What
+Java reads of every snapshot, tag and branch that stays must be what it was. In some histories changelogs
+outlive their snapshots, and streams of what stays of them are compared, too.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
+from support.expired_partitions import expire_partitions_of_both
 from support.expired_snapshots import (
     ALL,
     Rules,
@@ -55,7 +56,7 @@ STREAMED = (
 )
 """The kinds whose changelogs are compared as Java streams them."""
 _COLUMNS = {"p": "STRING NOT NULL", "id": "INT NOT NULL", "v": "STRING"}
-_PARTITIONS = ("a", "b")
+_PARTITIONS = ("2020-01-01", "2020-02-01", "2999-01-01")
 
 
 class SnapshotHistory:
@@ -107,6 +108,7 @@ class SnapshotHistory:
             (self._roll_back, 0.5),
             (self._consume, 1),
             (self._expire, 4),
+            (self._expire_partitions, 0.7),
         ]
         self._write()
         for turn in self._random.choices(*zip(*turns, strict=True), k=steps):
@@ -236,6 +238,20 @@ class SnapshotHistory:
             "consumer.changelog-only": random.choice(["true", "false"]),
         }
         return {**found, **random.choice([{}, {"consumer.expiration-time": "5 min"}])}
+
+    def _expire_partitions(self) -> None:
+        if self._is_partitioned:
+            batch = self._random.choice([{}, {"partition.expiration-batch-size": "1"}])
+            most = self._random.choice(["1", "100"])
+            self._copies += 1
+            twin = self._folder / f"java-{self._copies}"
+            expire_partitions_of_both(
+                self._oracle,
+                self._table,
+                {"partition.expiration-time": "3 d", "partition.expiration-max-num": most, **batch},
+                twin,
+            )
+            shutil.rmtree(twin)
 
     def _answers(self) -> dict[str, Any]:
         return answers(self._oracle, self._table)
