@@ -1,6 +1,6 @@
-"""What a process loads that maintains tables: nothing that merges, and none of what the operator's image lacks.
+"""What a process loads that maintains tables: nothing that merges, nor what the operator's image lacks.
 
-The operator's workers may plan maintenance, and their image has neither Polars nor pyroaring (`spark-images`).
+The operator's workers may plan maintenance; their image (`spark-images`) has neither Polars nor pyroaring.
 """
 
 from __future__ import annotations
