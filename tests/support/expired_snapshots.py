@@ -77,7 +77,7 @@ def expire_both(oracle: Oracle, table: Table, rules: Rules, warehouse: Path) -> 
     assert done.figures["snapshots"] == expired
     assert before - ours == before - theirs - kept_for_branches(table, ours - theirs)
     assert sum(done.figures.values()) == len(before - ours)
-    assert hint(table) == hint(twin)
+    assert hint(table) == right_hint(twin)
     return expired
 
 
@@ -96,7 +96,7 @@ def expire_both_by_options(oracle: Oracle, table: Table, options: Mapping[str, s
     assert ours - before == theirs - before
     assert before - ours == before - theirs - kept_for_branches(table, (ours - theirs) & before)
     assert sum(done.figures.values()) == len(before - ours)
-    assert hint(table) == hint(twin)
+    assert hint(table) == right_hint(twin)
     assert hint(table, "changelog/LATEST") == hint(twin, "changelog/LATEST")
     assert not is_whole or hint(table, "changelog/EARLIEST") == hint(twin, "changelog/EARLIEST")
 
@@ -128,6 +128,12 @@ def files_of(table: Table) -> set[str]:
     """All files of a table's folder, but for hints and checksums."""
     paths = (path.relative_to(table.folder) for path in table.folder.rglob("*") if path.is_file())
     return {str(path) for path in paths if path.name not in ("EARLIEST", "LATEST")}
+
+
+def right_hint(table: Table) -> str | None:
+    """The hint to the oldest snapshot. After a fast-forward Java may leave one that names none."""
+    found, there = hint(table), numbers(table)
+    return found if found is None or int(found) in there else str(there[0])
 
 
 def hint(table: Table, name: str = "snapshot/EARLIEST") -> str | None:

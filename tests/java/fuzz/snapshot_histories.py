@@ -159,7 +159,9 @@ class SnapshotHistory:
 
     def _tag(self) -> None:
         number = self._random.choice(numbers(self._table))
-        self._oracle.create_tag(self._table, f"t{self._random.randrange(1000)}-{number}", number)
+        name = f"t{self._random.randrange(1000)}-{number}"
+        if name not in self._oracle.tags(self._table):
+            self._oracle.create_tag(self._table, name, number)
 
     def _untag(self) -> None:
         """Deletes a tag that no branch began with: Java would break the branch."""

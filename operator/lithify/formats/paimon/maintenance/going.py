@@ -23,19 +23,30 @@ class Going:
         end: an existing snapshot before which all others go.
         snapshots: the snapshots that go, by id, ascending.
         consumers: the consumers that go.
-        unread: the lowest id that a consumer may have still to read.
         changelog_end: the changelog before which all others go; None if snapshots leave no changelogs.
         changelogs: the changelogs that go, by id, ascending.
         is_of_files: whether changelogs that snapshots leave have files of their own.
+        is_consumer_of_changelogs: whether consumers keep changelogs only.
     """
 
     end: int
     snapshots: Mapping[int, Snapshot]
     consumers: tuple[Consumer, ...] = ()
-    unread: int = 0
     changelog_end: int | None = None
     changelogs: Mapping[int, Snapshot] = field(default_factory=dict)
     is_of_files: bool = True
+    is_consumer_of_changelogs: bool = False
+
+    @property
+    def unread(self) -> int:
+        """The lowest id that a consumer may have still to read; 0 if nothing goes that any might read.
+
+        A consumer may also be behind everything that there is.
+        """
+        if self.snapshots and not self.is_consumer_of_changelogs:
+            return self.end
+        is_cut = self.changelogs or len(self.becoming) < len(self.snapshots)
+        return self.changelog_end if is_cut and self.changelog_end is not None else 0
 
     @property
     def becoming(self) -> dict[int, Snapshot]:

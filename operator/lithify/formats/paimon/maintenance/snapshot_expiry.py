@@ -72,10 +72,10 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
             end=end,
             snapshots=snapshots,
             consumers=consumers,
-            unread=changelog_end or 0 if options.is_consumer_of_changelogs else end,
             changelog_end=changelog_end,
             changelogs={} if changelog_end is None else history.changelogs_before(changelog_end),
             is_of_files=options.changelogs is None or options.changelogs.is_of_files,
+            is_consumer_of_changelogs=options.is_consumer_of_changelogs,
         )
 
     def _end(self, history: History, now_millis: int, position: int | None) -> int:

@@ -373,6 +373,16 @@ def test_damaged_consumer_that_is_due_goes_like_any_other(small: SmallTable) -> 
     assert small.numbers == [6]
 
 
+def test_consumer_behind_all_snapshots_does_not_stop_the_expiry_of_changelogs(small: SmallTable) -> None:
+    made = outliving(small)
+    made.execute(made.plan(LATER))
+    consumer(small, "idle", 1, days=9)
+    consumer(small, "busy", 5, days=0)
+    later = outliving(small, least=1, consumer_millis=4 * 86_400_000)
+    later.execute(later.plan(LATER))
+    assert changelogs(small) == [5]
+
+
 def test_plan_is_stale_once_a_consumer_moves_that_was_due(small: SmallTable) -> None:
     path = consumer(small, "idle", 1, days=9)
     made = with_options(small, consumer_millis=86_400_000)
