@@ -9,7 +9,7 @@ nothing unless LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, w
     hold:PATH     write to the named pipe PATH.reached as soon as it is read, then wait until PATH.go is
                   written to; if PATH.reached does not exist, or is removed before it was read, go on
 
-The points are in `POINTS` and `EXPIRY_POINTS`; an unknown one in the environment is an error, so
+The points are in `POINTS`, `EXPIRY_POINTS`, `TAG_POINTS`; an unknown one in the environment is an error, so
 that no test waits for it.
 """
 
@@ -54,6 +54,10 @@ EXPIRY_POINTS = (
 """Points that an expiry of snapshots comes to, in this order: before it checks its plan, after each phase of
 its deletion, after each changelog, before and after each snapshot, and before the hints move."""
 
+TAG_POINTS = ("tags-planned", "tag-created", "tag-deleted")
+"""Points that a change of tags comes to: before it checks its plan, after each tag. Files of tags go in the
+phases of `EXPIRY_POINTS`."""
+
 _VARIABLE = "LITHIFY_FAULTS"
 _POLL_SECONDS = 0.02
 
@@ -67,7 +71,7 @@ def failpoint(point: str, attempt: int = 0) -> None:
 
 def _actions(setting: str) -> dict[str, str]:
     actions = dict(pair.split("=", 1) for pair in setting.split(";"))
-    unknown = actions.keys() - {*POINTS, *EXPIRY_POINTS}
+    unknown = actions.keys() - {*POINTS, *EXPIRY_POINTS, *TAG_POINTS}
     if unknown:
         raise ValueError(f"{_VARIABLE} names unknown points: {sorted(unknown)}")
     return actions

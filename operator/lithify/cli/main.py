@@ -27,6 +27,7 @@ COMMANDS = (
     "compact",
     "expire",
     "expire-partitions",
+    "manage-tags",
     "operator",
     "watch",
     "logs",

@@ -1,15 +1,15 @@
 """Deletes what a plan of expiry names, in an order that a crash at any point cannot harm.
 
-Called by `snapshot_expiry`. The only module of this room that writes. First consumers go, then files that
-only the expiring snapshots and changelogs need, then the metadata by which they were found, then changelogs
-and snapshots from the oldest on, last the hints move: whatever is left after a crash is found and completed
-by the next plan, and a snapshot whose file exists is either whole or the next to go. A snapshot whose
-changelog outlives it is copied before it is deleted.
+Called by `snapshot_expiry`, and for the files of tags by `tag_management`. First consumers go, then files
+that only the expiring snapshots and changelogs need, then the metadata by which they were found, then
+changelogs and snapshots from the oldest on, last the hints move: whatever is left after a crash is found and
+completed by the next plan, and a snapshot whose file exists is either whole or the next to go. A snapshot
+whose changelog outlives it is copied before it is deleted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from lithify.errors import StalePlan
 from lithify.faults import failpoint
 from lithify.formats.paimon.maintenance.consumers import consumers_of, lowest_position
 from lithify.formats.paimon.maintenance.history import LATEST_HINT, hint_path
-from lithify.formats.paimon.maintenance.plan import ExpiryPlan
+from lithify.formats.paimon.maintenance.plan import Doomed, ExpiryPlan
 from lithify.formats.paimon.snapshots.holders import Holder, Holding, holders_of
 from lithify.formats.paimon.snapshots.snapshot_properties import is_same
 from lithify.formats.paimon.table import PaimonTable
@@ -40,9 +40,7 @@ def delete_expired(table: PaimonTable, plan: ExpiryPlan) -> None:
     for consumer in plan.consumers:
         table.storage.delete(consumer.path)
     failpoint("expired-consumers-deleted")
-    for kind, paths in zip(_PHASES, phases(plan), strict=True):
-        table.storage.delete_all(paths)
-        failpoint(f"expired-{kind}-deleted")
+    delete_files(table, plan.doomed)
     for number in plan.changelogs:
         table.storage.delete(_changelog_path(table, number))
         failpoint("expired-changelog-deleted")
@@ -76,12 +74,18 @@ def _changelog_path(table: PaimonTable, number: int) -> str:
     return f"{table.home}/{Holding.CHANGELOG}/{Holding.CHANGELOG}-{number}"
 
 
-def phases(plan: ExpiryPlan) -> Iterator[list[str]]:
-    """The files that go before the snapshots; each phase ends before the next begins.
+def delete_files(table: PaimonTable, doomed: Doomed) -> None:
+    """Deletes the files of a plan of expiry, phase by phase."""
+    for kind, paths in zip(_PHASES, phases(doomed), strict=True):
+        table.storage.delete_all(paths)
+        failpoint(f"expired-{kind}-deleted")
+
+
+def phases(doomed: Doomed) -> Iterator[list[str]]:
+    """The files that go before the snapshots or tags; each phase ends before the next begins.
 
     A phase names the files by which the ones before it are found.
     """
-    doomed = plan.doomed
     yield [*_texts(doomed.data), *_texts(doomed.changelog), *doomed.indexes, *doomed.statistics]
     yield [*doomed.manifests]
     yield [*doomed.lists]
@@ -97,9 +101,7 @@ def check_current(table: PaimonTable, plan: ExpiryPlan) -> None:
         StalePlan: a tag, branch, snapshot, changelog or consumer is new or has changed, or the oldest
             snapshot that stays is gone.
     """
-    for holder in holders_of(table.storage, table.root, table.home):
-        if holder not in plan.seen and not _is_later_commit(table, plan, holder):
-            raise StalePlan(table.name, f"{holder.path} was written")
+    check_holders(table, plan.seen, plan.latest)
     oldest = plan.end
     if oldest is not None:
         found = table.snapshots.get(oldest.id)
@@ -119,9 +121,25 @@ def _check_consumers(table: PaimonTable, plan: ExpiryPlan) -> None:
         raise StalePlan(table.name, f"a consumer with snapshot {position} still to read was registered")
 
 
-def _is_later_commit(table: PaimonTable, plan: ExpiryPlan, holder: Holder) -> bool:
+def check_holders(table: PaimonTable, seen: Container[Holder], latest: int) -> None:
+    """Checks that nobody but commits has made or changed a snapshot, tag, branch or changelog since a plan.
+
+    Args:
+        table: the table.
+        seen: its holders when the plan was made.
+        latest: the newest snapshot then.
+
+    Raises:
+        StalePlan: somebody has.
+    """
+    for holder in holders_of(table.storage, table.root, table.home):
+        if holder not in seen and not _is_commit_after(table, latest, holder):
+            raise StalePlan(table.name, f"{holder.path} was written")
+
+
+def _is_commit_after(table: PaimonTable, latest: int, holder: Holder) -> bool:
     is_own = holder.home == table.home and holder.kind is Holding.SNAPSHOT
-    return is_own and int(holder.name.removeprefix(f"{Holding.SNAPSHOT}-")) > plan.latest
+    return is_own and int(holder.name.removeprefix(f"{Holding.SNAPSHOT}-")) > latest
 
 
 def _texts(paths: pa.Array) -> list[str]:

@@ -16,7 +16,8 @@ Files of those that stay must be there, or nothing goes; except those of other b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,6 +48,7 @@ from lithify.formats.paimon.maintenance.removed_files import (
     unless_named,
 )
 from lithify.formats.paimon.manifests.entry_columns import empty
+from lithify.formats.paimon.manifests.live_entries import live_of
 from lithify.formats.paimon.names.file_names import INDEX_FOLDER
 from lithify.formats.paimon.options.option_reader import OptionReader
 from lithify.formats.paimon.snapshots.holders import Holding
@@ -107,6 +109,52 @@ def _doomed(table: PaimonTable, history: History, going: Going) -> Doomed:
         changelog=paths_of(table, unless_named(added, live)),
         **metadata_paths(table, named.of(going.leaving), kept),
     )
+
+
+def plan_tag_files(table: PaimonTable, history: History, names: Collection[str]) -> Doomed:
+    """The files that go with tags of a branch, by their file names: those that no other holder needs.
+
+    A tag of a snapshot that another holder has takes no files with it, so it is not looked at.
+
+    Raises:
+        MissingFile: a file that must stay is missing already.
+        CorruptTable: metadata cannot be read, so it is unknown what must stay.
+        UnsupportedTable: a file that would go is of a kind whose place is unknown.
+    """
+    going = [each for each in history.held if _is_tag_among(each, history, names)]
+    holders = [each for each in history.held if each not in going]
+    held = {
+        each.snapshot.delta_manifest_list for each in holders if each.holder.kind is not Holding.CHANGELOG
+    }
+    leaving = [
+        Reference(each.snapshot, Part.STATE, may_be_broken=True)
+        for each in going
+        if each.snapshot.delta_manifest_list not in held
+    ]
+    if not leaving:
+        return NOTHING
+    references = [_reference(table, each) for each in holders]
+    kept, named = read_named(table, references), read_named(table, leaving)
+    states = [_state(table, each, both(named, kept)) for each in leaving]
+    files = pa.concat_tables([FILES.empty_table(), *states])
+    live = live_names(table, references, kept, names_of(files))
+    return replace(
+        NOTHING, data=paths_of(table, unless_named(files, live)), **metadata_paths(table, named, kept)
+    )
+
+
+def _is_tag_among(held: Held, history: History, names: Collection[str]) -> bool:
+    holder = held.holder
+    return holder.kind is Holding.TAG and holder.home == history.home and holder.name in names
+
+
+def _state(table: PaimonTable, reference: Reference, named: NamedFiles) -> pa.Table:
+    """The files of a tag; none if a manifest is missing, so that an earlier run has deleted them."""
+    manifests = named.manifests_in(reference.lists)
+    frames = _frames(table, manifests)
+    if len(frames) < len(manifests) or not all(name in named.by_list for name in reference.lists):
+        return FILES.empty_table()
+    return live_of([empty(), *frames]).select(FILES.names)
 
 
 def _reference(table: PaimonTable, held: Held) -> Reference:

@@ -26,6 +26,17 @@ class Doomed:
     manifests: tuple[str, ...]
     lists: tuple[str, ...]
 
+    @property
+    def figures(self) -> dict[str, int]:
+        """How many files of each kind go."""
+        return {
+            "dataFiles": len(self.data),
+            "changelogFiles": len(self.changelog),
+            "indexFiles": len(self.indexes),
+            "statisticsFiles": len(self.statistics),
+            "manifests": len(self.manifests) + len(self.lists),
+        }
+
 
 NOTHING = Doomed(pa.array([], pa.string()), pa.array([], pa.string()), (), (), (), ())
 
@@ -78,16 +89,11 @@ class ExpiryPlan:
     @property
     def figures(self) -> Mapping[str, int]:
         """How many files of each kind go."""
-        doomed = self.doomed
         return {
             "snapshots": len(self.snapshots),
             "changelogs": len(self.changelogs),
             "consumers": len(self.consumers),
-            "dataFiles": len(doomed.data),
-            "changelogFiles": len(doomed.changelog),
-            "indexFiles": len(doomed.indexes),
-            "statisticsFiles": len(doomed.statistics),
-            "manifests": len(doomed.manifests) + len(doomed.lists),
+            **self.doomed.figures,
         }
 
     @property

@@ -1,6 +1,6 @@
 """Why the snapshots or partitions of a table cannot be expired by this release.
 
-Called by `snapshot_expiry` and `partition_expiry`, before they plan. What is refused here is refused by name:
+Called by each kind of expiry before it plans. What is refused here is refused by name:
 half an expiry leaks files at best.
 """
 
@@ -12,6 +12,7 @@ from lithify.formats.paimon.access.identity import is_main
 from lithify.formats.paimon.options.option_reader import OptionReader
 from lithify.formats.paimon.table import PaimonTable
 
+_TOLD_OF_TAGS = ("tag.callbacks", "metastore.tag-to-partition")
 _METASTORE = "metastore.partitioned-table"
 
 
@@ -30,3 +31,10 @@ def partition_refusals(table: PaimonTable) -> Iterator[str]:
         yield "option partition.expiration-time: the table has no partition columns"
     if OptionReader(table.stored_options).boolean(_METASTORE, default=False):
         yield f"option {_METASTORE}: the metastore would go on listing dropped partitions"
+
+
+def tag_refusals(table: PaimonTable) -> Iterator[str]:
+    """The further reasons against creating and deleting tags."""
+    for option in _TOLD_OF_TAGS:
+        if table.stored_options.get(option):
+            yield f"option {option}: this release tells nobody of tags that it creates and deletes"
