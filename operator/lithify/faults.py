@@ -42,14 +42,21 @@ hints."""
 
 EXPIRY_POINTS = (
     "expiry-planned",
+    "expired-consumers-deleted",
     "expired-files-deleted",
     "expired-manifests-deleted",
     "expired-lists-deleted",
+    "expired-changelog-deleted",
+    "changelog-kept",
     "expired-snapshot-deleted",
     "expired-snapshots-deleted",
 )
 """Points that an expiry of snapshots comes to, in this order: before it checks its plan, after each phase of
-its deletion, after each snapshot, and before the hint moves."""
+its deletion, after each changelog, before and after each snapshot, and before the hints move."""
+
+TAG_POINTS = ("tags-planned", "tag-created", "tag-deleted")
+"""Points that a change of tags comes to: before it checks its plan, after each tag. Files of tags go in the
+phases of `EXPIRY_POINTS`."""
 
 ORPHAN_POINTS = ("orphans-planned", "orphans-removed")
 """Points of a removal of orphan files: before it deletes, and after each portion that it has deleted."""
@@ -75,7 +82,9 @@ ROLLBACK_POINTS = (
 """Points that a rollback of a Paimon table comes to, in this order: before it checks its plan, when the
 LATEST hint has moved, after each tag and each snapshot, and before it looks for commits of others."""
 
-MAINTENANCE_POINTS = frozenset({*EXPIRY_POINTS, *JOURNALED_EXPIRY_POINTS, *ORPHAN_POINTS, *ROLLBACK_POINTS})
+MAINTENANCE_POINTS = frozenset(
+    {*EXPIRY_POINTS, *JOURNALED_EXPIRY_POINTS, *ORPHAN_POINTS, *ROLLBACK_POINTS, *TAG_POINTS}
+)
 """All points of maintenance."""
 
 _VARIABLE = "LITHIFY_FAULTS"

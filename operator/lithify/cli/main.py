@@ -26,6 +26,8 @@ COMMANDS = (
     "plan",
     "compact",
     "expire",
+    "expire-partitions",
+    "manage-tags",
     "remove-orphans",
     "rollback",
     "operator",

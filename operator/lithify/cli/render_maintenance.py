@@ -20,6 +20,7 @@ _CAPITAL = re.compile(r"(?=[A-Z])")
 
 _VERBS = {
     MaintenanceKind.MERGE_MANIFESTS: ("rewrote", "would rewrite"),
+    MaintenanceKind.EXPIRE_PARTITIONS: ("dropped", "would drop"),
     MaintenanceKind.MANAGE_TAGS: ("changed", "would change"),
     MaintenanceKind.ROLL_BACK: ("undid", "would undo"),
 }

@@ -431,6 +431,19 @@ class Oracle:
         )
         return int(reply["expired"])
 
+    def expire_by_options(self, table: Table, options: Mapping[str, str]) -> None:
+        """Expires consumers, snapshots and changelogs as a commit does, by the table's options and others."""
+        self.call("expire_by_options", **table.args(), options={"write-only": "false", **options})
+
+    def expire_partitions(self, table: Table, options: Mapping[str, str]) -> list[dict[str, str]]:
+        """Drops the partitions that expire now, by the table's options and others; returns which."""
+        reply = self.call("expire_partitions", **table.args(), options={"write-only": "false", **options})
+        return list(reply["partitions"])
+
+    def manage_tags(self, table: Table, options: Mapping[str, str]) -> None:
+        """Creates the tags that are due and deletes those that are too old, as a commit does."""
+        self.call("manage_tags", **table.args(), options={"write-only": "false", **options})
+
     def create_tag(self, table: Table, tag: str, snapshot_id: int | None = None) -> None:
         """Tags the snapshot, else the newest."""
         self.call("create_tag", **table.args(), tag=tag, snapshot_id=snapshot_id)

@@ -1,7 +1,8 @@
 """Random histories of snapshots: commits, compactions, tags, branches, consumers, rollbacks, and expiries.
 
-Expiries and rollbacks are also done by Java, on a copy, and the same files must be left. What Java reads of
-every snapshot, tag and branch that stays must be what it was.
+Old partitions expire, too. Expiries and rollbacks are also done by Java, on a copy, and the same files must
+be left. What Java reads of every snapshot, tag and branch that stays must be what it was. In some histories
+changelogs outlive their snapshots, and streams of what stays of them are compared, too.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from typing import Any
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
+from support.expired_partitions import expire_partitions_of_both
 from support.expired_snapshots import (
     ALL,
     Rules,
     answers,
     expire_both,
+    expire_both_by_options,
     numbers,
     set_ages,
     set_consumer,
@@ -45,8 +48,16 @@ UNKEYED: Mapping[str, Mapping[str, str]] = {
         "deletion-vectors.enabled": "true",
     },
 }
+STREAMED = (
+    "no changelog",
+    "changelog of inputs",
+    "changelog of lookups",
+    "changelog of full compactions",
+    "append",
+)
+"""The kinds whose changelogs are compared as Java streams them."""
 _COLUMNS = {"p": "STRING NOT NULL", "id": "INT NOT NULL", "v": "STRING"}
-_PARTITIONS = ("a", "b")
+_PARTITIONS = ("2020-01-01", "2020-02-01", "2999-01-01")
 
 
 class SnapshotHistory:
@@ -67,6 +78,7 @@ class SnapshotHistory:
         self._is_keyed = self.kind in KEYED
         self._is_partitioned = random.random() < 0.6
         self._is_dynamic = kinds[self.kind].get("bucket") == "-1" and self._is_keyed
+        self._is_outlived = random.random() < 0.5
         self._branches: list[str] = []
         self._copies = 0
         self.expired = 0
@@ -103,6 +115,7 @@ class SnapshotHistory:
             (self._roll_back, 0.5),
             (self._consume, 1),
             (self._expire, 4),
+            (self._expire_partitions, 0.7),
         ]
 
     def _rows(self) -> list[Row]:
@@ -149,7 +162,9 @@ class SnapshotHistory:
 
     def _tag(self) -> None:
         number = self._random.choice(numbers(self._table))
-        self._oracle.create_tag(self._table, f"t{self._random.randrange(1000)}-{number}", number)
+        name = f"t{self._random.randrange(1000)}-{number}"
+        if name not in self._oracle.tags(self._table):
+            self._oracle.create_tag(self._table, name, number)
 
     def _untag(self) -> None:
         """Deletes a tag that no branch began with: Java would break the branch."""
@@ -188,7 +203,7 @@ class SnapshotHistory:
     def _consume(self) -> None:
         there = numbers(self._table)
         at = self._random.randrange(there[0], there[-1] + 2)
-        set_consumer(self._table, self._random.choice("cd"), at)
+        set_consumer(self._table, self._random.choice("cd"), at, self._random.choice([0, 2.5, 9.5]))
 
     def _expire(self) -> None:
         table = self._table
@@ -196,11 +211,55 @@ class SnapshotHistory:
         before = self._answers()
         self._copies += 1
         twin = self._folder / f"java-{self._copies}"
-        self.expired += expire_both(self._oracle, table, self._rules(), twin)
+        if self._is_outlived:
+            self._expire_outlived(twin)
+        else:
+            self.expired += expire_both(self._oracle, table, self._rules(), twin)
         after = self._answers()
         assert after == {name: rows for name, rows in before.items() if name in after}
         assert all(name.startswith("snapshot ") for name in before.keys() - after.keys())
         shutil.rmtree(twin)
+
+    def _expire_outlived(self, twin: Path) -> None:
+        expire_both_by_options(self._oracle, self._table, self._options(), twin)
+        kept = [int(path.name[10:]) for path in (self._table.folder / "changelog").glob("changelog-*")]
+        if kept and self.kind in STREAMED:
+            tables = (self._table, Table(twin, self._table.name))
+            ours, theirs = (self._oracle.changelog(each, from_snapshot=min(kept)) for each in tables)
+            assert ours == theirs
+
+    def _options(self) -> dict[str, str]:
+        """As `_rules`, and changelogs that are kept longer; now and then consumers expire."""
+        random, rules = self._random, self._rules()
+        longer = random.choice(["more", "at least more", "longer"])
+        least = rules.least + (random.choice([1, 3]) if longer == "at least more" else 0)
+        most = rules.least + 3 if longer == "more" else max(rules.most, least)
+        minutes = rules.minutes + (random.choice([2, 6]) if longer == "longer" else 0)
+        found = {
+            "snapshot.num-retained.min": str(rules.least),
+            "snapshot.num-retained.max": str(most),
+            "snapshot.time-retained": f"{rules.minutes} min",
+            "snapshot.expire.limit": str(rules.limit),
+            "changelog.num-retained.min": str(least),
+            "changelog.num-retained.max": str(most + random.choice([1, 4]) if longer == "more" else most),
+            "changelog.time-retained": f"{minutes} min",
+            "consumer.changelog-only": random.choice(["true", "false"]),
+        }
+        return {**found, **random.choice([{}, {"consumer.expiration-time": "5 min"}])}
+
+    def _expire_partitions(self) -> None:
+        if self._is_partitioned:
+            batch = self._random.choice([{}, {"partition.expiration-batch-size": "1"}])
+            most = self._random.choice(["1", "100"])
+            self._copies += 1
+            twin = self._folder / f"java-{self._copies}"
+            expire_partitions_of_both(
+                self._oracle,
+                self._table,
+                {"partition.expiration-time": "3 d", "partition.expiration-max-num": most, **batch},
+                twin,
+            )
+            shutil.rmtree(twin)
 
     def _answers(self) -> dict[str, Any]:
         return answers(self._oracle, self._table)

@@ -10,8 +10,18 @@ from pathlib import Path
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
+from infrastructure.oracle.model import Row
 from lithify.faults import EXPIRY_POINTS
-from support.expired_snapshots import Answers, answers, files_of, hint, now_millis, numbers, set_ages
+from support.expired_snapshots import (
+    Answers,
+    answers,
+    files_of,
+    hint,
+    now_millis,
+    numbers,
+    set_ages,
+    set_consumer,
+)
 from support.runs import DEADLINE, LITHIFY
 from support.tables import append, copy_of, make_plain, stray_files
 
@@ -52,7 +62,7 @@ def kept(oracle: Oracle, table: Table, snapshots: list[int]) -> Answers:
     return {**found, "tag": oracle.read(table, tag="kept"), "now": oracle.read(table)}
 
 
-@pytest.mark.parametrize("point", EXPIRY_POINTS)
+@pytest.mark.parametrize("point", [each for each in EXPIRY_POINTS if "changelog" not in each])
 def test_kill_at_any_point_leaves_a_table_that_the_next_expiry_completes(
     oracle: Oracle, aged: Table, tmp_path: Path, point: str
 ) -> None:
@@ -69,6 +79,70 @@ def test_kill_at_any_point_leaves_a_table_that_the_next_expiry_completes(
     assert expire(table) == 0
     assert (files_of(table), hint(table)) == (files_of(whole), hint(whole))
     assert answers(oracle, table) == answers(oracle, whole)
+    assert stray_files(oracle, table) == set()
+
+
+@pytest.fixture(scope="module")
+def outlived(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """As above, with changelogs that outlive their snapshots, some of which have; and an idle consumer."""
+    options = {
+        "changelog.num-retained.min": "4",
+        "changelog.num-retained.max": "1000",
+        "consumer.expiration-time": "1 h",
+    }
+    table = make_plain(
+        oracle, tmp_path_factory.mktemp("outlived"), **{"changelog-producer": "input", **options}
+    )
+    for commit in range(4):
+        append(oracle, table, f"late {commit}")
+        oracle.compact(table, full=commit % 2 == 0)
+    set_ages(table, dict.fromkeys(numbers(table), AGE))
+    fewer = str(len(numbers(table)) - 2)
+    kept = {"snapshot.num-retained.min": fewer, "snapshot.num-retained.max": fewer}
+    oracle.expire_by_options(table, {**kept, "changelog.num-retained.min": str(int(fewer) + 2)})
+    assert len(changelogs(table)) == 2
+    set_consumer(table, "idle", 1, minutes=AGE)
+    return table
+
+
+@pytest.fixture(scope="module")
+def outlived_whole(outlived: Table, tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """What one expiry leaves of it."""
+    whole = copy_of(outlived, tmp_path_factory.mktemp("whole") / "table")
+    assert expire(whole) == 0
+    return whole
+
+
+def changelogs(table: Table) -> list[int]:
+    names = (path.name for path in (table.folder / "changelog").glob("changelog-*"))
+    return sorted(int(name.removeprefix("changelog-")) for name in names)
+
+
+def kept_stream(oracle: Oracle, table: Table, first: int) -> dict[int, list[Row]]:
+    """What Java streams from a snapshot on; it reads changelogs only if options say that they outlive."""
+    return oracle.changelog(table, from_snapshot=first, options={"snapshot.num-retained.min": str(STAY)})
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("point", EXPIRY_POINTS)
+def test_kill_leaves_changelogs_that_the_next_expiry_completes(
+    oracle: Oracle, outlived: Table, outlived_whole: Table, tmp_path: Path, point: str
+) -> None:
+    table, whole = copy_of(outlived, tmp_path / "killed"), outlived_whole
+    latest = numbers(table)[-1]
+    assert changelogs(whole) == [latest - 3, latest - 2]
+    stream = kept_stream(oracle, outlived, latest - 3)
+    rows = oracle.read(table)
+
+    assert expire(table, point) == -signal.SIGKILL
+
+    assert oracle.read(table) == rows
+    assert kept_stream(oracle, table, latest - 3) == stream
+    assert expire(table) == 0
+    assert files_of(table) == files_of(whole)
+    for name in ("snapshot/EARLIEST", "changelog/EARLIEST", "changelog/LATEST"):
+        assert hint(table, name) == hint(whole, name)
+    assert kept_stream(oracle, table, latest - 3) == stream
     assert stray_files(oracle, table) == set()
 
 

@@ -29,7 +29,7 @@ from lithify.errors import (
 from lithify.formats.protocol.address import TableAddress
 from unit.cli.conftest import Lithify, named
 
-COMMANDS = ["inspect", "plan", "compact", "expire", "demo"]
+COMMANDS = ["inspect", "plan", "compact", "expire", "expire-partitions", "manage-tags", "demo"]
 HERE = ["--warehouse", "/nowhere", "--table", "db.t"]
 
 

@@ -27,9 +27,12 @@ SECTIONS = sections(COMMANDS.prose)
 SHARED = SECTIONS["Options that name a table"]
 
 
+MAINTENANCE = ("expire", "expire-partitions", "manage-tags", "merge-manifests", "remove-orphans", "rollback")
+
+
 def explained(name: str) -> str:
     """What the page says of a command's options."""
-    shares = name in {"inspect", "plan", "compact", "expire", "remove-orphans", "rollback"}
+    shares = name in {"inspect", "plan", "compact", *MAINTENANCE}
     return SECTIONS[name] + (SHARED if shares else "")
 
 

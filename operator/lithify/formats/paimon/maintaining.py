@@ -6,13 +6,22 @@ maintenance may override others than a compaction.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
+from lithify.clock import Clock, SystemClock
+from lithify.formats.paimon.commit.dropping import drop_partitions
 from lithify.formats.paimon.maintenance.orphan_removal import OrphanRemoval
+from lithify.formats.paimon.maintenance.partition_expiry import Dropped, PartitionExpiry
 from lithify.formats.paimon.maintenance.snapshot_expiry import SnapshotExpiry
 from lithify.formats.paimon.maintenance.table_rollback import TableRollback
+from lithify.formats.paimon.maintenance.tag_management import TagManagement
 from lithify.formats.paimon.opening import open_table
+from lithify.formats.paimon.options.partition_expiry_options import read_partition_expiry
 from lithify.formats.paimon.options.retention_options import overridden, read_retention
+from lithify.formats.paimon.options.tag_options import read_tag_options
+from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceKind, MaintenanceSettings, Maker
 
@@ -24,10 +33,27 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
         InvalidOption: an option is overridden that does not say which snapshots are kept.
     """
     table = open_table(replace(address, overrides={}))
-    options = overridden(table.stored_options, address.overrides)
+    stored, clock = table.stored_options, SystemClock(address.zone())
+    options = overridden(stored, address.overrides)
     kinds: dict[MaintenanceKind, Maker] = {
         SnapshotExpiry.kind: lambda: SnapshotExpiry(table, read_retention(options)),
+        PartitionExpiry.kind: lambda: PartitionExpiry(
+            table, read_partition_expiry(stored), partial(_drop, clock)
+        ),
+        TagManagement.kind: lambda: TagManagement(table, read_tag_options(stored)),
         OrphanRemoval.kind: lambda: OrphanRemoval(table, settings),
         TableRollback.kind: lambda: TableRollback(table, settings),
     }
     return MaintainedTable(table.name, table.uuid, kinds)
+
+
+def _drop(
+    clock: Clock, table: PaimonTable, partitions: Sequence[bytes], before_millis: int | None
+) -> Dropped:
+    outcome = drop_partitions(table, partitions, before_millis, clock)
+    if outcome is None:
+        return Dropped((), dict.fromkeys(partitions, "the table has no snapshot any more"))
+    return Dropped(
+        tuple(bucket.partition for bucket in outcome.committed),
+        {bucket.partition: reason for bucket, reason in outcome.conflicts.items()},
+    )

@@ -1,7 +1,7 @@
-"""The changes of a run to a bucket, as manifest entries.
+"""The changes of a run to a bucket or a partition, as manifest entries.
 
-Made by steps. `conflict_check` decides whether the newest snapshot admits them; `committer` commits them.
-Pure.
+Made by steps, and by `dropping`. `conflict_check` decides whether the newest snapshot admits them;
+`committer` commits them. Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lithify.formats.paimon.manifests.entries import (
     FileMeta,
     ManifestEntry,
 )
-from lithify.formats.paimon.model import BucketId
+from lithify.formats.paimon.model import POSTPONED, BucketId
 from lithify.formats.protocol.results import TaskOutputs
 
 
@@ -82,3 +82,34 @@ class BucketChange:
         """The entries of the changelog's manifests."""
         place = self.inputs[0]
         return [replace(place, kind=ADD, file=file) for file in self.outputs.changelog]
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedPartition:
+    """A partition of which every file goes: Paimon's `dropPartitions`.
+
+    Attributes:
+        bucket: the place of postponed rows in it, which stands for the partition.
+        before_millis: local time before which all of its files must have been written; None for any.
+        has_postponed: whether postponed rows go, too; Java drops them in tables that have such buckets.
+        removed: entries of its files; see `found_in`.
+    """
+
+    bucket: BucketId
+    before_millis: int | None = None
+    has_postponed: bool = False
+    removed: tuple[ManifestEntry, ...] = ()
+
+    @property
+    def placed(self) -> tuple[tuple[BucketId, FileMeta], ...]:
+        """It adds no files."""
+        return ()
+
+    def found_in(self, live: Iterable[ManifestEntry]) -> DroppedPartition:
+        """The same change with the files that a snapshot has there."""
+        found = (entry for entry in live if self.has_postponed or entry.bucket != POSTPONED)
+        return replace(self, removed=tuple(found))
+
+    def entries(self) -> list[ManifestEntry]:
+        """The manifest entries."""
+        return [replace(entry, kind=DELETE) for entry in self.removed]

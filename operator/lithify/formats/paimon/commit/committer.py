@@ -1,7 +1,8 @@
-"""Commits the outcome of a step to a Paimon table as one COMPACT snapshot: the hooks of `engine.commit.loop`.
+"""Commits changes to a Paimon table as one COMPACT or OVERWRITE snapshot: the hooks of `engine.commit.loop`.
 
-Called by steps. What a try inherits is taken from the newest snapshot. The result of the write is read back.
-Files are deleted only when it is certain that no snapshot references them.
+Called by steps, and by `dropping`, whose snapshots are of the other kind. What a try inherits is taken from
+the newest snapshot. The result of the write is read back. Files are deleted only when it is certain that no
+snapshot references them.
 
 A snapshot is built as Paimon builds it (`FileStoreCommitImpl`), including the merging of manifests when it is
 due. Manifests merged in a try that another commit outran are reused in the next, so that a long merge can
@@ -10,7 +11,7 @@ complete.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -28,7 +29,7 @@ from lithify.engine.commit.loop import CommitOutcome, Validation
 from lithify.engine.commit.patience import backoff_of
 from lithify.errors import AttemptFenced
 from lithify.faults import failpoint
-from lithify.formats.paimon.commit.changes import BucketChange
+from lithify.formats.paimon.commit.changes import BucketChange, DroppedPartition
 from lithify.formats.paimon.commit.conflict_check import Change, admitted
 from lithify.formats.paimon.commit.inherited_properties import inherited_properties
 from lithify.formats.paimon.commit.snapshot_publisher import SnapshotPublisher
@@ -148,6 +149,8 @@ class Committer:
         of them. So only inputs matter, and the files of which vectors are written.
         """
         packing = self._table.options.packing
+        if any(isinstance(change, DroppedPartition) for change in changes):
+            return None
         if packing is None or packing.is_ordered:
             return None
         plain = [change for change in changes if isinstance(change, BucketChange)]
@@ -244,7 +247,7 @@ class Committer:
             delta_record_count=delta_rows,
             commit_user=f"lithify-{self._attempt.run}",
             commit_identifier=BATCH_COMMIT_IDENTIFIER,
-            commit_kind="COMPACT",
+            commit_kind="OVERWRITE" if _dropped(changes) else "COMPACT",
             time_millis=int(self._clock.now().timestamp() * 1000),
             index_manifest=index_manifest,
             watermark=base.watermark,
@@ -270,7 +273,7 @@ class Committer:
         return _Changelog(name, size, sum(entry.file.rows for entry in entries), files)
 
     def _index_manifest(self, changes: Sequence[Change], base: Snapshot, writer: str) -> str | None:
-        """The base's index manifest, or a new one if deletion vectors change."""
+        """The base's index manifest, or a new one if deletion vectors change or partitions go."""
         vectors = [
             ((change.bucket.partition, change.bucket.bucket), change.vectors)
             for change in changes
@@ -278,10 +281,11 @@ class Committer:
         ]
         removed = frozenset(index.name for _, each in vectors for index in each.removed)
         added = [(place, index) for place, each in vectors for index in each.written]
-        if not removed and not added:
+        dropped = _dropped(changes)
+        if not removed and not added and not dropped:
             name: str | None = base.index_manifest
             return name
-        return self._files.write_indexes(base, removed, added, f"index-manifest-{writer}-0")
+        return self._files.write_indexes(base, removed, added, f"index-manifest-{writer}-0", dropped)
 
     def _merge(self, listed: Sequence[ManifestFileMeta], writer: str) -> MergedManifests:
         """The base's manifests, merged where due; reuses the last try's merge if its base was continued."""
@@ -329,6 +333,11 @@ def new_paths(table: PaimonTable, change: Change) -> list[str]:
     paths = [path for bucket, file in change.placed for path in file.paths(table.folder(bucket))]
     indexes = change.vectors.written if isinstance(change, BucketChange) else ()
     return [*paths, *(f"{table.index_folder(change.bucket)}/{index.name}" for index in indexes)]
+
+
+def _dropped(changes: Iterable[Change]) -> frozenset[bytes]:
+    """The partitions that changes drop."""
+    return frozenset(each.bucket.partition for each in changes if isinstance(each, DroppedPartition))
 
 
 def _schema_id(statistics: str) -> object:

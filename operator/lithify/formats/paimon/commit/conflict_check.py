@@ -6,10 +6,11 @@ Called by `committer` in every try. Pure. The rules of conflict are in `conflict
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from lithify.columns.order_key import OrderKey
 from lithify.engine.commit.loop import Validation
-from lithify.formats.paimon.commit.changes import BucketChange
+from lithify.formats.paimon.commit.changes import BucketChange, DroppedPartition
 from lithify.formats.paimon.commit.conflict_rules import (
     validate_bucket_count,
     validate_inputs_live,
@@ -17,6 +18,7 @@ from lithify.formats.paimon.commit.conflict_rules import (
     validate_marked_files_live,
     validate_no_key_overlap,
     validate_no_new_deletes,
+    validate_no_new_files,
     validate_no_newer_rows,
     validate_target_count,
 )
@@ -26,7 +28,7 @@ from lithify.formats.paimon.manifests.entries import ManifestEntry
 from lithify.formats.paimon.manifests.entry_selection import Place
 from lithify.formats.paimon.model import BucketId
 
-Change = BucketChange | MovedRows
+Change = BucketChange | MovedRows | DroppedPartition
 
 
 def admitted(
@@ -39,12 +41,12 @@ def admitted(
 
     Args:
         changes: one per group.
-        live: live entries of the changes' buckets in the snapshot; with a postponed bucket, those of all
-            buckets of its partition.
+        live: live entries of the changes' buckets in the snapshot; with a postponed bucket or a dropped
+            partition, those of all buckets of its partition.
         key: converts a key bound to an order key.
         vectors: the deletion vectors of the changes' buckets in the snapshot.
     """
-    moving = {change.bucket.partition for change in changes if isinstance(change, MovedRows)}
+    moving = {change.bucket.partition for change in changes if not isinstance(change, BucketChange)}
     partitions: dict[bytes, dict[int, Sequence[ManifestEntry]]] = {partition: {} for partition in moving}
     for (partition, bucket), entries in live.items():
         if partition in moving:
@@ -53,11 +55,13 @@ def admitted(
     conflicts: dict[BucketId, str] = {}
     for change in changes:
         place = (change.bucket.partition, change.bucket.bucket)
-        found = (
-            _moved(change, partitions[change.bucket.partition])
-            if isinstance(change, MovedRows)
-            else _changed(change, live.get(place, ()), key, vectors.get(place, ()))
-        )
+        found: Change | str
+        if isinstance(change, BucketChange):
+            found = _changed(change, live.get(place, ()), key, vectors.get(place, ()))
+        elif isinstance(change, MovedRows):
+            found = _moved(change, partitions[change.bucket.partition])
+        else:
+            found = _dropped(change, partitions[change.bucket.partition])
         if isinstance(found, str):
             conflicts[change.bucket] = found
         else:
@@ -94,6 +98,11 @@ def conflict_of_move(move: MovedRows, live: Live) -> str | None:
 
 def _moved(move: MovedRows, live: Live) -> MovedRows | str:
     return conflict_of_move(move, live) or move.found_in(live)
+
+
+def _dropped(change: DroppedPartition, live: Live) -> DroppedPartition | str:
+    found = change.found_in(chain.from_iterable(live.values()))
+    return validate_no_new_files(found) or found
 
 
 def _changed(

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from lithify.columns.order_key import OrderKey
 from lithify.errors import CorruptTable, UnsupportedTable
-from lithify.formats.paimon.commit.changes import BucketChange
+from lithify.formats.paimon.commit.changes import BucketChange, DroppedPartition
 from lithify.formats.paimon.commit.moves import Live, MovedRows
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex
 from lithify.formats.paimon.manifests.entries import ADD, FileMeta, ManifestEntry
@@ -112,4 +112,14 @@ def _overlap(files: Sequence[FileMeta], key: Callable[[bytes], OrderKey]) -> str
         for before, behind in pairwise(sorted(bounds_of_level)):
             if behind[0] <= before[1]:
                 return f"{before[2]} and {behind[2]} would overlap in level {level}"
+    return None
+
+
+def validate_no_new_files(change: DroppedPartition) -> str | None:
+    """Why a partition cannot be dropped, with the files that it has: none, or a newer one than expected."""
+    if not change.removed:
+        return "it has no files any more"
+    newest = max(entry.file.created_millis for entry in change.removed)
+    if change.before_millis is not None and newest >= change.before_millis:
+        return "it has got a new file"
     return None

@@ -1,4 +1,4 @@
-"""Reads who holds snapshots of a table: its own snapshots and tags, those of other branches, and consumers.
+"""Reads who holds snapshots of a table: its own snapshots, tags and changelogs, and those of other branches.
 
 Called by `snapshot_expiry`, before it plans and once more before it deletes. Everything else about what may
 go follows from this, so nothing that cannot be read is passed over.
@@ -7,25 +7,26 @@ go follows from this, so nothing that cannot be read is passed over.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 
 from pypaimon.snapshot.snapshot import Snapshot
 
-from lithify.columns.json_texts import parse_object
 from lithify.errors import CorruptTable
+from lithify.formats.paimon.maintenance.consumers import Consumer, consumers_of
 from lithify.formats.paimon.maintenance.retention import SnapshotTimes
 from lithify.formats.paimon.snapshots.holders import Holder, Holding, holders_of
 from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
 from lithify.formats.paimon.table import PaimonTable
 from lithify.io.small_files import MOST_SNAPSHOT
 
-HINT = "EARLIEST"
-"""The file in the folder of snapshots that names the oldest one."""
+HINT, LATEST_HINT = "EARLIEST", "LATEST"
+"""The files in a folder of snapshots or changelogs that name the oldest and the newest one."""
 
 _AT_ONCE = 8
-_CONSUMER = re.compile(r"consumer-.+", re.DOTALL)
+_NUMBERED = (Holding.SNAPSHOT, Holding.CHANGELOG)
 _NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
@@ -37,7 +38,7 @@ class Held:
     snapshot: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class History:
     """The holders of a table at one moment.
 
@@ -45,21 +46,27 @@ class History:
         home: the folder of the branch that is maintained.
         held: all holders of all branches.
         latest: the newest snapshot of this branch; None if it has none.
-        hint: the number in the EARLIEST file; None without one.
-        consumer: the lowest snapshot that a consumer of this branch has still to read; None without any.
+        hint: the number in the EARLIEST file of snapshots; None without one.
+        consumers: the consumers of this branch.
+        changelog_hints: the numbers in the EARLIEST and LATEST files of changelogs; None without one.
     """
 
     home: str
     held: tuple[Held, ...]
     latest: int | None
     hint: int | None
-    consumer: int | None
+    consumers: tuple[Consumer, ...] = ()
+    changelog_hints: tuple[int | None, int | None] = (None, None)
 
-    @property
+    @cached_property
     def snapshots(self) -> dict[int, Snapshot]:
         """The snapshots of this branch by id."""
-        own = (each for each in self.held if self._is_own(each) and each.holder.kind is Holding.SNAPSHOT)
-        return {each.snapshot.id: each.snapshot for each in own}
+        return self._own(Holding.SNAPSHOT)
+
+    @cached_property
+    def changelogs(self) -> dict[int, Snapshot]:
+        """The changelogs of this branch that have outlived their snapshots, by id."""
+        return self._own(Holding.CHANGELOG)
 
     @property
     def times(self) -> SnapshotTimes | None:
@@ -74,15 +81,45 @@ class History:
         earliest = self.hint if self.hint in millis else min(millis)
         return SnapshotTimes(earliest, self.latest, millis)
 
-    def kept(self, end: int) -> list[Held]:
-        """All holders but the snapshots of this branch from the earliest one up to `end`, exclusive."""
+    def snapshots_before(self, end: int) -> dict[int, Snapshot]:
+        """The snapshots of this branch before an existing one, from the earliest on, ascending."""
         times = self.times
-        going = range(times.earliest, end) if times else range(0)
-        return [each for each in self.held if not self._is_snapshot_in(each, going)]
+        earliest = end if times is None else times.earliest
+        return {each: self.snapshots[each] for each in sorted(self.snapshots) if earliest <= each < end}
 
-    def _is_snapshot_in(self, held: Held, numbers: range) -> bool:
-        is_snapshot = held.holder.kind is Holding.SNAPSHOT and self._is_own(held)
-        return is_snapshot and held.snapshot.id in numbers
+    def changelogs_before(self, end: int) -> dict[int, Snapshot]:
+        """The changelogs of this branch before one, from the earliest on, ascending."""
+        hint, own = self.changelog_hints[0], self.changelogs
+        earliest = hint if hint in own else 0
+        return {each: own[each] for each in sorted(own) if earliest <= each < end}
+
+    def changelog_times(self, becoming: Mapping[int, Snapshot]) -> SnapshotTimes | None:
+        """The times of this branch's changelogs, and of snapshots that are about to become some.
+
+        None if there are none. Hints count as in Java: the one to the newest unless there is a later one.
+        """
+        all_of_them = {**self.changelogs, **becoming}
+        millis = {number: snapshot.time_millis for number, snapshot in all_of_them.items()}
+        earliest, latest = self.changelog_hints
+        latest = max(becoming, default=latest)
+        if latest is None or latest < 1 or latest + 1 in millis:
+            latest = max(millis, default=0)
+        if not millis:
+            return None
+        return SnapshotTimes(earliest if earliest in millis else min(millis), latest, millis)
+
+    def kept(self, snapshots: Collection[int], changelogs: Collection[int] = ()) -> list[Held]:
+        """All holders but some snapshots and changelogs of this branch, by id."""
+        going = {Holding.SNAPSHOT: snapshots, Holding.CHANGELOG: changelogs, Holding.TAG: ()}
+        return [
+            each
+            for each in self.held
+            if not (self._is_own(each) and each.snapshot.id in going[each.holder.kind])
+        ]
+
+    def _own(self, kind: Holding) -> dict[int, Snapshot]:
+        own = (each for each in self.held if self._is_own(each) and each.holder.kind is kind)
+        return {each.snapshot.id: each.snapshot for each in own}
 
     def _is_own(self, held: Held) -> bool:
         return held.holder.home == self.home
@@ -102,14 +139,18 @@ def read_history(table: PaimonTable) -> History:
         home=table.home,
         held=held,
         latest=None if latest is None else latest.id,
-        hint=_read_hint(table),
-        consumer=lowest_position(table),
+        hint=_read_hint(table, Holding.SNAPSHOT, HINT),
+        consumers=tuple(consumers_of(table)),
+        changelog_hints=(
+            _read_hint(table, Holding.CHANGELOG, HINT),
+            _read_hint(table, Holding.CHANGELOG, LATEST_HINT),
+        ),
     )
 
 
-def hint_path(table: PaimonTable) -> str:
-    """The path of the EARLIEST file."""
-    return f"{table.home}/{Holding.SNAPSHOT}/{HINT}"
+def hint_path(table: PaimonTable, kind: Holding = Holding.SNAPSHOT, hint: str = HINT) -> str:
+    """The path of the file that names the oldest or newest snapshot or changelog."""
+    return f"{table.home}/{kind}/{hint}"
 
 
 def _read(table: PaimonTable, holder: Holder) -> Held | None:
@@ -121,42 +162,11 @@ def _read(table: PaimonTable, holder: Holder) -> Held | None:
         found = parse_snapshot(text)
     except ValueError as error:
         raise CorruptTable(holder.path, f"the {holder.kind} cannot be read ({error})") from error
-    if holder.kind is Holding.SNAPSHOT and holder.name != f"{holder.kind}-{found.id}":
-        raise CorruptTable(holder.path, f"it says that it is snapshot {found.id}")
+    if holder.kind in _NUMBERED and holder.name != f"{holder.kind}-{found.id}":
+        raise CorruptTable(holder.path, f"it says that it is {holder.kind} {found.id}")
     return Held(holder, found)
 
 
-def _read_hint(table: PaimonTable) -> int | None:
-    text = (table.storage.read_text(hint_path(table), MOST_SNAPSHOT) or "").strip()
+def _read_hint(table: PaimonTable, kind: Holding, hint: str) -> int | None:
+    text = (table.storage.read_text(hint_path(table, kind, hint), MOST_SNAPSHOT) or "").strip()
     return int(text) if _NUMBER.fullmatch(text) else None
-
-
-def lowest_position(table: PaimonTable) -> int | None:
-    """The lowest snapshot that a consumer of this branch has still to read; None without consumers."""
-    return min((position for _, position in positions(table)), default=None)
-
-
-def positions(table: PaimonTable) -> Iterator[tuple[str, int]]:
-    """The consumers of this branch, by name, each with the lowest snapshot that it has still to read.
-
-    Raises:
-        CorruptTable: one cannot be read.
-    """
-    folder = f"{table.home}/consumer"
-    for name in table.storage.names_in(folder):
-        if _CONSUMER.fullmatch(name):
-            path = f"{folder}/{name}"
-            text = table.storage.read_text(path, MOST_SNAPSHOT)
-            if text is not None:
-                yield name.removeprefix("consumer-"), _position(path, text)
-
-
-def _position(path: str, text: str) -> int:
-    problem = "the consumer cannot be read, so it is unknown what it has still to read"
-    try:
-        found = parse_object(text).get("nextSnapshot")
-    except ValueError as error:
-        raise CorruptTable(path, f"{problem} ({error})") from error
-    if isinstance(found, bool) or not isinstance(found, int):
-        raise CorruptTable(path, f"{problem} (nextSnapshot is no whole number)")
-    return found

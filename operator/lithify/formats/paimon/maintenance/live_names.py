@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lithify.columns.column_groups import flagged, flags, integers, whole
 from lithify.errors import MissingFile
 from lithify.formats.paimon.maintenance.named_files import NamedFiles, Reference
-from lithify.formats.paimon.maintenance.removed_files import names_of
+from lithify.formats.paimon.maintenance.removed_files import appended_of, names_of
 from lithify.formats.paimon.manifests.live_entries import live_of
 from lithify.formats.paimon.table import PaimonTable
 
@@ -60,21 +60,26 @@ def _needed(
             yield live_of(frames[name] for name in names)
     changelogs = {name for each in references for name in named.manifests_in(each.changelog_lists)}
     yield from (frames[name] for name in changelogs if name in frames)
+    appended = {name for each in references for name in named.manifests_in(each.appended_lists)}
+    yield from (appended_of(frames[name]) for name in appended if name in frames)
 
 
 def _frames(
-    table: PaimonTable, references: Iterable[Reference], named: NamedFiles, candidates: pa.Array
+    table: PaimonTable, references: Sequence[Reference], named: NamedFiles, candidates: pa.Array
 ) -> dict[str, pa.Table]:
     """The entries of candidates in each manifest that has any."""
     needed = {
-        name
-        for each in references
-        if not each.may_be_broken
-        for name in named.manifests_in([*each.lists, *each.changelog_lists])
+        name for each in references if not each.may_be_broken for name in named.manifests_in(_lists(each))
     }
-    read = read_manifests(table, sorted(named.manifests), needed)
+    wanted = {name for each in references for name in named.manifests_in(_lists(each))}
+    read = read_manifests(table, sorted(wanted), needed)
     chosen = ((name, entries_of_candidates(entries, candidates)) for name, entries in read)
     return {name: entries for name, entries in chosen if len(entries)}
+
+
+def _lists(reference: Reference) -> list[str]:
+    """The lists of a reference whose entries say which data and changelog files it needs."""
+    return [*reference.lists, *reference.changelog_lists, *reference.appended_lists]
 
 
 def entries_of_candidates(entries: pa.Table, candidates: pa.Array) -> pa.Table:

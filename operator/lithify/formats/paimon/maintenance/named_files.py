@@ -6,9 +6,10 @@ Called by `expiry`, for the snapshots that go and for those that stay. Data file
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import cached_property
 from typing import TypeVar
 
@@ -24,31 +25,82 @@ _AT_ONCE = 8
 Found = TypeVar("Found")
 
 
+class Part(Enum):
+    """What of a snapshot is wanted.
+
+    Attributes:
+        WHOLE: all of it.
+        STATE: the table as it was, without the changelog. Tags have no more: Java deletes the changelog of a
+            tagged snapshot with the snapshot, and would never delete it with the tag.
+        CHANGELOG: what a changelog has that outlives its snapshot.
+        INDEXES: the index files and statistics only.
+    """
+
+    WHOLE = auto()
+    STATE = auto()
+    CHANGELOG = auto()
+    INDEXES = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A snapshot whose files are wanted.
 
     Attributes:
         snapshot: the snapshot.
-        has_changelog: whether its changelog counts. A tag has none: Java deletes the changelog of a tagged
-            snapshot with the snapshot, and would never delete it with the tag.
+        part: what of it.
         may_be_broken: whether files that it names may be missing.
     """
 
     snapshot: Snapshot
-    has_changelog: bool = True
+    part: Part = Part.WHOLE
     may_be_broken: bool = False
 
     @property
     def lists(self) -> list[str]:
         """Its manifest lists of data files, in the order of their entries."""
-        return [self.snapshot.base_manifest_list, self.snapshot.delta_manifest_list]
+        return self._state if self.part in (Part.WHOLE, Part.STATE) else []
 
     @property
     def changelog_lists(self) -> list[str]:
         """Its manifest list of changelog files, if any."""
         name = self.snapshot.changelog_manifest_list
-        return [name] if name and self.has_changelog else []
+        return [name] if name and self.part in (Part.WHOLE, Part.CHANGELOG) else []
+
+    @property
+    def appended_lists(self) -> list[str]:
+        """The manifest list whose appended data files are its changelog; see `kept_lists`."""
+        return [self.snapshot.delta_manifest_list] if self._is_of_data else []
+
+    @property
+    def kept_lists(self) -> list[str]:
+        """The manifest lists that a changelog without files of its own keeps: Java deletes both with it."""
+        return self._state if self._is_of_data else []
+
+    @property
+    def index_manifest(self) -> str | None:
+        """Its index manifest, if any."""
+        name: str | None = self.snapshot.index_manifest
+        return None if self.part is Part.CHANGELOG else name
+
+    @property
+    def statistics(self) -> str | None:
+        """Its file of column statistics, if any."""
+        name: str | None = self.snapshot.statistics
+        return None if self.part is Part.CHANGELOG else name
+
+    @property
+    def all_lists(self) -> list[str]:
+        """All manifest lists that it keeps."""
+        return [*self.lists, *self.changelog_lists, *self.kept_lists]
+
+    @property
+    def _state(self) -> list[str]:
+        return [self.snapshot.base_manifest_list, self.snapshot.delta_manifest_list]
+
+    @property
+    def _is_of_data(self) -> bool:
+        return self.part is Part.CHANGELOG and not self.snapshot.changelog_manifest_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +115,7 @@ class IndexFile:
 
 @dataclass(frozen=True)
 class NamedFiles:
-    """What some snapshots name.
+    """What some snapshots name, of that what exists.
 
     Attributes:
         by_list: the manifests of each manifest list.
@@ -86,8 +138,18 @@ class NamedFiles:
         return {name: file for files in self.by_index.values() for name, file in files.items()}
 
     def manifests_in(self, lists: Iterable[str]) -> list[str]:
-        """The manifests of some lists, in their order."""
-        return [name for each in lists for name in self.by_list[each]]
+        """The manifests of some lists, in their order; a list that is missing has none."""
+        return [name for each in lists for name in self.by_list.get(each, ())]
+
+    def of(self, references: Sequence[Reference]) -> NamedFiles:
+        """What some of the snapshots name."""
+        lists = {name for each in references for name in each.all_lists}
+        indexes = {each.index_manifest for each in references}
+        return NamedFiles(
+            by_list={name: found for name, found in self.by_list.items() if name in lists},
+            by_index={name: found for name, found in self.by_index.items() if name in indexes},
+            statistics=frozenset(each.statistics for each in references if each.statistics),
+        )
 
 
 def both(one: NamedFiles, other: NamedFiles) -> NamedFiles:
@@ -110,14 +172,14 @@ def read_named(table: PaimonTable, references: Iterable[Reference]) -> NamedFile
     indexes: dict[str, bool] = {}
     statistics = set()
     for each in references:
-        _note(lists, (*each.lists, *each.changelog_lists), each)
-        _note(indexes, [each.snapshot.index_manifest] if each.snapshot.index_manifest else [], each)
-        statistics.update([each.snapshot.statistics] if each.snapshot.statistics else [])
+        _note(lists, each.all_lists, each)
+        _note(indexes, [each.index_manifest] if each.index_manifest else [], each)
+        statistics.update([each.statistics] if each.statistics else [])
     by_list = _read_all(lists, lambda name: tuple(table.manifests.names_in_list(name)))
     by_index = _read_all(indexes, lambda name: _index_files(table, name))
     return NamedFiles(
-        by_list={name: found or () for name, found in by_list.items()},
-        by_index={name: found or {} for name, found in by_index.items()},
+        by_list={name: found for name, found in by_list.items() if found is not None},
+        by_index={name: found for name, found in by_index.items() if found is not None},
         statistics=frozenset(statistics),
     )
 

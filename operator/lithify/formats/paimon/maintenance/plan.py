@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pypaimon.snapshot.snapshot import Snapshot
 
+from lithify.formats.paimon.maintenance.consumers import Consumer
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
 from lithify.formats.paimon.snapshots.holders import Holder
 from lithify.formats.protocol.maintenance import MaintenanceKind
@@ -25,6 +26,17 @@ class Doomed:
     manifests: tuple[str, ...]
     lists: tuple[str, ...]
 
+    @property
+    def figures(self) -> dict[str, int]:
+        """How many files of each kind go."""
+        return {
+            "dataFiles": len(self.data),
+            "changelogFiles": len(self.changelog),
+            "indexFiles": len(self.indexes),
+            "statisticsFiles": len(self.statistics),
+            "manifests": len(self.manifests) + len(self.lists),
+        }
+
 
 NOTHING = Doomed(pa.array([], pa.string()), pa.array([], pa.string()), (), (), (), ())
 
@@ -40,6 +52,11 @@ class ExpiryPlan:
         doomed: the files that go before the snapshots.
         seen: all holders of the table then.
         hint: the number to write into the EARLIEST file; None if that names a snapshot that stays already.
+        changelogs: ids of the changelogs that go, ascending.
+        becoming: those of the snapshots whose changelogs outlive them.
+        changelog_hint: the number to write into the EARLIEST file of changelogs; None if it is right.
+        consumers: the consumers that go, because they have not moved for too long.
+        unread: what a consumer may not have still to read, because it goes: ids below this one.
     """
 
     snapshots: tuple[int, ...]
@@ -48,6 +65,11 @@ class ExpiryPlan:
     doomed: Doomed
     seen: frozenset[Holder]
     hint: int | None
+    changelogs: tuple[int, ...] = ()
+    becoming: frozenset[int] = frozenset()
+    changelog_hint: int | None = None
+    consumers: tuple[Consumer, ...] = ()
+    unread: int = 0
 
     @property
     def kind(self) -> MaintenanceKind:
@@ -56,8 +78,8 @@ class ExpiryPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no snapshot goes."""
-        return not self.snapshots
+        """Whether nothing goes."""
+        return not (self.snapshots or self.changelogs or self.consumers)
 
     @property
     def oldest(self) -> SnapshotId | None:
@@ -67,14 +89,11 @@ class ExpiryPlan:
     @property
     def figures(self) -> Mapping[str, int]:
         """How many files of each kind go."""
-        doomed = self.doomed
         return {
             "snapshots": len(self.snapshots),
-            "dataFiles": len(doomed.data),
-            "changelogFiles": len(doomed.changelog),
-            "indexFiles": len(doomed.indexes),
-            "statisticsFiles": len(doomed.statistics),
-            "manifests": len(doomed.manifests) + len(doomed.lists),
+            "changelogs": len(self.changelogs),
+            "consumers": len(self.consumers),
+            **self.doomed.figures,
         }
 
     @property

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from lithify.columns.column_groups import (
     ColumnGroups,
+    Flags,
     flagged,
     flags,
     integers,
@@ -22,7 +23,7 @@ from lithify.columns.column_groups import (
     with_columns,
 )
 from lithify.errors import CorruptTable
-from lithify.formats.paimon.manifests.entries import ADD
+from lithify.formats.paimon.manifests.entries import ADD, COMPACT_SOURCE
 from lithify.formats.paimon.manifests.entry_columns import NARROW
 from lithify.formats.paimon.model import PLACE
 from lithify.formats.paimon.table import PaimonTable
@@ -58,6 +59,20 @@ def files_from_before(entries: pa.Table) -> pa.Table:
         return FILES.empty_table()
     firsts = ColumnGroups(entries, _FILE).firsts
     return taken(entries.select(_COLUMNS), firsts[integers(entries["kind"])[firsts] != ADD])
+
+
+def compacted_only(entries: pa.Table) -> pa.Table:
+    """The entries of files that a compaction wrote; files of unknown origin count as appended, as in Java."""
+    return flagged(entries, _is_compacted(entries))
+
+
+def appended_of(entries: pa.Table) -> pa.Table:
+    """The entries that add files which no compaction wrote."""
+    return flagged(entries, (integers(entries["kind"]) == ADD) & ~_is_compacted(entries))
+
+
+def _is_compacted(entries: pa.Table) -> Flags:
+    return flags(pc.equal(whole(entries["source"]), COMPACT_SOURCE))
 
 
 def added_files(entries: pa.Table) -> pa.Table:

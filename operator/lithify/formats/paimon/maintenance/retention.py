@@ -1,4 +1,4 @@
-"""Decides which snapshots may expire: from ids, times, options and the positions of consumers.
+"""Decides which snapshots and changelogs may expire: from ids, times, options and the positions of consumers.
 
 Called by `snapshot_expiry`. Pure. Without a floor the result is that of Java 1.4 (`ExpireSnapshotsImpl`):
 snapshots go from the oldest on, first those that are more than `snapshot.num-retained.max`, whatever their
@@ -9,6 +9,9 @@ The floor protects readers that have opened a snapshot and still plan. A reader 
 counts is not the age of a snapshot but how long ago the next one replaced it: the newest snapshot of a table
 that was idle for a week is a week old, and a reader may have opened it a second ago. Java counts the age of
 the snapshot itself (of the next one from 2.1 on), and by number without any age.
+
+Changelogs that outlive their snapshots go by options of their own (`ExpireChangelogImpl`), from the oldest
+on, never the newest of them, and none that a consumer has still to read.
 """
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lithify.formats.paimon.options.retention_options import RetentionOptions
+from lithify.formats.paimon.options.retention_options import ChangelogRetention, RetentionOptions
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTimes:
-    """The snapshots of a branch.
+    """The snapshots of a branch, or its changelogs that have outlived their snapshots.
 
     Attributes:
         earliest: the oldest one, as the EARLIEST hint or a listing says.
@@ -59,6 +62,38 @@ def expiry_end(
     end = _of_age(snapshots, options, now_millis - options.millis, end)
     end = _replaced_before(snapshots, now_millis - floor_millis, end)
     return max((each for each in snapshots.millis if each <= end), default=snapshots.earliest)
+
+
+def changelog_end(
+    changelogs: SnapshotTimes,
+    options: ChangelogRetention,
+    *,
+    latest: int,
+    limit: int,
+    now_millis: int,
+    consumer: int | None = None,
+) -> int:
+    """The id of an existing changelog, before which all may expire; the earliest one if none may.
+
+    Args:
+        changelogs: those that have outlived their snapshots.
+        options: how long they are kept.
+        latest: the newest snapshot of the table.
+        limit: number of changelogs that may go at a time.
+        now_millis: the present time.
+        consumer: the lowest snapshot that a consumer has still to read; None without consumers.
+    """
+    end = min(latest - options.least + 1, changelogs.earliest + limit, changelogs.latest)
+    if consumer is not None:
+        end = min(end, consumer)
+    start = max(latest - options.most + 1, changelogs.earliest)
+    young = (
+        number
+        for number in range(start, end + 1)
+        if changelogs.millis.get(number, -1) >= now_millis - options.millis
+    )
+    end = next(young, end)
+    return max((each for each in changelogs.millis if each <= end), default=changelogs.earliest)
 
 
 def _of_age(snapshots: SnapshotTimes, options: RetentionOptions, before_millis: int, end: int) -> int:

@@ -20,9 +20,9 @@ from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.columns.column_groups import listed
 from lithify.errors import CorruptTable, MissingFile, NotFound
-from lithify.formats.paimon.maintenance.history import positions
+from lithify.formats.paimon.maintenance.consumers import consumers_of, positions
 from lithify.formats.paimon.maintenance.live_names import read_manifests
-from lithify.formats.paimon.maintenance.named_files import Reference, read_named
+from lithify.formats.paimon.maintenance.named_files import Part, Reference, read_named
 from lithify.formats.paimon.maintenance.removed_files import FILES, files_from_before, paths_of
 from lithify.formats.paimon.maintenance.rollback_plan import Later, RollbackPlan, number_of
 from lithify.formats.paimon.manifests.entry_columns import empty
@@ -86,7 +86,7 @@ def needed_files(table: PaimonTable, plan: RollbackPlan) -> list[str]:
     Raises:
         MissingFile: a list of the target does not exist.
     """
-    named = read_named(table, [Reference(plan.target, has_changelog=False)])
+    named = read_named(table, [Reference(plan.target, Part.STATE)])
     manifests = sorted(named.manifests | named.by_index.keys())
     removed = paths_of(table, _removed_since(table, plan))
     places = np.unique(np.linspace(0, len(removed) - 1, min(len(removed), MOST_CHECKED)).astype(np.int64))
@@ -141,7 +141,7 @@ def _of(later: Iterable[Later], kind: Holding) -> tuple[Later, ...]:
 
 
 def _readers_ahead(table: PaimonTable, number: int) -> Iterator[str]:
-    for name, position in positions(table):
+    for name, position in positions(table, consumers_of(table)):
         if position > number + 1:
             yield (
                 f"consumer {name} expects snapshot {position}: it keeps what it has read of undone commits, "

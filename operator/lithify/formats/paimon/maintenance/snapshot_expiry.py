@@ -1,21 +1,26 @@
 """Snapshot expiry of one Paimon table: implements `formats.protocol.maintenance.Maintenance`.
 
-Created by `paimon.maintaining`. Reads the history, asks `retention` what may go, has `expiry` plan and
-`deleting` delete.
+Created by `paimon.maintaining`. Reads the history, asks `consumers` and `retention` what may go, has `expiry`
+plan and `deleting` delete.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
+
+from pypaimon.snapshot.snapshot import Snapshot
 
 from lithify.clock import Clock, epoch_millis
 from lithify.errors import UnsupportedTable
+from lithify.formats.paimon.maintenance.consumers import expired_consumers, lowest_position
 from lithify.formats.paimon.maintenance.deleting import delete_expired
 from lithify.formats.paimon.maintenance.expiry import plan_expiry
+from lithify.formats.paimon.maintenance.going import Going
 from lithify.formats.paimon.maintenance.history import History, read_history
 from lithify.formats.paimon.maintenance.plan import ExpiryPlan
 from lithify.formats.paimon.maintenance.refusals import expiry_refusals
-from lithify.formats.paimon.maintenance.retention import expiry_end
+from lithify.formats.paimon.maintenance.retention import changelog_end, expiry_end
 from lithify.formats.paimon.options.retention_options import RetentionOptions, read_retention
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.maintenance import Maintained, Maintenance, MaintenanceKind
@@ -48,22 +53,57 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
 
     def plan(self, clock: Clock) -> ExpiryPlan:
         """See the Protocol."""
-        history = read_history(self._table)
-        refusals = tuple(expiry_refusals(self._table, self._options, history))
+        refusals = tuple(expiry_refusals(self._table))
         if refusals:
             raise UnsupportedTable(self._table.name, refusals, "expired")
-        return plan_expiry(self._table, history, self._end(history, clock))
+        history = read_history(self._table)
+        going = self._going(history, epoch_millis(clock.now()))
+        return plan_expiry(self._table, history, going)
 
-    def _end(self, history: History, clock: Clock) -> int:
+    def _going(self, history: History, now_millis: int) -> Going:
+        """What may go: first consumers, then the snapshots and changelogs that the others do not keep."""
+        options = self._options
+        consumers = expired_consumers(history.consumers, now_millis, options.consumer_millis)
+        position = lowest_position(self._table, set(history.consumers).difference(consumers))
+        end = self._end(history, now_millis, position)
+        snapshots = history.snapshots_before(end)
+        changelog_end = self._changelog_end(history, snapshots, now_millis, position)
+        return Going(
+            end=end,
+            snapshots=snapshots,
+            consumers=consumers,
+            changelog_end=changelog_end,
+            changelogs={} if changelog_end is None else history.changelogs_before(changelog_end),
+            is_of_files=options.changelogs is None or options.changelogs.is_of_files,
+            is_consumer_of_changelogs=options.is_consumer_of_changelogs,
+        )
+
+    def _end(self, history: History, now_millis: int, position: int | None) -> int:
         times = history.times
         if times is None:
             return 0
         return expiry_end(
             times,
             self._options,
-            now_millis=epoch_millis(clock.now()),
+            now_millis=now_millis,
             floor_millis=self._floor // timedelta(milliseconds=1),
-            consumer=history.consumer,
+            consumer=None if self._options.is_consumer_of_changelogs else position,
+        )
+
+    def _changelog_end(
+        self, history: History, becoming: Mapping[int, Snapshot], now_millis: int, position: int | None
+    ) -> int | None:
+        """The changelog before which others may go; None if there are none, or none outlive snapshots."""
+        times, options = history.changelog_times(becoming), self._options.changelogs
+        if times is None or options is None or history.latest is None:
+            return None
+        return changelog_end(
+            times,
+            options,
+            latest=history.latest,
+            limit=self._options.limit,
+            now_millis=now_millis,
+            consumer=position,
         )
 
     def execute(self, plan: ExpiryPlan) -> Maintained:

@@ -26,14 +26,16 @@ def replaced(
     removed: Collection[str],
     added: Iterable[tuple[Place, VectorIndex]],
     codec: str,
+    dropped: Collection[bytes] = (),
 ) -> bytes | None:
-    """An index manifest in which some buckets have other deletion vectors.
+    """An index manifest in which some buckets have other deletion vectors, and some partitions nothing.
 
     Args:
         content: the previous index manifest, None if there is none.
         removed: names of the index files of deletion vectors that it no longer has.
         added: its new ones, each with its bucket.
         codec: Avro codec by Paimon's name.
+        dropped: the partitions of which no index file stays, of any kind.
 
     Returns:
         None if no index file is left.
@@ -42,7 +44,11 @@ def replaced(
         ValueError, LookupError, EOFError: the previous one cannot be read, or not be written again because it
             is of a later format.
     """
-    kept = [record for record in _all_fields(content) if not _is_removed(record, removed)]
+    kept = [
+        record
+        for record in _all_fields(content)
+        if not _is_removed(record, removed) and record["_PARTITION"] not in dropped
+    ]
     records = [*kept, *(_record(place, index) for place, index in added)]
     if not records:
         return None

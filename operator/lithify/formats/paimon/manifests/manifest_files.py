@@ -103,6 +103,7 @@ class ManifestFiles:
         removed: Collection[str],
         added: Iterable[tuple[Place, VectorIndex]],
         name: str,
+        dropped: Collection[bytes] = (),
     ) -> str | None:
         """Writes the index manifest that follows a snapshot's; None if no index file is left.
 
@@ -111,6 +112,7 @@ class ManifestFiles:
             removed: names of the index files of deletion vectors that the snapshot no longer has.
             added: its new ones, each with its bucket.
             name: the file's name.
+            dropped: partitions of which no index file stays, of any kind.
 
         Raises:
             CorruptTable: the base's index manifest cannot be read, or is of a later format.
@@ -119,7 +121,7 @@ class ManifestFiles:
         previous: str | None = base.index_manifest
         content = None if previous is None else self._manifests.content(previous)
         with reading(self._manifests.path(previous or name), "index manifest"):
-            written = replaced(content, removed, added, self._options.compression)
+            written = replaced(content, removed, added, self._options.compression, dropped)
         if written is None:
             return None
         self._flush(name, written)

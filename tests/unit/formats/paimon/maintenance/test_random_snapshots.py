@@ -51,7 +51,7 @@ def expire(model: SnapshotModel) -> None:
     made = expiry(model)
     plan = made.plan(Standing())
     if model.random.random() < 0.3:
-        paths = [path for phase in phases(plan) for path in phase]
+        paths = [path for phase in phases(plan.doomed) for path in phase]
         paths += [model.table.snapshots.path(number) for number in plan.snapshots]
         for path in paths[: model.random.randint(0, len(paths))]:
             Path(path).unlink()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -11,12 +13,14 @@ from typing import Any
 
 import pytest
 
-from lithify.errors import CorruptTable, LithifyError, MissingFile, StalePlan, UnsupportedTable
+from lithify.errors import CorruptTable, LithifyError, MissingFile, StalePlan
 from lithify.formats.paimon.maintenance.deleting import phases
 from lithify.formats.paimon.maintenance.plan import ExpiryPlan
 from lithify.formats.paimon.maintenance.snapshot_expiry import READER_FLOOR, SnapshotExpiry
+from lithify.formats.paimon.manifests.entries import ADD
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.options.retention_options import RetentionOptions
+from lithify.formats.paimon.options.retention_options import ChangelogRetention, RetentionOptions
+from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
 from lithify.formats.paimon.table import PaimonTable
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable
@@ -197,7 +201,7 @@ def test_statistics_go_with_the_last_snapshot_that_names_them(small: SmallTable)
 def paths_in_order(plan: ExpiryPlan, small: SmallTable) -> list[Path]:
     """Everything that an execution deletes, in its order."""
     snapshots = [small.folder / "snapshot" / f"snapshot-{number}" for number in plan.snapshots]
-    return [*(Path(path) for phase in phases(plan) for path in phase), *snapshots]
+    return [*(Path(path) for phase in phases(plan.doomed) for path in phase), *snapshots]
 
 
 @pytest.mark.parametrize("tenths", range(11))
@@ -293,12 +297,8 @@ def damage_consumer(small: SmallTable) -> None:
     (small.folder / "consumer" / "consumer-late").write_text('{"nextSnapshot": "3"}')
 
 
-def decouple(small: SmallTable) -> None:
-    small.set_option("changelog.time-retained", "3 h")
-
-
-def outlive(small: SmallTable) -> None:
-    hold(small, 1, "changelog/changelog-1")
+def damage_changelog(small: SmallTable) -> None:
+    hold(small, 6, "changelog/changelog-1")
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def outlive(small: SmallTable) -> None:
         (damage_tag, CorruptTable),
         (misname, CorruptTable),
         (damage_consumer, CorruptTable),
-        (outlive, UnsupportedTable),
+        (damage_changelog, CorruptTable),
     ],
     ids=lambda each: each.__name__,
 )
@@ -323,14 +323,176 @@ def test_nothing_goes_while_it_is_unknown_what_is_needed(
     assert files(small) == before
 
 
-def test_decoupled_changelogs_are_refused_by_name(small: SmallTable) -> None:
-    decouple(small)
-    with pytest.raises(UnsupportedTable, match=r"cannot be expired yet: options changelog\.num-retained"):
-        SnapshotExpiry(opened(small)).plan(LATER)
-
-
 def test_broken_branch_does_not_keep_a_table_from_expiry(small: SmallTable) -> None:
     """Java breaks branches whose tag is deleted; nobody can read them."""
     hold(small, 3, "branch/branch-b/snapshot/snapshot-3")
     (small.folder / "manifest" / small.snapshot(3)["baseManifestList"]).unlink()
     assert expire(small).snapshots == (1, 2, 3, 4, 5)
+
+
+def consumer(small: SmallTable, name: str, position: int, days: float) -> Path:
+    """A consumer that has not moved for some days."""
+    path = small.folder / "consumer" / f"consumer-{name}"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f'{{"nextSnapshot": {position}}}')
+    written = time.time() - days * 86_400
+    os.utime(path, (written, written))
+    return path
+
+
+def with_options(small: SmallTable, **options: Any) -> SnapshotExpiry:
+    return SnapshotExpiry(opened(small), RetentionOptions(least=1, most=1, **options))
+
+
+def test_idle_consumer_goes_and_releases_its_snapshots_in_the_same_run(small: SmallTable) -> None:
+    idle, busy = consumer(small, "idle", 1, days=3), consumer(small, "busy", 4, days=0)
+    made = with_options(small, consumer_millis=4 * 86_400_000)
+    plan = made.plan(LATER)  # two days from now
+    assert plan.figures["consumers"] == 1
+
+    made.execute(plan)
+
+    assert not idle.exists()
+    assert busy.exists()
+    assert small.numbers == [4, 5, 6]
+
+
+def test_consumers_stay_without_the_option(small: SmallTable) -> None:
+    consumer(small, "idle", 5, days=1000)
+    assert expire(small).figures["consumers"] == 0
+    assert small.numbers == [5, 6]
+
+
+def test_damaged_consumer_that_is_due_goes_like_any_other(small: SmallTable) -> None:
+    """Java does not read it either."""
+    path = consumer(small, "idle", 1, days=9)
+    path.write_text("{}")
+    os.utime(path, (0, 0))
+    made = with_options(small, consumer_millis=86_400_000)
+    made.execute(made.plan(LATER))
+    assert small.numbers == [6]
+
+
+def test_consumer_behind_all_snapshots_does_not_stop_the_expiry_of_changelogs(small: SmallTable) -> None:
+    made = outliving(small)
+    made.execute(made.plan(LATER))
+    consumer(small, "idle", 1, days=9)
+    consumer(small, "busy", 5, days=0)
+    later = outliving(small, least=1, consumer_millis=4 * 86_400_000)
+    later.execute(later.plan(LATER))
+    assert changelogs(small) == [5]
+
+
+def test_plan_is_stale_once_a_consumer_moves_that_was_due(small: SmallTable) -> None:
+    path = consumer(small, "idle", 1, days=9)
+    made = with_options(small, consumer_millis=86_400_000)
+    plan = made.plan(LATER)
+    os.utime(path)
+    before = files(small)
+    with pytest.raises(StalePlan, match="consumer-idle was written"):
+        made.execute(plan)
+    assert files(small) == before
+
+
+def test_consumers_of_a_table_without_snapshots_go(tmp_path: Path) -> None:
+    empty = SmallTable(tmp_path / "warehouse").create()
+    path = consumer(empty, "idle", 1, days=9)
+    made = with_options(empty, consumer_millis=86_400_000)
+    made.execute(made.plan(LATER))
+    assert not path.exists()
+
+
+def outliving(small: SmallTable, least: int = 3, **options: Any) -> SnapshotExpiry:
+    """One snapshot stays; `least` are snapshots or changelogs. The table has no changelog files."""
+    changelogs = ChangelogRetention(least=least, most=9, millis=0, is_of_files=False)
+    return with_options(small, changelogs=changelogs, **options)
+
+
+def changelogs(small: SmallTable) -> list[int]:
+    found = (small.folder / "changelog").glob("changelog-*")
+    return sorted(int(path.name.removeprefix("changelog-")) for path in found)
+
+
+def test_snapshots_leave_changelogs_with_the_files_that_they_appended(small: SmallTable) -> None:
+    appended = {number: delta(small, number) for number in (4, 5, 6)}
+    made = outliving(small)
+    made.execute(made.plan(LATER))
+
+    assert small.numbers == [6]
+    assert changelogs(small) == [4, 5]
+    assert (small.folder / "changelog" / "EARLIEST").read_text() == "4"
+    assert (small.folder / "changelog" / "LATEST").read_text() == "5"
+    left = {path for path in files(small) if "bucket-" in path}
+    assert set().union(*appended.values()) <= left
+    assert {number: delta(small, number, "changelog") for number in (4, 5)} == {
+        number: appended[number] for number in (4, 5)
+    }
+
+
+def test_changelogs_go_later_with_their_files(small: SmallTable) -> None:
+    whole = outliving(small)
+    whole.execute(whole.plan(LATER))
+    before = files(small)
+    made = outliving(small, least=1)
+    plan = made.plan(LATER)
+    assert plan.changelogs == (4,)
+
+    made.execute(plan)
+
+    assert changelogs(small) == [5]
+    assert sum(plan.figures.values()) == len(before - files(small))
+    assert (small.folder / "changelog" / "EARLIEST").read_text() == "5"
+
+
+def test_changelogs_that_options_no_longer_ask_for_stay_with_their_files(small: SmallTable) -> None:
+    """Java deletes the data files of such changelogs, and the changelogs never."""
+    made = outliving(small)
+    made.execute(made.plan(LATER))
+    kept = {number: delta(small, number, "changelog") for number in (4, 5)}
+    small.overwrite("a")
+    small.overwrite("b")
+    expire(small)
+    assert small.numbers == [8]
+    assert changelogs(small) == [4, 5]
+    assert set().union(*kept.values()) <= files(small)
+
+
+def test_consumer_of_changelogs_keeps_no_snapshot(small: SmallTable) -> None:
+    consumer(small, "c", 2, days=0)
+    made = outliving(small, least=1, is_consumer_of_changelogs=True)
+    made.execute(made.plan(LATER))
+    assert small.numbers == [6]
+    assert changelogs(small) == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("tenths", range(11))
+def test_crash_while_changelogs_are_left_is_completed(small: SmallTable, tmp_path: Path, tenths: int) -> None:
+    """What a killed run has left: some files are gone, the first snapshots have become changelogs."""
+    hold(small, 3, "tag/tag-kept")
+    whole = SmallTable(tmp_path / "whole")
+    shutil.copytree(small.warehouse, whole.warehouse)
+    outliving(whole).execute(outliving(whole).plan(LATER))
+    plan = outliving(small).plan(LATER)
+    paths = [Path(path) for phase in phases(plan.doomed) for path in phase]
+    for path in paths[: len(paths) * tenths // 5]:
+        path.unlink()
+    for number in plan.snapshots[: max(0, tenths - 5)]:
+        if number in plan.becoming:
+            hold(small, number, f"changelog/changelog-{number}")
+            (small.folder / "changelog" / "LATEST").write_text(str(number))
+        (small.folder / "snapshot" / f"snapshot-{number}").unlink()
+
+    made = outliving(small)
+    made.execute(made.plan(LATER))
+
+    assert files(small) == files(whole)
+
+
+def delta(small: SmallTable, number: int, kind: str = "snapshot") -> set[str]:
+    """The data files that a snapshot or changelog appended."""
+    text = (small.folder / kind / f"{kind}-{number}").read_text()
+    table = opened(small)
+    entries = table.manifests.delta(parse_snapshot(text))
+    added = [entry for entry in entries if entry.kind == ADD]
+    paths = (Path(table.path(entry)) for entry in added)
+    return {str(path.relative_to(small.folder)) for path in paths}

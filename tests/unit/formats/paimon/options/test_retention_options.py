@@ -7,11 +7,15 @@ from collections.abc import Mapping
 import pytest
 
 from lithify.errors import InvalidOption
-from lithify.formats.paimon.options.retention_options import RetentionOptions, read_retention
+from lithify.formats.paimon.options.retention_options import (
+    ChangelogRetention,
+    RetentionOptions,
+    read_retention,
+)
 
 
 def test_defaults_are_those_of_paimon() -> None:
-    assert read_retention({}) == RetentionOptions(10, (1 << 31) - 1, 3_600_000, 50, is_decoupled=False)
+    assert read_retention({}) == RetentionOptions(10, (1 << 31) - 1, 3_600_000, 50)
 
 
 def test_all_options_are_read() -> None:
@@ -31,8 +35,19 @@ def test_all_options_are_read() -> None:
         ({"snapshot.num-retained.max": "9"}, "snapshot.num-retained.max"),
         ({"snapshot.time-retained": "soon"}, "snapshot.time-retained"),
         ({"snapshot.expire.limit": "many"}, "snapshot.expire.limit"),
+        ({"changelog.num-retained.min": "0"}, "changelog.num-retained.min"),
+        ({"changelog.num-retained.max": "9"}, "changelog.num-retained.max"),
+        ({"consumer.expiration-time": "late"}, "consumer.expiration-time"),
     ],
-    ids=["none is kept", "the maximum is below the minimum", "no duration", "no number"],
+    ids=[
+        "none is kept",
+        "the maximum is below the minimum",
+        "no duration",
+        "no number",
+        "no changelog is kept",
+        "the maximum of changelogs is below their minimum",
+        "no duration of consumers",
+    ],
 )
 def test_values_that_paimon_refuses(options: Mapping[str, str], named: str) -> None:
     with pytest.raises(InvalidOption, match=named):
@@ -55,4 +70,21 @@ def test_values_that_paimon_refuses(options: Mapping[str, str], named: str) -> N
 def test_changelogs_are_decoupled_where_they_are_kept_longer(
     options: Mapping[str, str], expected: bool
 ) -> None:
-    assert read_retention(options).is_decoupled is expected
+    assert (read_retention(options).changelogs is not None) is expected
+
+
+def test_options_of_changelogs_are_those_of_snapshots_unless_they_are_set() -> None:
+    options = {
+        "snapshot.num-retained.max": "20",
+        "changelog.time-retained": "2 h",
+        "changelog-producer": "INPUT",
+    }
+    expected = ChangelogRetention(10, 20, 7_200_000, is_of_files=True)
+    assert read_retention(options).changelogs == expected
+
+
+def test_options_of_consumers_are_read() -> None:
+    options = {"consumer.expiration-time": "1 d", "consumer.changelog-only": "true"}
+    found = read_retention(options)
+    assert (found.consumer_millis, found.is_consumer_of_changelogs) == (86_400_000, False)
+    assert read_retention({**options, "changelog.time-retained": "2 h"}).is_consumer_of_changelogs

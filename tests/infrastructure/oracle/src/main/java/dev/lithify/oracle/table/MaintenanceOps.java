@@ -4,14 +4,17 @@ import dev.lithify.oracle.protocol.Args;
 import dev.lithify.oracle.protocol.Json;
 import dev.lithify.oracle.protocol.Op;
 
+import org.apache.paimon.CoreOptions;
 import org.apache.paimon.fs.Path;
 import org.apache.paimon.operation.CleanOrphanFilesResult;
 import org.apache.paimon.operation.LocalOrphanFilesClean;
+import org.apache.paimon.operation.PartitionExpire;
 import org.apache.paimon.options.ExpireConfig;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.sink.TableCommitImpl;
 
 import java.time.Duration;
+import java.time.LocalDateTime;
 import java.util.List;
 import java.util.Map;
 
@@ -26,6 +29,9 @@ public final class MaintenanceOps {
     public void register(Map<String, Op> ops) {
         ops.put("expire_snapshots", this::expireSnapshots);
         ops.put("expire_changelogs", this::expireChangelogs);
+        ops.put("expire_by_options", this::expireByOptions);
+        ops.put("expire_partitions", this::expirePartitions);
+        ops.put("manage_tags", this::manageTags);
         ops.put("create_tag", this::createTag);
         ops.put("delete_tag", args -> done(() -> tables.table(args).deleteTag(args.text("tag"))));
         ops.put("create_branch", this::createBranch);
@@ -72,6 +78,36 @@ public final class MaintenanceOps {
                 .build();
         int expired = tables.table(args).newExpireChangelog().config(config).expire();
         return Json.object("expired", expired);
+    }
+
+    /** What a commit does after itself: consumers, then snapshots, then changelogs, by the options of the table. */
+    private Object expireByOptions(Args args) throws Exception {
+        FileStoreTable table = tables.table(args);
+        Duration kept = table.coreOptions().consumerExpireTime();
+        if (kept != null) {
+            table.consumerManager().expire(LocalDateTime.now().minus(kept));
+        }
+        ExpireConfig config = table.coreOptions().expireConfig();
+        table.newExpireSnapshots().config(config).expire();
+        if (config.isChangelogDecoupled()) {
+            table.newExpireChangelog().config(config).expire();
+        }
+        return null;
+    }
+
+    /** The partitions that expire now by the options of the table, whatever the interval of checks. */
+    private Object expirePartitions(Args args) throws Exception {
+        FileStoreTable table = tables.table(args)
+                .copy(Map.of(CoreOptions.PARTITION_EXPIRATION_CHECK_INTERVAL.key(), "0 s"));
+        PartitionExpire expiry = table.store().newPartitionExpire("expiry", table);
+        List<Map<String, String>> expired = expiry.expire(Long.MAX_VALUE);
+        return Json.object("partitions", expired);
+    }
+
+    /** Creates the tags that are due and deletes those that are too old, by the options of the table. */
+    private Object manageTags(Args args) throws Exception {
+        FileStoreTable table = tables.table(args);
+        return done(() -> table.store().newTagAutoManager(table).run());
     }
 
     private static Duration age(Args args) {
