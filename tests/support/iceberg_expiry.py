@@ -56,7 +56,8 @@ def expire_both(table: SparkTable) -> BothExpiries:
     done = expire(table)
     assert told(metadata_of(table)) == told(java.metadata)
     gone = frozenset(before - files_of(table))
-    return BothExpiries(done, gone, *(frozenset(map(plain, each.deleted)) for each in (java, short)))
+    short_cut = before & set(map(plain, short.deleted))  # names files, too, that an earlier expiry deleted
+    return BothExpiries(done, gone, frozenset(map(plain, java.deleted)), frozenset(short_cut))
 
 
 def told(metadata: Mapping[str, Any]) -> dict[str, Any]:
