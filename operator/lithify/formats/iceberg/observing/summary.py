@@ -34,6 +34,7 @@ from lithify.formats.iceberg.declarations import DATA_FILES, DELETES
 from lithify.formats.iceberg.observing.cached_files import IcebergCache, partition_of
 from lithify.formats.iceberg.observing.held_files import held_work
 from lithify.formats.iceberg.observing.judging import PartitionJudge, clustered_by
+from lithify.formats.iceberg.observing.needs import expiry_needs
 from lithify.formats.iceberg.planning.statistics import SUMS_BY_COLUMN
 from lithify.formats.iceberg.properties import digits_in, is_true
 from lithify.formats.iceberg.table.metadata import TableMetadata
@@ -93,6 +94,7 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
     is_filtered = bool(wanted.selection.partitions)
     takes_some = is_filtered or wanted.idle_seconds is not None
     until = first_idle(busy, wanted)
+    kept = kept_snapshots(table)
     return Observation(
         table_uuid=cache.state.table.uuid,
         snapshot=None if newest is None else newest.id,
@@ -107,7 +109,8 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
         delete_percent=(100 * deleted // rows if rows else 0) if counted else None,
         findings=findings(due, judge.verdicts_by(column), places.path, "due_bytes"),
         full_bytes=total(idle, "bytes"),
-        snapshots=kept_snapshots(table),
+        snapshots=kept,
+        needs=expiry_needs(kept, table.properties, judge.now),
         partitions_due=largest(due, places.values) if is_filtered else (),
         full_partitions=largest(idle, places.values) if takes_some else (),
         next_trigger=earliest(until, figures, judge.now),
@@ -181,4 +184,5 @@ def kept_snapshots(table: IcebergTable) -> KeptSnapshots:
         oldest=min((moment_of(each.millis) for each in kept), default=None),
         expired_bytes=sum(digits_in(each.summary, "removed-files-size") for each in later),
         writers_expire=False,
+        operator_expires=False,
     )

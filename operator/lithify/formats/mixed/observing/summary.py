@@ -29,6 +29,7 @@ from lithify.engine.observe.summing import (
 )
 from lithify.formats.declarations import MOST_GROUPS, FigureValue
 from lithify.formats.iceberg.compaction.groups import parse_group
+from lithify.formats.iceberg.observing.needs import expiry_needs
 from lithify.formats.iceberg.observing.summary import kept_snapshots, other_optimizers
 from lithify.formats.iceberg.table.partition_paths import WHOLE
 from lithify.formats.mixed.declarations import CHANGES
@@ -61,6 +62,7 @@ def summarise(
     due = flagged(chosen, is_due & ~is_one_of(chosen["group"], [*held]))
     idle, busy = by_idleness(chosen, wanted, judge.now)
     until = first_idle(busy, wanted)
+    kept = kept_snapshots(table.base)
     deleted, rows = total(figures, "delete_rows"), total(figures, "base_rows") + total(figures, "insert_rows")
     is_filtered = bool(wanted.selection.partitions)
     takes_some = is_filtered or wanted.idle_seconds is not None
@@ -78,7 +80,8 @@ def summarise(
         delete_percent=min(100, 100 * deleted // rows) if rows else 0,
         findings=findings(due, judge.verdicts, lambda folder: folder or WHOLE, "bytes"),
         full_bytes=total(flagged(idle, integers(idle["full_files"]) > 0), "bytes"),
-        snapshots=kept_snapshots(table.base),
+        snapshots=kept,
+        needs=expiry_needs(kept, table.base.properties, judge.now),
         partitions_due=largest(due, keys.values_of) if is_filtered else (),
         full_partitions=largest(idle, keys.values_of) if takes_some else (),
         next_trigger=earliest(until, figures, judge.now),

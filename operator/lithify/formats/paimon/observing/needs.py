@@ -5,7 +5,7 @@ An estimate: whether consumers, tags or readers keep a snapshot, the run itself 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,6 +14,14 @@ from lithify.errors import InvalidOption
 from lithify.formats.paimon.options.retention_options import RetentionOptions, read_retention
 from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.observation import KeptSnapshots, MaintenanceNeed
+from lithify.plain_text import plain_line
+
+_ASKING = (
+    (MaintenanceKind.EXPIRE_PARTITIONS, "partition.expiration-time", ""),
+    (MaintenanceKind.MANAGE_TAGS, "tag.automatic-creation", "none"),
+)
+"""Kinds with the option that asks for them, and its value that does not."""
+_LONGEST = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +54,17 @@ def expiry_need(
             f"{detail}; older ones than the newest hold at least {bytes_text(size)} that it does not need"
         )
     return FoundNeed((MaintenanceNeed(MaintenanceKind.EXPIRE_SNAPSHOTS, detail, is_asked, size),))
+
+
+def needs_by_options(options: Mapping[str, str], *, is_asked: bool) -> Iterator[MaintenanceNeed]:
+    """The kinds that the table's options ask for at all; whether anything is due, only the run itself finds out.
+
+    Values are not parsed: an invalid one must not make an observation fail, and the run says what is wrong.
+    """
+    for kind, option, nothing in _ASKING:
+        value = options.get(option, nothing)
+        if value.strip().lower() != nothing:
+            yield MaintenanceNeed(kind, f"{option} is {plain_line(value, _LONGEST)}", is_asked)
 
 
 def earliest(*moments: datetime | None) -> datetime | None:

@@ -22,7 +22,7 @@ from lithify.formats.paimon.declarations import APPEND, MERGE_TREE
 from lithify.formats.paimon.layout.file_locations import bucket_folder
 from lithify.formats.paimon.model import PLACE, POSTPONED
 from lithify.formats.paimon.observing.cached_state import PaimonCache, PaimonState
-from lithify.formats.paimon.observing.needs import earliest, expiry_need
+from lithify.formats.paimon.observing.needs import earliest, expiry_need, needs_by_options
 from lithify.formats.paimon.observing.table_statistics import (
     blocked_buckets,
     delete_percent,
@@ -85,7 +85,7 @@ def summarise(table: PaimonTable, found: PaimonCache, wanted: Filter, now: datet
         partitions_due=work.partitions_due,
         full_partitions=work.full_partitions,
         next_trigger=earliest(work.next_trigger, expiry.changes),
-        needs=expiry.needs,
+        needs=(*expiry.needs, *needs_by_options(table.stored_options, is_asked=write_only)),
         blocked=blocked_buckets(figures, held),
         commits=_commits(table, state) if write_only else None,
         check_seconds=_check_seconds(table),

@@ -39,7 +39,8 @@ from lithify.formats.paimon.maintaining import open_maintained
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import DEFAULT_SETTINGS, MaintenanceKind
 table = open_maintained(TableAddress({warehouse!r}, "db.t"), DEFAULT_SETTINGS)
-kinds = [table.kinds[each]() for each in (MaintenanceKind.EXPIRE_SNAPSHOTS, MaintenanceKind.EXPIRE_PARTITIONS)]
+wanted = (MaintenanceKind.EXPIRE_SNAPSHOTS, MaintenanceKind.EXPIRE_PARTITIONS)
+kinds = [table.kinds[each]() for each in wanted]
 plans = [kind.plan(SystemClock()) for kind in kinds]
 print([plan.is_empty for plan in plans])
 print(sorted(each for each in sys.modules if each.startswith({rooms!r})))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lithify.formats.paimon.observing.needs import FoundNeed, earliest, expiry_need
+from lithify.formats.paimon.observing.needs import FoundNeed, earliest, expiry_need, needs_by_options
 from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.observation import KeptSnapshots
 from support.cases import case
@@ -60,3 +60,21 @@ def test_table_without_snapshots_needs_nothing() -> None:
 def test_the_earliest_time() -> None:
     assert earliest(None, NOON + SECOND, NOON) == NOON
     assert earliest(None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        case({}, [], id="none"),
+        case({"partition.expiration-time": "7 d"}, ["ExpirePartitions"], id="partitions"),
+        case({"tag.automatic-creation": "process-time"}, ["ManageTags"], id="tags"),
+        case({"tag.automatic-creation": "NONE"}, [], id="no tags"),
+        case(
+            {"partition.expiration-time": "lots"}, ["ExpirePartitions"], id="a value that the run will refuse"
+        ),
+    ],
+)
+def test_options_that_ask_for_maintenance(options: Mapping[str, str], expected: list[str]) -> None:
+    found = [*needs_by_options(options, is_asked=False)]
+    assert [each.kind.value for each in found] == expected
+    assert not any(each.is_asked for each in found)
