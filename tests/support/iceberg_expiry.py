@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from infrastructure.iceberg.tables import SparkTable
-from lithify.formats.iceberg.maintenance.options import read_rules
 from lithify.formats.iceberg.maintenance.snapshot_expiry import expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
+from lithify.formats.iceberg.table.retention_rules import read_rules
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import Maintained
 from lithify.io.locations import local_path

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.clock import SystemClock
-from lithify.formats.iceberg.maintenance.options import check_overrides, read_rules
+from lithify.formats.iceberg.maintenance.options import check_overrides
 from lithify.formats.iceberg.maintenance.orphan_removal import OrphanRemoval
 from lithify.formats.iceberg.maintenance.rollback import IcebergRollback
 from lithify.formats.iceberg.maintenance.snapshot_expiry import SnapshotExpiry, expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
+from lithify.formats.iceberg.table.retention_rules import read_rules
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceKind, MaintenanceSettings, Maker
 

@@ -13,11 +13,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from lithify.clock import Clock
-from lithify.formats.iceberg.maintenance.options import expiry_refusals, read_rules
-from lithify.formats.iceberg.maintenance.retention import RetentionRules
+from lithify.formats.iceberg.maintenance.options import expiry_refusals
 from lithify.formats.iceberg.maintenance.snapshot_expiry import READER_FLOOR, ExpiringStore, SnapshotExpiry
 from lithify.formats.iceberg.properties import is_true
 from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata
+from lithify.formats.iceberg.table.retention_rules import RetentionRules, read_rules
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.mixed.change_expiry import ENABLED, millis_to_live
 from lithify.formats.mixed.line_files import SEQUENCES, TIMES, flagged_snapshot

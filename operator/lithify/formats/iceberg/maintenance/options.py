@@ -1,6 +1,6 @@
-"""Properties of how long snapshots are kept, and the history to which they apply.
+"""What an expiry may override and which tables it refuses, and the history of a table.
 
-Called by `snapshot_expiry` and `maintaining`. Names and defaults are those of Iceberg's TableProperties.
+Called by `snapshot_expiry` and `maintaining`.
 """
 
 from __future__ import annotations
@@ -8,31 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from lithify.errors import CorruptTable, InvalidOption
-from lithify.formats.iceberg.maintenance.retention import History, RetentionRules
-from lithify.formats.iceberg.properties import is_true, number_in
+from lithify.formats.iceberg.maintenance.retention import History
+from lithify.formats.iceberg.properties import is_true
 from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata
+from lithify.formats.iceberg.table.retention_rules import LEAST, REFERENCE_AGE, SNAPSHOT_AGE
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.settings import table_option
 
-SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
-LEAST = "history.expire.min-snapshots-to-keep"
-REFERENCE_AGE = "history.expire.max-ref-age-ms"
 GC = "gc.enabled"
 _OVERRIDABLE = (SNAPSHOT_AGE, LEAST, REFERENCE_AGE)
-
-
-def read_rules(properties: Mapping[str, str]) -> RetentionRules:
-    """Reads how long snapshots are kept.
-
-    Raises:
-        InvalidOption: a value is no whole number, negative, or keeps no snapshot.
-    """
-    rules = RetentionRules()
-    return RetentionRules(
-        max_snapshot_age=number_in(properties, SNAPSHOT_AGE, rules.max_snapshot_age, least=0),
-        min_snapshots=number_in(properties, LEAST, rules.min_snapshots, least=1),
-        max_reference_age=number_in(properties, REFERENCE_AGE, rules.max_reference_age, least=0),
-    )
 
 
 def check_overrides(overrides: Mapping[str, str]) -> None:

@@ -18,22 +18,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lithify.formats.iceberg.table.metadata import MAIN
+from lithify.formats.iceberg.table.retention_rules import RetentionRules
 from lithify.formats.iceberg.table.snapshots import Reference, Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class RetentionRules:
-    """How long a table keeps what says nothing itself. Ages in milliseconds.
-
-    Attributes:
-        max_snapshot_age: age up to which snapshots stay.
-        min_snapshots: number of snapshots that each branch keeps whatever their age.
-        max_reference_age: age of its snapshot up to which a branch or tag stays.
-    """
-
-    max_snapshot_age: int = 5 * 24 * 3_600_000
-    min_snapshots: int = 1
-    max_reference_age: int = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)

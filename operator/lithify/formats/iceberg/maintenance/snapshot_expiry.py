@@ -23,9 +23,10 @@ from lithify.formats.iceberg.maintenance.next_metadata import without
 from lithify.formats.iceberg.maintenance.options import expiry_refusals, history_of
 from lithify.formats.iceberg.maintenance.plan import ExpiryPlan, figures_of
 from lithify.formats.iceberg.maintenance.publisher import commit_removal, is_gone
-from lithify.formats.iceberg.maintenance.retention import Removal, RetentionRules, expired
+from lithify.formats.iceberg.maintenance.retention import Removal, expired
 from lithify.formats.iceberg.manifests.view import ManifestReader
 from lithify.formats.iceberg.table.metadata import TableMetadata, parse_metadata
+from lithify.formats.iceberg.table.retention_rules import RetentionRules
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.maintenance import Maintained, Maintenance, MaintenanceKind
 from lithify.io.storage import Storage

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from lithify.amounts import bytes_text, count_of, moment_text
 from lithify.errors import InvalidOption
-from lithify.formats.iceberg.maintenance.options import SNAPSHOT_AGE, read_rules
+from lithify.formats.iceberg.table.retention_rules import SNAPSHOT_AGE, read_rules
 from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.observation import KeptSnapshots, MaintenanceNeed
 
@@ -37,7 +37,5 @@ def expiry_needs(
     )
     size = kept.expired_bytes
     if size:
-        detail = (
-            f"{detail}; older ones than the newest hold at least {bytes_text(size)} that it does not need"
-        )
+        detail = f"{detail}; the older ones hold at least {bytes_text(size)} that the newest does not need"
     return (MaintenanceNeed(MaintenanceKind.EXPIRE_SNAPSHOTS, detail, is_asked=False, bytes=size),)

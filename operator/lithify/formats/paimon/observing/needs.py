@@ -50,14 +50,12 @@ def expiry_need(
         return FoundNeed(changes=old_at)
     detail, size = _expiry_text(kept, retention), kept.expired_bytes
     if size:
-        detail = (
-            f"{detail}; older ones than the newest hold at least {bytes_text(size)} that it does not need"
-        )
+        detail = f"{detail}; the older ones hold at least {bytes_text(size)} that the newest does not need"
     return FoundNeed((MaintenanceNeed(MaintenanceKind.EXPIRE_SNAPSHOTS, detail, is_asked, size),))
 
 
 def needs_by_options(options: Mapping[str, str], *, is_asked: bool) -> Iterator[MaintenanceNeed]:
-    """The kinds that the table's options ask for at all; whether anything is due, only the run itself finds out.
+    """The kinds that the table's options ask for at all; whether anything is due, the run finds out.
 
     Values are not parsed: an invalid one must not make an observation fail, and the run says what is wrong.
     """

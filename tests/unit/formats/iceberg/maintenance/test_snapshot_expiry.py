@@ -29,9 +29,9 @@ from lithify.faults import JOURNALED_EXPIRY_POINTS
 from lithify.formats.iceberg.catalog.sql import SqlTables
 from lithify.formats.iceberg.maintaining import open_maintained
 from lithify.formats.iceberg.maintenance.plan import ExpiryPlan
-from lithify.formats.iceberg.maintenance.retention import RetentionRules
 from lithify.formats.iceberg.maintenance.snapshot_expiry import READER_FLOOR, SnapshotExpiry, expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
+from lithify.formats.iceberg.table.retention_rules import RetentionRules
 from lithify.formats.protocol.maintenance import DEFAULT_SETTINGS, Maintained, MaintenanceKind
 from support.cases import case
 from support.iceberg_tables import NAME, Lakehouse, metadata_of, rows, with_fields
@@ -260,7 +260,9 @@ class TestRefusals:
         self, lakehouse: Lakehouse, overrides: dict[str, str]
     ) -> None:
         with pytest.raises(InvalidOption, match=next(iter(overrides))):
-            open_maintained(lakehouse.address(overrides=overrides), DEFAULT_SETTINGS)
+            open_maintained(lakehouse.address(overrides=overrides), DEFAULT_SETTINGS).kinds[
+                MaintenanceKind.EXPIRE_SNAPSHOTS
+            ]()
 
     def test_reference_to_a_lost_snapshot_is_an_error(self, lakehouse: Lakehouse) -> None:
         table = loaded(lakehouse)
