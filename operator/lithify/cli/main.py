@@ -26,6 +26,7 @@ COMMANDS = (
     "plan",
     "compact",
     "expire",
+    "merge-manifests",
     "operator",
     "watch",
     "logs",
@@ -45,7 +46,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = getattr(import_module(f"lithify.cli.{cmd_name}"), cmd_name)
+        module = cmd_name.replace("-", "_")
+        found: click.Command = getattr(import_module(f"lithify.cli.{module}"), module)
         return found
 
 

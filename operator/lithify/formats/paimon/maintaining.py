@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from lithify.formats.paimon.maintenance.manifest_merge import ManifestMerge
 from lithify.formats.paimon.maintenance.snapshot_expiry import SnapshotExpiry
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.options.retention_options import overridden, read_retention
@@ -15,7 +16,7 @@ from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceSettings
 
 
-def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> MaintainedTable:  # noqa: ARG001  # expiry has none
+def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> MaintainedTable:
     """Opens a table for its maintenance; see `opening`.
 
     Raises:
@@ -23,4 +24,5 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
     """
     table = open_table(replace(address, overrides={}))
     options = read_retention(overridden(table.stored_options, address.overrides))
-    return MaintainedTable(table.name, table.uuid, {SnapshotExpiry.kind: SnapshotExpiry(table, options)})
+    kinds = (SnapshotExpiry(table, options), ManifestMerge(table, settings.memory))
+    return MaintainedTable(table.name, table.uuid, {each.kind: each for each in kinds})

@@ -39,10 +39,13 @@ class MaintenanceSettings:
     Attributes:
         orphan_age: how long ago a file must have been written before it may count as an orphan.
         snapshot: the snapshot that a rollback makes the newest one.
+        memory: bytes of metadata that are held at a time where a table's may be larger; a run takes several
+            times as much.
     """
 
     orphan_age: timedelta = timedelta(days=3)
     snapshot: SnapshotId | None = None
+    memory: int = 128 << 20
 
 
 DEFAULT_SETTINGS = MaintenanceSettings()
