@@ -50,6 +50,7 @@ ADAPTERS = MappingProxyType(
             f"{_FOLDER}.iceberg.adapter",
             f"{_FOLDER}.iceberg.observing.observer",
             f"{_FOLDER}.iceberg.sample",
+            f"{_FOLDER}.iceberg.maintaining",
             has_nested_namespaces=True,
         ),
         "mixed-iceberg": Adapter(

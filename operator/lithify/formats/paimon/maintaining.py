@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.formats.paimon.maintenance.manifest_merge import ManifestMerge
+from lithify.formats.paimon.maintenance.manifest_refusals import manifest_refusals
 from lithify.formats.paimon.maintenance.snapshot_expiry import SnapshotExpiry
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.options.retention_options import overridden, read_retention
@@ -24,5 +25,6 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
     """
     table = open_table(replace(address, overrides={}))
     options = read_retention(overridden(table.stored_options, address.overrides))
-    kinds = (SnapshotExpiry(table, options), ManifestMerge(table, settings.memory))
+    refusals = tuple(manifest_refusals(table, address.catalog_options))
+    kinds = (SnapshotExpiry(table, options), ManifestMerge(table, refusals, settings.memory))
     return MaintainedTable(table.name, table.uuid, {each.kind: each for each in kinds})

@@ -87,19 +87,23 @@ class ManifestMerge(Maintenance[ManifestMergePlan]):
 
     Args:
         table: the table.
+        refusals: why its manifests cannot be merged; see `manifest_refusals`.
         memory: bytes of entries that are held at a time.
     """
 
     kind = MaintenanceKind.MERGE_MANIFESTS
 
-    def __init__(self, table: PaimonTable, memory: int = DEFAULT_SETTINGS.memory) -> None:
+    def __init__(
+        self, table: PaimonTable, refusals: Sequence[str] = (), memory: int = DEFAULT_SETTINGS.memory
+    ) -> None:
         self._table = table
+        self._refusals = tuple(refusals)
         self._memory = memory
 
     def plan(self, clock: Clock) -> ManifestMergePlan:
         """See the Protocol."""
-        if self._table.refusals:
-            raise UnsupportedTable(self._table.name, self._table.refusals, "maintained")
+        if self._refusals:
+            raise UnsupportedTable(self._table.name, self._refusals, "maintained")
         planned = self._table.on_newest(lambda base: (base, self._selected(base)))
         numbers = self._table.snapshots.numbers()
         oldest = snapshot_id(numbers[0]) if numbers else None
@@ -129,7 +133,7 @@ class ManifestMerge(Maintenance[ManifestMergePlan]):
             outcome = loop.commit(committer, {MANIFESTS: selection}, backoff)
         except CommitUnknown:
             raise
-        except LithifyError:
+        except Exception:
             self._give_up(committer, attempt, plan.clock)
             raise
         return self._ended(committer, attempt, outcome, plan)
