@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -44,7 +45,10 @@ MADE = [
     case(
         lambda table: tables.with_equality_deletes(table, 3, "bucket"), id="v3, equality deletes in buckets"
     ),
-    case(lambda table: tables.with_evolved_partitions(table, 3), id="v3, evolved partitions"),
+    case(
+        lambda table: tables.with_evolved_partitions(table, 3).append_many(3, 9, 500),
+        id="v3, evolved partitions",
+    ),
     case(after_a_compaction, id="v2, deletes of files that are gone"),
 ]
 
@@ -136,7 +140,7 @@ def test_summary_is_that_of_sparks_procedure(sql_table: SparkTable) -> None:
     assert (ours["manifests-created"], ours["changed-partition-count"]) == ("2", "0")
 
 
-OF_SPARK = ("spark.app.id", "app-id", "iceberg-version", "engine-name", "engine-version")
+OF_SPARK = ("spark.app.id", "app-id", "app-name", "iceberg-version", "engine-name", "engine-version")
 
 
 def test_row_ids_stay_where_sparks_procedure_loses_them(sql_table: SparkTable) -> None:
@@ -174,7 +178,7 @@ def test_filter_on_a_partition_opens_fewer_manifests(sql_table: SparkTable) -> N
     summaries = found["partition_summaries"].to_pylist()
     bounds = sorted((each[0]["lower_bound"], each[0]["upper_bound"]) for each in summaries)
     assert len(bounds) > 1
-    assert all(one[1] <= two[0] for one, two in zip(bounds, bounds[1:], strict=False))
+    assert all(one[1] <= two[0] for one, two in itertools.pairwise(bounds))
     assert merge(table).status == "NothingToDo"
 
 
