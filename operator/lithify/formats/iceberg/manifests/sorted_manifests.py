@@ -80,7 +80,7 @@ class SortedManifests:
         self._container = RollingContainer(
             partial(new_header, schema, CODEC, manifest_properties(owner)),
             packed,
-            BLOCK_BYTES,
+            min(BLOCK_BYTES, target_size),
             target_size,
             self._roll,
         )
