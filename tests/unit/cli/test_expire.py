@@ -137,9 +137,9 @@ def test_compactions_take_no_option_of_an_expiry(lithify: Lithify, small: SmallT
 
 
 def test_format_without_an_expiry_says_so(lithify: Lithify, small: SmallTable) -> None:
-    ended = lithify("expire", *named(small.address), "--format", "iceberg")
+    ended = lithify("expire", *named(small.address), "--format", "mixed-iceberg")
     assert ended.code == 2
-    assert "no ExpireSnapshots for tables of format iceberg" in ended.sentence
+    assert "no ExpireSnapshots for tables of format mixed-iceberg" in ended.sentence
 
 
 def test_another_table_of_the_same_name_is_left_alone(small: SmallTable) -> None:

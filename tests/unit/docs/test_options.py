@@ -29,7 +29,7 @@ SHARED = SECTIONS["Options that name a table"]
 
 def explained(name: str) -> str:
     """What the page says of a command's options."""
-    shares = name in {"inspect", "plan", "compact", "expire"}
+    shares = name in {"inspect", "plan", "compact", "expire", "merge-manifests"}
     return SECTIONS[name] + (SHARED if shares else "")
 
 
