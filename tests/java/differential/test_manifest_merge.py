@@ -81,6 +81,7 @@ def other_fields(snapshot: Made) -> Made:
     return {name: value for name, value in snapshot.items() if name not in OF_A_COMMIT}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "options",
     [

@@ -93,7 +93,7 @@ def ordered(rows: pa.Table, like: pa.Table) -> pa.Table:
     return rows.select(like.column_names).cast(like.schema).sort_by("id").combine_chunks()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("make", MADE)
 def test_entries_and_rows_stay(sql_table: SparkTable, second_reader: object, make: Maker) -> None:
     table = make(sql_table)
@@ -136,8 +136,9 @@ def test_summary_is_that_of_sparks_procedure(sql_table: SparkTable) -> None:
     assert {name for name in ours if "lithify" not in name and "engine" not in name} == {
         name for name in java if name not in OF_SPARK and "engine" not in name
     }
-    assert ours["entries-processed"] == str(len(scan(table)) - 5 * 3 + 1) or ours["entries-processed"] > "0"
-    assert (ours["manifests-created"], ours["changed-partition-count"]) == ("2", "0")
+    entries_now = table.load().inspect.entries().num_rows
+    assert 0 < int(ours["entries-processed"]) < entries_now
+    assert (ours["manifests-created"], ours["changed-partition-count"]) == ("1", "0")
 
 
 OF_SPARK = ("spark.app.id", "app-id", "app-name", "iceberg-version", "engine-name", "engine-version")
@@ -167,6 +168,7 @@ def test_table_that_was_upgraded_gets_row_ids_as_from_spark(sql_table: SparkTabl
     assert sorted(ids) == list(range(60))
 
 
+@pytest.mark.thorough
 def test_filter_on_a_partition_opens_fewer_manifests(sql_table: SparkTable) -> None:
     target = {"commit.manifest.target-size-bytes": "9000", "commit.manifest-merge.enabled": "false"}
     table = sql_table.create(2, "bucket16" if "bucket16" in tables.PARTITIONS else "days", properties=target)
@@ -203,6 +205,7 @@ def test_dangling_equality_deletes_of_an_unpartitioned_table_go(sql_table: Spark
     assert table.read().combine_chunks() == rows
 
 
+@pytest.mark.thorough
 def test_delete_that_still_applies_stays(sql_table: SparkTable) -> None:
     table = tables.with_equality_deletes(sql_table)
     deletes = table.metadata_table("delete_files").num_rows
@@ -212,7 +215,8 @@ def test_delete_that_still_applies_stays(sql_table: SparkTable) -> None:
     assert table.read().combine_chunks() == rows
 
 
-def test_dry_run_writes_nothing_and_a_branch_is_merged_alone(sql_table: SparkTable) -> None:
+@pytest.mark.thorough
+def test_dry_run_writes_nothing(sql_table: SparkTable) -> None:
     table = sql_table.create(2).append_many(6, 10)
     before = table.metadata_location
     planned = merge(table, is_dry_run=True)
@@ -221,6 +225,7 @@ def test_dry_run_writes_nothing_and_a_branch_is_merged_alone(sql_table: SparkTab
     assert merge(table).figures == planned.figures
 
 
+@pytest.mark.thorough
 def test_compaction_continues_after_a_merge(sql_table: SparkTable) -> None:
     table = tables.with_deletes(sql_table, 3)
     rows = table.read("*", *LINEAGE).combine_chunks()

@@ -79,6 +79,7 @@ def test_commits_of_spark_during_a_merge_are_kept(sql_table: SparkTable, tmp_pat
     assert metadata_files(table) == named(table)
 
 
+@pytest.mark.thorough
 def test_compaction_of_spark_during_a_merge_is_kept(sql_table: SparkTable, tmp_path: Path) -> None:
     """It removes the files whose entries the merge has written."""
     table = sql_table.create(2, "identity").append_many(6, 20)
