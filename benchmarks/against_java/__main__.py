@@ -5,8 +5,9 @@ with --commits, one bucket is compacted while others commit all the time; with -
 copied instead of decoded; with --append, tables without a key are compacted; with --changelogs, tables are
 compacted with changelogs, lookups and deletion vectors; with --shared, small tables are compacted by a driver
 each and by one for all; with --iceberg, tables of Iceberg are compacted by Spark and by us; with
---iceberg-planning, such of many files are planned; with --keyed, a keyed table is merged by Arctic and by us;
-with --orphans, tables of many files are searched for those that nothing names.
+--iceberg-planning, such of many files are planned; with --manifests, tables are planned before and after
+their manifests are merged; with --keyed, a keyed table is merged by Arctic and by us; with --orphans, tables
+of many files are searched for those that nothing names.
 Java and ours are pinned to the same core wherever they are compared, one at a time.
 """
 
@@ -31,6 +32,7 @@ from against_java import (
     iceberg,
     iceberg_tables,
     keyed,
+    manifests,
     orphans,
     page,
     planning,
@@ -58,6 +60,7 @@ def main() -> None:
     kind.add_argument("--shared", action="store_true", help="small tables, alone and with one driver for all")
     kind.add_argument("--iceberg", action="store_true", help="Iceberg's tables, beside Spark")
     kind.add_argument("--iceberg-planning", action="store_true", help="plan Iceberg's tables of many files")
+    kind.add_argument("--manifests", action="store_true", help="plan before and after manifests are merged")
     kind.add_argument("--keyed", action="store_true", help="a keyed table, beside Arctic 0.4.1")
     kind.add_argument("--orphans", action="store_true", help="search a table of many files for orphans")
     known = [case.name for case in iceberg_tables.cases()]
@@ -81,12 +84,18 @@ def _figures(given: Namespace) -> tuple[str, str]:
         return "shared", shared.compare(given.tables, given.rows, given.repeats or given.tables)
     if given.commits:
         return "commits", commits.compare((given.files // 5, given.files), given.every)
+    return _figures_on_one_core(given)
+
+
+def _figures_on_one_core(given: Namespace) -> tuple[str, str]:
     _pin_to_one_core()
     if given.iceberg:
         return "iceberg", iceberg.compare(given.rows, given.repeats or 3, given.cases)
     if given.iceberg_planning:
         figures = iceberg_planning.compare(iceberg_planning.SHAPES, given.repeats or 3)
         return "iceberg planning", figures
+    if given.manifests:
+        return "manifests", manifests.compare(given.files, given.repeats or 3)
     if given.keyed:
         return "keyed", keyed.compare(given.rows, given.repeats or 3)
     if given.append:

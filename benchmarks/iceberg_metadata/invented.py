@@ -24,7 +24,6 @@ from lithify.formats.iceberg.manifests.partition_types import PartitionField
 
 PARTITION = (PartitionField(1000, "day", "date"),)
 FOLDER = "s3://lake/orders"
-_A_MANIFEST = 10_000
 _COUNT_MAPS = ("column_sizes", "value_counts", "null_value_counts")
 _BOUND_MAPS = ("lower_bounds", "upper_bounds")
 _SEQUENCE = 7
@@ -42,6 +41,7 @@ class Shape:
         columns: columns with statistics.
         partitions: number of partitions.
         seed: of its figures.
+        of_a_manifest: entries of a manifest.
     """
 
     files: int = 120_000
@@ -49,6 +49,7 @@ class Shape:
     columns: int = 9
     partitions: int = 100
     seed: int = 1
+    of_a_manifest: int = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +135,12 @@ def _manifests(
     shape: Shape, random: np.random.Generator, paths: pa.Array
 ) -> Iterator[tuple[ManifestContent, Entries]]:
     days = 19_000 + np.arange(shape.files) % shape.partitions
-    for start in range(0, shape.files, _A_MANIFEST):
-        rows = np.arange(start, min(start + _A_MANIFEST, shape.files))
+    for start in range(0, shape.files, shape.of_a_manifest):
+        rows = np.arange(start, min(start + shape.of_a_manifest, shape.files))
         yield ManifestContent.DATA, _entries(shape, random, paths.take(pa.array(rows)), days[rows], 0)
     chosen = random.permutation(shape.files)[: shape.deletes]
-    for start in range(0, shape.deletes, _A_MANIFEST):
-        rows = chosen[start : start + _A_MANIFEST]
+    for start in range(0, shape.deletes, shape.of_a_manifest):
+        rows = chosen[start : start + shape.of_a_manifest]
         named = _paths(random, len(rows))
         deletes = _entries(shape, random, named, days[rows], 1)
         referenced = Cells(*encode_rows([paths.take(pa.array(rows))], [True]))

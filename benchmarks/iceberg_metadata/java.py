@@ -23,13 +23,13 @@ def planned_by_java(shape: Shape) -> list[float]:
         SparkIceberg.start(cores=1, heap="4g", jvm_args=(), conf={}) as spark,
     ):
         catalog = spark.add_catalog(catalogs.folder_of_tables(Path(folder)))
-        _write(shape, Path(folder) / "db" / "t")
+        write_table(shape, Path(folder) / "db" / "t")
         table = f"{catalog.name}.db.t"
         rounds = [spark.timed("plan_rewrite", table=table, options=_ONE_FILE) for _ in range(_ROUNDS)]
     return [each.cpu_nanos / 1e9 for each in rounds]
 
 
-def _write(shape: Shape, folder: Path) -> None:
+def write_table(shape: Shape, folder: Path) -> None:
     """The table as one of a Hadoop catalog."""
     (folder / "metadata").mkdir(parents=True)
     for path, content in invent(shape, str(folder)).contents.items():

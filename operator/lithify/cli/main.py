@@ -28,6 +28,7 @@ COMMANDS = (
     "expire",
     "expire-partitions",
     "manage-tags",
+    "merge-manifests",
     "remove-orphans",
     "rollback",
     "operator",

@@ -269,9 +269,12 @@ class Oracle:
         """What a commit would make of manifest lists in the table's folder."""
         return list(self.call("merge_manifests", **table.args(), cases=list(cases)))
 
-    def bench_plan(self, table: Table, repeat: int = 1) -> PlanBench:
-        """Times the scan of all live files, one manifest at a time, that Java's plans begin with."""
-        return PlanBench(**self.call("bench_plan", **table.args(), repeat=repeat))
+    def bench_plan(
+        self, table: Table, repeat: int = 1, partition: Mapping[str, str] | None = None
+    ) -> PlanBench:
+        """Times the scan of all live files, or of a partition's, one manifest at a time: so plans begin."""
+        reply = self.call("bench_plan", **table.args(), repeat=repeat, partition=partition)
+        return PlanBench(**reply)
 
     def index_files(self, table: Table, snapshot_id: int | None = None) -> list[IndexFile]:
         """Deletion vectors and hash indexes of the snapshot, else of the newest."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from against_java import commits, orphans, page, planning
+from against_java import commits, manifests, orphans, page, planning
 from support.invented.shape import Shape
 
 pytestmark = pytest.mark.oracle
@@ -39,7 +39,17 @@ def test_commits_have_their_figures() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["orders", "variants", "planning", "commits", "orphans"])
+@pytest.mark.thorough
+def test_plans_before_and_after_merges_of_manifests_have_their_figures() -> None:
+    figures = manifests.compare(6000, repeats=1)
+
+    lines = [line.split("|")[1:3] for line in figures.splitlines()]
+    assert [cells for cells in lines if "lithify" in cells[0]] == [
+        [" after `lithify merge-manifests` ", " 1 "]
+    ] * 2
+
+
+@pytest.mark.parametrize("name", ["orders", "variants", "planning", "commits", "manifests", "orphans"])
 def test_the_page_has_a_place_for_the_figures(name: str) -> None:
     text = page.PAGE.read_text()
 

@@ -193,13 +193,19 @@ def packed_blocks(
         pack: compresses a block.
         sync: the file's marker.
     """
+    for first, last, begin, end in block_bounds(lengths, block_bytes):
+        yield block(last - first, pack(data[begin:end].tobytes()), sync)
+
+
+def block_bounds(lengths: npt.NDArray[np.int64], block_bytes: int) -> Iterator[tuple[int, int, int, int]]:
+    """First row, end of the rows, first byte and end of the bytes of each block; see `packed_blocks`."""
     ends = np.cumsum(lengths)
     first = begin = 0
     while first < len(ends):
         last = max(first + 1, int(np.searchsorted(ends, begin + block_bytes)))
         last = min(last, len(ends))
         end = int(ends[last - 1])
-        yield block(last - first, pack(data[begin:end].tobytes()), sync)
+        yield first, last, begin, end
         first, begin = last, end
 
 

@@ -42,6 +42,13 @@ def encoded(column: pa.Array) -> Cells:
     return _bytes(column)
 
 
+def as_column(cells: Cells) -> pa.LargeBinaryArray:
+    """Encoded values as Arrow's binary column, without copying; the inverse of `encoded`."""
+    offsets = np.concatenate(([0], np.cumsum(cells.lengths)))
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(cells.data))]
+    return pa.Array.from_buffers(pa.large_binary(), len(cells.lengths), buffers)
+
+
 def encode_rows(columns: Sequence[pa.Array | Cells], nullable: Sequence[bool]) -> tuple[Bytes, Lengths]:
     """Encodes rows; returns their concatenated bytes and the length of each row.
 
@@ -77,15 +84,8 @@ def _joined(cells: Sequence[Cells]) -> Cells:
     if len(lengths) and all((cell.lengths == cell.lengths[0]).all() for cell in cells):
         # Values of equal length form a matrix; no offsets need to be computed.
         return Cells(np.hstack([cell.data.reshape(len(lengths), -1) for cell in cells]).ravel(), lengths)
-    joined = pc.binary_join_element_wise(*map(_as_binary, cells), _NOTHING)
+    joined = pc.binary_join_element_wise(*map(as_column, cells), _NOTHING)
     return _bytes(joined)
-
-
-def _as_binary(cells: Cells) -> pa.LargeBinaryArray:
-    """The values as Arrow's binary column, without copying."""
-    offsets = np.concatenate(([0], np.cumsum(cells.lengths)))
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(cells.data))]
-    return pa.Array.from_buffers(pa.large_binary(), len(cells.lengths), buffers)
 
 
 def _cells(column: pa.Array) -> Cells:

@@ -169,6 +169,29 @@ def field_names(schema: Any) -> frozenset[str]:
     return frozenset(fields).union(*map(field_names, fields.values()))
 
 
+def plain_schema(schema: Mapping[str, Any]) -> Any:
+    """A schema of this release as `Unpacked.schema` has that of a file: no logical types, no references."""
+    return _Schema(_stored_name).plain(schema, 0)
+
+
+def has_same_encoding(one: Any, other: Any) -> bool:
+    """Whether values of two plain types are the same bytes; names of records do not count."""
+    if isinstance(one, list) != isinstance(other, list):
+        return False
+    one, other = _not_null(one), _not_null(other)
+    kinds = {_kind(one), _kind(other)}
+    if kinds <= _NUMBERS:
+        return True
+    if len(kinds) > 1:
+        return False
+    if kinds == {"array"}:
+        return has_same_encoding(one["items"], other["items"])
+    if kinds == {"fixed"}:
+        return bool(one["size"] == other["size"])
+    mine, theirs = _types_of(one), _types_of(other)
+    return [*mine] == [*theirs] and all(has_same_encoding(mine[name], theirs[name]) for name in mine)
+
+
 def _types_of(schema: Any) -> dict[str, Any]:
     """The types of a record's fields, by name; empty for other types."""
     return {field["name"]: field["type"] for field in schema["fields"]} if _kind(schema) == "record" else {}

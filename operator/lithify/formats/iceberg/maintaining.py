@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lithify.clock import SystemClock
+from lithify.formats.iceberg.maintenance.manifest_merge import ManifestMerge
 from lithify.formats.iceberg.maintenance.options import check_overrides
 from lithify.formats.iceberg.maintenance.orphan_removal import OrphanRemoval
 from lithify.formats.iceberg.maintenance.rollback import IcebergRollback
@@ -31,6 +32,7 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
         SnapshotExpiry.kind: lambda: expiry_of_table(
             table, read_rules({**table.metadata.properties, **address.overrides})
         ),
+        ManifestMerge.kind: lambda: ManifestMerge(table, settings.memory),
         OrphanRemoval.kind: lambda: OrphanRemoval(table, settings),
         IcebergRollback.kind: lambda: IcebergRollback(table, settings, SystemClock(address.zone())),
     }

@@ -12,6 +12,8 @@ from functools import partial
 
 from lithify.clock import Clock, SystemClock
 from lithify.formats.paimon.commit.dropping import drop_partitions
+from lithify.formats.paimon.maintenance.manifest_merge import ManifestMerge
+from lithify.formats.paimon.maintenance.manifest_refusals import manifest_refusals
 from lithify.formats.paimon.maintenance.orphan_removal import OrphanRemoval
 from lithify.formats.paimon.maintenance.partition_expiry import Dropped, PartitionExpiry
 from lithify.formats.paimon.maintenance.snapshot_expiry import SnapshotExpiry
@@ -41,6 +43,9 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
             table, read_partition_expiry(stored), partial(_drop, clock)
         ),
         TagManagement.kind: lambda: TagManagement(table, read_tag_options(stored)),
+        ManifestMerge.kind: lambda: ManifestMerge(
+            table, tuple(manifest_refusals(table, address.catalog_options)), settings.memory
+        ),
         OrphanRemoval.kind: lambda: OrphanRemoval(table, settings),
         TableRollback.kind: lambda: TableRollback(table, settings),
     }

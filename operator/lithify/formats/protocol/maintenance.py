@@ -45,12 +45,15 @@ class MaintenanceSettings:
         snapshot: the snapshot that a rollback makes the newest one.
         most_share: the share of a table's files, by number and by bytes, above which orphans are not removed.
         loses_commits: whether a rollback may undo commits that are no compactions.
+        memory: bytes of metadata that are held at a time where a table's may be larger; a run takes several
+            times as much.
     """
 
     orphan_age: timedelta = timedelta(days=3)
     snapshot: SnapshotId | None = None
     most_share: float = 0.5
     loses_commits: bool = False
+    memory: int = 128 << 20
 
 
 DEFAULT_SETTINGS = MaintenanceSettings()

@@ -7,49 +7,29 @@ deleted only when it is certain that no snapshot references them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
-from lithify.clock import Clock, epoch_millis
+from lithify.clock import Clock
 from lithify.columns.column_groups import Flags, flagged, integers, is_null, is_one_of
 from lithify.engine.attempts.names import writer_id
 from lithify.engine.commit.loop import Validation
-from lithify.errors import AttemptFenced, LithifyError
+from lithify.errors import AttemptFenced
 from lithify.faults import failpoint
-from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
+from lithify.formats.iceberg.commit.drafts import Base, Drafts, new_id
 from lithify.formats.iceberg.commit.dropping import dropped_deletes
 from lithify.formats.iceberg.commit.extension import PLAIN_TABLE, CommitExtension
 from lithify.formats.iceberg.commit.publisher import Draft, SnapshotPublisher
 from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
-from lithify.formats.iceberg.commit.snapshot_files import Replacement, SnapshotFiles, WrittenFiles
+from lithify.formats.iceberg.commit.snapshot_files import Replacement, SnapshotFiles
 from lithify.formats.iceberg.commit.summary import FileCounts, summary_of
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
 from lithify.formats.iceberg.model import Content
-from lithify.formats.iceberg.table.evolving import TableChanges, with_snapshot
 from lithify.formats.iceberg.table.metadata import TableMetadata
-from lithify.formats.iceberg.table.snapshots import EMPTY, NO_SNAPSHOT, Snapshot
+from lithify.formats.iceberg.table.snapshots import NO_SNAPSHOT, Snapshot
 from lithify.formats.iceberg.table.table import IcebergTable
-
-_ID_BITS = 63
-
-
-@dataclass(frozen=True, slots=True)
-class Base:
-    """The newest snapshot of the branch, with the metadata that has it."""
-
-    metadata: TableMetadata
-    pointer: Pointer
-    head: Snapshot
-
-    @property
-    def parent(self) -> int | None:
-        """Its id; None if the branch has no snapshot."""
-        return None if self.head is EMPTY else self.head.id
 
 
 class Committer:
@@ -80,7 +60,7 @@ class Committer:
         self._start = start
         self._notes = notes
         self._check_fence = check_fence
-        self._clock = clock
+        self._drafts = Drafts(table, clock)
         self._extension = extension
         self._reader = ManifestReader(table.storage)
         self._view: View | None = None
@@ -97,13 +77,11 @@ class Committer:
 
     def newest(self) -> Base | None:
         """The newest snapshot of the branch; None if it has none, and had one when the run was planned."""
-        metadata = self._table.refresh()
-        head = self._table.head() or (EMPTY if self._start.snapshot == NO_SNAPSHOT else None)
-        return None if head is None else Base(metadata, self._table.pointer, head)
+        return self._drafts.newest(may_be_empty=self._start.snapshot == NO_SNAPSHOT)
 
     def exists(self, base: Base) -> bool:
         """Whether a snapshot has not expired."""
-        return base.head is EMPTY or base.head.id in self._table.refresh().snapshots
+        return self._drafts.exists(base)
 
     def validate(self, changes: Mapping[Any, GroupChange], base: Base | None) -> Validation[GroupChange]:
         """The changes that the newest snapshot admits, by the rules of `rules` and those of the format."""
@@ -120,30 +98,29 @@ class Committer:
     def prepare(self, changes: Mapping[Any, GroupChange], base: Base, number: int) -> Draft:
         """Writes manifests, their list and, unless a server does, the metadata file."""
         ready = [*changes.values()]
-        view, snapshot_id = self._view_of(base), _new_id(base.metadata)
+        view, snapshot_id = self._view_of(base), new_id(base.metadata)
         writer = writer_id(self._prefix, number)
         files = SnapshotFiles(self._table.storage, self._reader, base.metadata, view, snapshot_id, writer)
         replacement = self._replacement(ready, view, base.metadata)
-        sequence = base.metadata.last_sequence + 1 if base.metadata.format_version > 1 else 0
         try:
-            written = files.write(replacement, self._start, base.parent, sequence)
+            written = files.write(replacement, self._start, base.parent, base.following)
             failpoint("manifests-written")
             further = self._extension.changes(changes.keys(), base.metadata, files)
             summary = {**self._summary(changes, replacement, view, base.head), **further.summary}
-            snapshot = self._snapshot(base, snapshot_id, sequence, written, summary)
-            draft = self._draft(base, snapshot, files, writer, further)
+            snapshot = self._drafts.snapshot(base, snapshot_id, written, summary)
+            draft = self._drafts.draft(base, snapshot, files, writer, further)
             self._table.storage.persist(draft.paths)
             self._check_outputs(ready)
             self._check_fence()  # last: a run that condemns this attempt from here on finds its snapshot
         except BaseException:
-            self._delete(files.paths)
+            self._drafts.delete(files.paths)
             raise
         return draft
 
     def discard(self, draft: Draft) -> None:
         """Deletes the metadata files of a try, unless a copy of its request may have been carried out."""
         if self.publisher.never_was_in_place(draft):
-            self._delete(draft.paths)
+            self._drafts.delete(draft.paths)
 
     def _view_of(self, base: Base) -> View:
         """The live files of a snapshot; manifests of the last try are not read again."""
@@ -180,44 +157,6 @@ class Committer:
         notes, operation = self._notes(changes.keys()), self._extension.operation
         return summary_of(added, removed, before.summary, len(partitions), notes, operation)
 
-    def _snapshot(
-        self, base: Base, snapshot_id: int, sequence: int, written: WrittenFiles, summary: Mapping[str, str]
-    ) -> dict[str, Any]:
-        """The snapshot as JSON; its time is not before that of the metadata, which readers demand."""
-        metadata = base.metadata
-        snapshot: dict[str, Any] = {
-            "snapshot-id": snapshot_id,
-            **({} if base.parent is None else {"parent-snapshot-id": base.parent}),
-            "timestamp-ms": max(epoch_millis(self._clock.now()), metadata.last_updated),
-            "summary": dict(summary),
-            "manifest-list": written.manifest_list,
-            "schema-id": metadata.schema_id,
-        }
-        if metadata.format_version > 1:
-            snapshot["sequence-number"] = sequence
-        if written.next_row_id is not None:
-            snapshot["first-row-id"] = metadata.next_row_id
-            snapshot["added-rows"] = written.next_row_id - metadata.next_row_id
-        return snapshot
-
-    def _draft(
-        self,
-        base: Base,
-        snapshot: Mapping[str, Any],
-        files: SnapshotFiles,
-        writer: str,
-        further: TableChanges,
-    ) -> Draft:
-        """The draft; writes the metadata file where creating it is not the commit itself."""
-        if self._table.server is not None:
-            return Draft(base.metadata, base.pointer, snapshot, tuple(files.paths), changes=further)
-        pointers, folder = self._table.pointers, base.metadata.metadata_folder
-        version = with_snapshot(base.metadata, snapshot, self._table.branch, further)
-        location = pointers.next_location(base.pointer, folder, writer)
-        if not pointers.owns_files:
-            files.store(location, version.text.encode())
-        return Draft(base.metadata, base.pointer, snapshot, tuple(files.paths), location, version, further)
-
     def _check_outputs(self, changes: Sequence[GroupChange]) -> None:
         """Checks that the new files, which no snapshot references yet, still exist.
 
@@ -231,11 +170,6 @@ class Committer:
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
             if not exists:
                 raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")
-
-    def _delete(self, paths: Sequence[str]) -> None:
-        for path in paths:
-            with suppress(LithifyError):
-                self._table.storage.delete(path)
 
 
 def removed_files(view: View, data: Flags, deletes: Flags) -> FileCounts:
@@ -257,11 +191,3 @@ def removed_files(view: View, data: Flags, deletes: Flags) -> FileCounts:
         equality_files=int(is_equality.sum()),
         equality_rows=int(counts[is_equality].sum()),
     )
-
-
-def _new_id(metadata: TableMetadata) -> int:
-    """A random id that no snapshot of the table has."""
-    while True:
-        found = uuid4().int >> (128 - _ID_BITS)
-        if found and found not in metadata.snapshots:
-            return found

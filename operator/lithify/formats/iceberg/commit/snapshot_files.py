@@ -127,6 +127,13 @@ class SnapshotFiles:
             *self._manifests(ManifestContent.DATA, removed, data),
             *self._manifests(ManifestContent.DELETES, removed, deletes),
         ]
+        return self.write_list(manifests, parent, sequence)
+
+    def write_list(
+        self, manifests: Sequence[ManifestFile], parent: int | None, sequence: int
+    ) -> WrittenFiles:
+        """Writes the manifest list of the new snapshot; see `write`."""
+        version = self._metadata.format_version
         first_row_id = self._metadata.next_row_id if version > 2 else None
         written = write_list(manifests, ListOwner(version, self.snapshot_id, parent, sequence, first_row_id))
         path = f"{self._metadata.metadata_folder}/snap-{self.snapshot_id}-1-{self.writer}.avro"
@@ -185,9 +192,9 @@ class SnapshotFiles:
             fresh[each.path] if each.path in fresh else self._carried(each, removed.get(places[each.path]))
             for each in group
         ]
-        number = len(self.paths)
-        path = f"{self._metadata.metadata_folder}/{self.writer}-m{number}.avro"
-        encoded: EncodedManifest = encode_manifest(parts, self._owner(group[0]), path)
+        path = self.next_path()
+        owner = self.owner(group[0].content, group[0].spec_id)
+        encoded: EncodedManifest = encode_manifest(parts, owner, path)
         self.store(path, encoded.content)
         return encoded.file
 
@@ -196,15 +203,20 @@ class SnapshotFiles:
         none = np.empty(0, dtype=np.int64) if removed is None else removed
         return carried_entries(manifest, content, self._metadata.format_version, self.snapshot_id, none)
 
-    def _owner(self, manifest: ManifestFile) -> ManifestOwner:
-        spec = self._metadata.specs.get(manifest.spec_id, {})
+    def next_path(self) -> str:
+        """The path of the next manifest."""
+        return f"{self._metadata.metadata_folder}/{self.writer}-m{len(self.paths)}.avro"
+
+    def owner(self, content: ManifestContent, spec_id: int) -> ManifestOwner:
+        """What a manifest of this snapshot says of itself."""
+        spec = self._metadata.specs.get(spec_id, {})
         schema = self._metadata.schemas[self._metadata.schema_id]
         return ManifestOwner(
             version=self._metadata.format_version,
             snapshot_id=self.snapshot_id,
-            content=manifest.content,
-            spec_id=manifest.spec_id,
-            partition=self._partition_type(manifest.spec_id),
+            content=content,
+            spec_id=spec_id,
+            partition=self._partition_type(spec_id),
             spec=json.dumps(spec.get("fields") or []),
             schema=json.dumps(schema),
         )

@@ -92,16 +92,17 @@ def encode_manifest(parts: Sequence[Entries], owner: ManifestOwner, path: str) -
     """
     unknown = _unknown_fields(parts)
     schema = entry_schema(owner.version, owner.partition, unknown)
-    header, sync = new_header(schema, CODEC, _properties(owner))
+    header, sync = new_header(schema, CODEC, manifest_properties(owner))
     chunks = [header]
     for part in chain.from_iterable(map(_portions, parts)):
         rows, lengths = _encoded(part, owner, unknown)
         chunks += packed_blocks(rows, lengths, BLOCK_BYTES, packed, sync)
     content = b"".join(chunks)
-    return EncodedManifest(content, _manifest_file(parts, owner, path, len(content)))
+    return EncodedManifest(content, describe_manifest(parts, owner, path, len(content)))
 
 
-def _properties(owner: ManifestOwner) -> dict[str, str]:
+def manifest_properties(owner: ManifestOwner) -> dict[str, str]:
+    """The entries of a manifest's header."""
     properties = {
         "schema": owner.schema,
         "partition-spec": owner.spec,
@@ -111,6 +112,18 @@ def _properties(owner: ManifestOwner) -> dict[str, str]:
     if owner.version > 1:
         properties["content"] = "data" if owner.content is ManifestContent.DATA else "deletes"
     return properties
+
+
+def encode_entries(entries: Entries, owner: ManifestOwner) -> Cells:
+    """The bytes of entries without unknown fields, as they are in a manifest.
+
+    Raises:
+        ValueError: the entries cannot be in such a manifest.
+    """
+    portions = [_encoded(portion, owner, ()) for portion in _portions(entries)]
+    if not portions:
+        return Cells(np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int64))
+    return Cells(*(np.concatenate(each) for each in zip(*portions, strict=True)))
 
 
 def _unknown_fields(parts: Sequence[Entries]) -> list[Mapping[str, Any]]:
@@ -185,7 +198,7 @@ def _column(entries: Entries, owner: ManifestOwner, field: Mapping[str, Any]) ->
     """A column that is not encoded yet, or that entries do not have."""
     name, count = field["name"], len(entries)
     if name == PARTITION:
-        return _partitions(entries, owner.partition)
+        return stored_partitions(entries, owner.partition)
     if name in FILE_COLUMNS:
         return whole(entries.rows[name])
     if name == BLOCK_SIZE:
@@ -195,7 +208,7 @@ def _column(entries: Entries, owner: ManifestOwner, field: Mapping[str, Any]) ->
     return Cells(np.full(count, _NULL, dtype=np.uint8), np.ones(count, dtype=np.int64))
 
 
-def _partitions(entries: Entries, partition: PartitionType) -> pa.StructArray:
+def stored_partitions(entries: Entries, partition: PartitionType) -> pa.StructArray:
     """Partitions with the types of the manifest that is written."""
     wanted = partition_struct(partition)
     if entries.partitions.type == wanted:
@@ -209,7 +222,8 @@ def _partitions(entries: Entries, partition: PartitionType) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=list(wanted))
 
 
-def _manifest_file(parts: Sequence[Entries], owner: ManifestOwner, path: str, length: int) -> ManifestFile:
+def describe_manifest(parts: Sequence[Entries], owner: ManifestOwner, path: str, length: int) -> ManifestFile:
+    """How a manifest list names a manifest with some entries."""
     rows = pa.concat_tables([part.rows for part in parts])
     status, counts = integers(rows["status"]), integers(rows["record_count"])
     files, totals = (
@@ -218,7 +232,7 @@ def _manifest_file(parts: Sequence[Entries], owner: ManifestOwner, path: str, le
     sequences = integers(rows["sequence_number"])
     own = sequences[~is_null(rows["sequence_number"]) & (status != DELETED)]
     partitions = pa.chunked_array(
-        [_partitions(part, owner.partition) for part in parts], partition_struct(owner.partition)
+        [stored_partitions(part, owner.partition) for part in parts], partition_struct(owner.partition)
     )
     summaries: tuple[FieldSummary, ...] = partition_summaries(whole(partitions), owner.partition)
     is_first = owner.version == 1

@@ -93,6 +93,11 @@ def physical_type(kind: str) -> pa.DataType:
     return pa.binary(fixed_size(kind))
 
 
+def is_decimal(kind: str) -> bool:
+    """Whether a type is a decimal, whose physical values are big-endian numbers."""
+    return _DECIMAL.fullmatch(kind) is not None
+
+
 def fixed_size(kind: str) -> int:
     """Bytes of a type whose physical values are fixed.
 

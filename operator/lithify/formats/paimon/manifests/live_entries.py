@@ -27,8 +27,8 @@ from lithify.formats.paimon.manifests.entries import ADD
 from lithify.formats.paimon.manifests.entry_selection import EntrySelection
 from lithify.formats.paimon.model import PLACE
 
-_IDENTITY = ("partition", "bucket", "level", "name", "extra_files", "embedded_index", "external_path")
-_COMPARED = [*(name for name in _IDENTITY if name != "extra_files"), "extra_names"]
+IDENTITY = ("partition", "bucket", "level", "name", "extra_files", "embedded_index", "external_path")
+_COMPARED = [*(name for name in IDENTITY if name != "extra_files"), "extra_names"]
 
 
 def chosen(frame: pa.Table, selection: EntrySelection) -> pa.Table:
@@ -51,7 +51,7 @@ def live_of(frames: Iterable[pa.Table]) -> pa.Table:
     for frame in frames:
         is_added = integers(frame["kind"]) == ADD
         added.append(flagged(frame, is_added))
-        removed.append(flagged(frame.select(_IDENTITY), ~is_added))
+        removed.append(flagged(frame.select(IDENTITY), ~is_added))
     return without(pa.concat_tables(added), pa.concat_tables(removed))
 
 
@@ -63,8 +63,8 @@ def without(files: pa.Table, removed: pa.Table) -> pa.Table:
     if not len(removed):
         return files
     rows = np.flatnonzero(flags(pc.is_in(files["name"], value_set=whole(removed["name"]))))
-    alike = _comparable(taken(files.select(_IDENTITY), rows))
-    is_gone = is_among(alike, _comparable(removed.select(_IDENTITY)), _COMPARED)
+    alike = _comparable(taken(files.select(IDENTITY), rows))
+    is_gone = is_among(alike, _comparable(removed.select(IDENTITY)), _COMPARED)
     stays = np.ones(len(files), dtype=bool)
     stays[rows[is_gone]] = False
     return flagged(files, stays)

@@ -19,18 +19,15 @@ from pypaimon.table.file_store_table import FileStoreTable
 from lithify.errors import CorruptTable, LithifyError, StorageError
 from lithify.files.avro.metadata_files import field_names, reading, unpack
 from lithify.formats.paimon.deletion_vectors.index_files import VectorIndex
+from lithify.formats.paimon.manifests.encoded_entries import UnknownFields
 from lithify.formats.paimon.manifests.entries import ManifestEntry, check_record, record_of_entry
 from lithify.formats.paimon.manifests.entry_selection import Place
 from lithify.formats.paimon.manifests.index_manifest_writer import replaced
 from lithify.formats.paimon.manifests.manifest_writer import ManifestWriter
 from lithify.formats.paimon.manifests.manifests import Manifests
+from lithify.formats.paimon.manifests.sorted_manifests import SortedManifests
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from lithify.io.storage import Storage, reporting
-
-
-class UnknownFields(Exception):
-    """A manifest is of a later format: it can be read, but not written again."""
-
 
 _KNOWN_FIELDS = field_names(MANIFEST_ENTRY_SCHEMA)
 
@@ -68,6 +65,10 @@ class ManifestFiles:
     def writer(self, prefix: str, first: int = 0) -> ManifestWriter:
         """A writer for manifest files of that prefix, counted from `first`."""
         return ManifestWriter(self._flush, prefix, self._manifests.partition_types, self._options, first)
+
+    def sorted_writer(self, prefix: str) -> SortedManifests:
+        """A writer for many entries in their new order, as manifest files of that prefix."""
+        return SortedManifests(self._flush, prefix, self._manifests.partition_types, self._options)
 
     def _flush(self, name: str, content: bytes) -> None:
         path = self._manifests.path(name)

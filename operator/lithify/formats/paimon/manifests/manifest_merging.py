@@ -19,8 +19,9 @@ from typing import Any, TypeAlias, cast
 from pypaimon.manifest.schema.manifest_file_meta import ManifestFileMeta
 
 from lithify.errors import CorruptTable
+from lithify.formats.paimon.manifests.encoded_entries import UnknownFields
 from lithify.formats.paimon.manifests.entries import DELETE, identity_of_record
-from lithify.formats.paimon.manifests.manifest_files import ManifestFiles, UnknownFields
+from lithify.formats.paimon.manifests.manifest_files import ManifestFiles
 from lithify.formats.paimon.manifests.manifest_lists import from_pypaimon
 from lithify.formats.paimon.manifests.manifest_plan import (
     ColumnRange,

@@ -10,14 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol, TypeVar
 
+import numpy as np
+
+from lithify.columns.column_groups import Numbers
 from lithify.columns.order import encode_key, total_order
 from lithify.columns.order_key import OrderKey
 from lithify.files.types import ColumnType, Raw, order_parts
 from lithify.formats.paimon.manifests.entries import Stats
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 from lithify.formats.paimon.rows.binary_row import decode_row, encode_row
+
+_NULL_ORDER = OrderKey(b"")
 
 
 class ListedManifest(Protocol):
@@ -84,6 +90,41 @@ def partition_ranges(partitions: Mapping[bytes, int], types: Sequence[ColumnType
     ]
 
 
+def partition_order(partitions: Sequence[bytes], types: Sequence[ColumnType]) -> list[int]:
+    """The places of distinct partitions (BinaryRow bytes) in the order of their values, nulls first."""
+
+    def key(place: int) -> tuple[OrderKey, ...]:
+        return tuple(map(_null_or_order, types, decode_row(partitions[place], types)))
+
+    return sorted(range(len(partitions)), key=key)
+
+
+def ranks_of_ranges(stats: Sequence[Stats], types: Sequence[ColumnType]) -> tuple[Numbers, Numbers]:
+    """The bounds of the first partition column that tells manifests apart, as comparable numbers.
+
+    Args:
+        stats: partition ranges of manifests.
+        types: types of the partition columns, at least one.
+
+    Returns:
+        The ranks of the least and the greatest value of each manifest; -1 where one is unknown or null.
+    """
+    bounds = [(_bounds(each.min_values, types), _bounds(each.max_values, types)) for each in stats]
+    columns = [[(low[column], high[column]) for low, high in bounds] for column in range(len(types))]
+    pairs = next((each for each in columns if len(set(chain(*each))) > 1), columns[0])
+    ranks = {key: rank for rank, key in enumerate(sorted(set(chain(*pairs))))}
+    ranks[_NULL_ORDER] = -1
+    found = np.array([[ranks[low], ranks[high]] for low, high in pairs], dtype=np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _bounds(row: bytes, types: Sequence[ColumnType]) -> tuple[OrderKey, ...]:
+    try:
+        return tuple(map(_null_or_order, types, decode_row(row, types)))
+    except ValueError:
+        return (_NULL_ORDER,) * len(types)
+
+
 def as_stats(ranges: Sequence[ColumnRange], types: Sequence[ColumnType]) -> Stats:
     """The ranges in the form of a manifest list."""
     return Stats(
@@ -134,6 +175,10 @@ def _meet(entries: int, there: tuple[Raw, Raw, int | None], deleted: ColumnRange
     return _order(column, deleted.low) <= _order(column, high) and _order(column, low) <= _order(
         column, deleted.high
     )
+
+
+def _null_or_order(column: ColumnType, value: Raw) -> OrderKey:
+    return _NULL_ORDER if value is None else _order(column, value)
 
 
 def _order(column: ColumnType, value: Raw) -> OrderKey:

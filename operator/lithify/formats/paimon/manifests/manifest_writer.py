@@ -25,7 +25,7 @@ from lithify.formats.paimon.manifests.entries import ADD, Stats
 from lithify.formats.paimon.manifests.manifest_plan import as_stats, partition_ranges
 from lithify.formats.paimon.options.snapshot_options import ManifestOptions
 
-_BLOCK = 16_000
+BLOCK_BYTES = 16_000
 """Bytes of an Avro block before compression, as in Java."""
 _CHECKED_EVERY = 1000
 """Records between two checks of the size; counted over all files, as in Java."""
@@ -133,7 +133,9 @@ class ManifestWriter:
     def _open(self) -> None:
         self._buffer = BytesIO()
         self._totals = _Totals()
-        self._writer = Writer(self._buffer, MANIFEST_ENTRY_SCHEMA, sync_interval=_BLOCK, codec=self._codec)
+        self._writer = Writer(
+            self._buffer, MANIFEST_ENTRY_SCHEMA, sync_interval=BLOCK_BYTES, codec=self._codec
+        )
 
     def _roll(self) -> None:
         self._writer.flush()

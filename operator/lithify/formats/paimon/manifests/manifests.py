@@ -145,6 +145,10 @@ class Manifests:
         """All entries of one manifest file as columns; see `entry_columns`."""
         return self._decode(name, self.content(name), statistics=statistics)
 
+    def columns_in(self, name: str, content: bytes) -> pa.Table:
+        """The entries in the bytes of a manifest; see `columns_of`."""
+        return self._decode(name, content, statistics=False)
+
     def names_with(self, prefix: str) -> list[str]:
         """Manifests and lists of an attempt, or one of its tries, by their prefix."""
         listed = self._storage.list(self.folder)

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 
 from pypaimon.snapshot.snapshot import Snapshot
 
+OWN_PREFIX = "lithify."
+"""How the names of all these properties begin."""
+
 ATTEMPT_PROPERTY = "lithify.attempt"
 """The snapshot property that holds the prefix of the attempt that committed it."""
 

@@ -15,9 +15,11 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType
 
 from lithify.clock import SystemClock
+from lithify.engine.run.maintaining import maintain
 from lithify.formats.iceberg.manifests.view import ManifestReader
 from lithify.formats.iceberg.observing.observer import open_observer
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import Filter, ObservationRequest, TableObserver
 from lithify.formats.registry import open_table
@@ -74,6 +76,12 @@ def by_id(*numbers: int) -> pa.Table:
     return pa.table({"id": pa.array([*numbers], pa.int64())})
 
 
+def merge_manifests(lakehouse: Lakehouse) -> None:
+    for number in range(10, 14):
+        opened(lakehouse).append(rows(number))
+    assert maintain(lakehouse.address(), MaintenanceKind.MERGE_MANIFESTS, CLOCK).status == "Done"
+
+
 CHANGES: dict[str, Callable[[Lakehouse], object]] = {
     "rows are added": lambda lake: opened(lake).append(rows(5, 6)),
     "files are removed": lambda lake: opened(lake).delete(LessThan("id", 3)),
@@ -85,6 +93,7 @@ CHANGES: dict[str, Callable[[Lakehouse], object]] = {
         lake.address(), {first_path(lake.address()): [0]}, names_file=False
     ),
     "rows are deleted by equality": lambda lake: delete_equal(lake.address(), by_id(4)),
+    "manifests are merged": merge_manifests,
     "the schema changes": lambda lake: opened(lake).update_schema().add_column("more", LongType()).commit(),
     "the sort order changes": lambda lake: (
         opened(lake).update_sort_order().asc("id", IdentityTransform()).commit()
