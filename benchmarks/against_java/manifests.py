@@ -3,17 +3,20 @@
 Called by `make bench ARGS=--manifests`. The tables are invented: real metadata of files that do not exist,
 whose commits each add files to every partition. The same table is planned as its commits left it, after a
 merge by Java (Paimon's `compact_manifest`, Spark's `rewrite_manifests`), and after `lithify merge-manifests`:
-all files, and those of one partition. Figures are by the clock, the least of the rounds; Java's JVM is warm.
+all files, and those of one partition. Figures are processor time, of plans the least of the rounds; Java's
+JVM is warm, and all of its threads count.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +93,9 @@ def _of_paimon(folder: Path, files: int, repeats: int) -> list[Planned]:
     with Oracle.start(heap="6g", jvm_args=()) as oracle:
         table = make_append_table(oracle, folder / "commits", Commits(files, DAYS), {"bucket": "-1"}, small)
         java, ours = (copy_of(table, folder / name) for name in ("java", "ours"))
-        by_java = _seconds(lambda: oracle.compact_manifests(java))
+        begin = cpu_seconds(oracle.pid)
+        oracle.compact_manifests(java)
+        by_java = cpu_seconds(oracle.pid) - begin
         by_us = _seconds(lambda: _merge(_address(ours)))
         told = ((table, _LEFT, None), (java, "after `compact_manifest`", by_java), (ours, _OURS, by_us))
         return [_planned_paimon(oracle, each, name, merged, repeats) for each, name, merged in told]
@@ -109,7 +114,7 @@ def _planned_paimon(oracle: Oracle, table: Table, name: str, merged: float | Non
     manifests = opened.manifests
     partition = encode_row([day.encode()], opened.schema.partition_types)
     chosen = manifests.chosen([(partition, 0)])
-    java = [oracle.bench_plan(table, repeats + 2, partition).nanos for partition in (None, {"dt": day})]
+    java = [oracle.bench_plan(table, repeats + 2, partition).cpu_nanos for partition in (None, {"dt": day})]
     return Planned(
         name,
         len(manifests.list_files(snapshot)),
@@ -131,13 +136,12 @@ def _of_iceberg(folder: Path, files: int, repeats: int) -> list[Planned]:
             catalog = spark.add_catalog(catalogs.folder_of_tables(warehouse))
             write_table(shape, warehouse / "db" / "t")
             address = TableAddress(str(warehouse), "db.t", format="iceberg")
-            merge: Callable[[], object] | None = None
+            merged = None
             if name == _OURS:
-                merge = lambda address=address: _merge(address)  # noqa: E731
+                merged = _seconds(partial(_merge, address))
             elif name != _LEFT:
                 call = f"CALL {catalog.name}.system.rewrite_manifests(table => 'db.t')"
-                merge = lambda call=call: spark.run(call)  # noqa: E731
-            merged = None if merge is None else _seconds(merge)
+                merged = spark.timed("sql", statement=call).cpu_nanos / 1e9
             found.append(_planned_iceberg(spark, f"{catalog.name}.db.t", address, name, merged, repeats))
     return found
 
@@ -151,7 +155,7 @@ def _planned_iceberg(
     where = f"day = DATE '{day}'"
     java = [
         min(
-            spark.timed("plan_rewrite", table=table, options=_ONE_FILE, where=condition).nanos
+            spark.timed("plan_rewrite", table=table, options=_ONE_FILE, where=condition).cpu_nanos
             for _ in range(repeats + 2)
         )
         for condition in (None, where)
@@ -183,9 +187,15 @@ def _address(table: Table) -> TableAddress:
 
 
 def _seconds(do: Callable[[], object]) -> float:
-    begin = time.monotonic()
+    begin = time.process_time()
     do()
-    return time.monotonic() - begin
+    return time.process_time() - begin
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _least(do: Callable[[], object], repeats: int) -> float:

@@ -234,7 +234,8 @@ def plan_merge(
         view = reader.view(manifests, previous=previous)
         return Planned(select_manifests(manifests, base.metadata, view, target), view, manifests)
     selection = select_manifests(manifests, base.metadata, None, target)
-    chosen = [each for group in selection.groups for each in group.chosen]
+    groups = selection.groups if selection.is_worthwhile else ()
+    chosen = [each for group in groups for each in group.chosen]
     return Planned(selection, reader.view(chosen, previous=previous), manifests)
 
 
