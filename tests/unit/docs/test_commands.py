@@ -22,7 +22,7 @@ OF_OTHERS = frozenset({"--set", "--output", "--build-arg", "--hypothesis-profile
 OTHERS = ("kubectl ", "helm ", "docker ", "skopeo ", "kind ")
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
 _TARGET = re.compile(r"\bmake ([a-z][a-z0-9-]*)")
-_COMMAND = re.compile(r"lithify ([a-z]+)\b")
+_COMMAND = re.compile(r"lithify ([a-z][a-z-]*)\b")
 each_page = pytest.mark.parametrize("page", CURRENT, ids=lambda page: page.name)
 
 
