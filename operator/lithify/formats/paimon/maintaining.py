@@ -16,9 +16,7 @@ from lithify.formats.paimon.maintenance.partition_expiry import Dropped, Partiti
 from lithify.formats.paimon.maintenance.snapshot_expiry import SnapshotExpiry
 from lithify.formats.paimon.maintenance.tag_management import TagManagement
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.options.partition_expiry_options import read_partition_expiry
 from lithify.formats.paimon.options.retention_options import overridden, read_retention
-from lithify.formats.paimon.options.tag_options import read_tag_options
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceSettings
@@ -28,15 +26,15 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
     """Opens a table for its maintenance; see `opening`.
 
     Raises:
-        InvalidOption: an option of snapshots, partitions or tags has no valid value.
+        InvalidOption: an option of how long snapshots are kept has no valid value.
     """
     table = open_table(replace(address, overrides={}))
     retention = read_retention(overridden(table.stored_options, address.overrides))
     drop = partial(_drop, SystemClock(address.zone()))
     kinds = (
         SnapshotExpiry(table, retention),
-        PartitionExpiry(table, read_partition_expiry(table.stored_options), drop),
-        TagManagement(table, read_tag_options(table.stored_options)),
+        PartitionExpiry(table, table.stored_options, drop),
+        TagManagement(table, table.stored_options),
     )
     return MaintainedTable(table.name, table.uuid, {each.kind: each for each in kinds})
 
