@@ -13,7 +13,6 @@ from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import Clock
 from lithify.formats.paimon.commit.dropping import drop_partitions
 from lithify.formats.paimon.maintenance.partition_expiry import Dropped, PartitionExpiry
-from lithify.formats.paimon.options.partition_expiry_options import read_partition_expiry
 from lithify.formats.paimon.table import PaimonTable
 from support.expired_snapshots import numbers, opened
 from support.runs import ShiftedClock
@@ -24,8 +23,9 @@ def partition_expiry(
     table: PaimonTable, options: Mapping[str, str], clock: Clock | None = None
 ) -> PartitionExpiry:
     """The expiry of a table's partitions, as by its options and others."""
-    read = read_partition_expiry({**table.stored_options, **options})
-    return PartitionExpiry(table, read, partial(_drop, clock or ShiftedClock()))
+    return PartitionExpiry(
+        table, {**table.stored_options, **options}, partial(_drop, clock or ShiftedClock())
+    )
 
 
 def _drop(

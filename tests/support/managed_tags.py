@@ -9,7 +9,6 @@ from pathlib import Path
 from infrastructure.oracle.client import Oracle, Table
 from lithify.clock import Clock
 from lithify.formats.paimon.maintenance.tag_management import TagManagement
-from lithify.formats.paimon.options.tag_options import read_tag_options
 from lithify.formats.paimon.table import PaimonTable
 from support.expired_snapshots import files_of, kept_for_branches, opened
 from support.runs import ShiftedClock
@@ -18,7 +17,7 @@ from support.tables import copy_of
 
 def tag_management(table: PaimonTable, options: Mapping[str, str]) -> TagManagement:
     """The tags of a table, as by its options and others."""
-    return TagManagement(table, read_tag_options({**table.stored_options, **options}))
+    return TagManagement(table, {**table.stored_options, **options})
 
 
 def manage_tags_of_both(

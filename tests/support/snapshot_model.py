@@ -7,7 +7,7 @@ folder follows from the model alone, by sets of names.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -58,6 +58,9 @@ class SnapshotModel:
     """The snapshots of each branch; that of the table is ''."""
     tags: dict[str, State] = field(default_factory=dict)
     """The state of each tag, by its path."""
+    outlived: dict[int, State] = field(default_factory=dict)
+    """The snapshots of the table that are gone, and whose changelogs are not."""
+    is_outlived: bool = False
     count: int = 0
 
     def __post_init__(self) -> None:
@@ -272,10 +275,17 @@ class SnapshotModel:
         self._touch("consumer/consumer-c")
         (self.small.folder / "consumer" / "consumer-c").write_text(json.dumps({"nextSnapshot": at}))
 
-    def forget(self, numbers: Iterable[int]) -> None:
-        """Notes that snapshots of the table have expired."""
+    def forget(self, numbers: Iterable[int], outlived: Collection[int] = ()) -> None:
+        """Notes that snapshots of the table have expired, and which of them leave their changelogs."""
         for number in numbers:
-            del self.main[number]
+            state = self.main.pop(number)
+            if number in outlived:
+                self.outlived[number] = state
+
+    def forget_changelogs(self, numbers: Iterable[int]) -> None:
+        """Notes that changelogs have expired that had outlived their snapshots."""
+        for number in numbers:
+            del self.outlived[number]
 
     def expected(self) -> set[str]:
         """The files that something needs."""
@@ -287,6 +297,8 @@ class SnapshotModel:
         }
         found.update(path for state in self.tags.values() for path in state.files)
         found.update(self.tags)
+        for number, state in self.outlived.items():
+            found.update((*state.changelog, f"changelog/changelog-{number}"))
         for line, states in self.lines.items():
             found.update(f"{self._home(line)}snapshot/snapshot-{number}" for number in states)
         return found

@@ -20,9 +20,7 @@ from lithify.formats.paimon.maintenance.snapshot_expiry import SnapshotExpiry
 from lithify.formats.paimon.maintenance.table_rollback import TableRollback
 from lithify.formats.paimon.maintenance.tag_management import TagManagement
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.options.partition_expiry_options import read_partition_expiry
 from lithify.formats.paimon.options.retention_options import overridden, read_retention
-from lithify.formats.paimon.options.tag_options import read_tag_options
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceKind, MaintenanceSettings, Maker
@@ -39,10 +37,8 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
     options = overridden(stored, address.overrides)
     kinds: dict[MaintenanceKind, Maker] = {
         SnapshotExpiry.kind: lambda: SnapshotExpiry(table, read_retention(options)),
-        PartitionExpiry.kind: lambda: PartitionExpiry(
-            table, read_partition_expiry(stored), partial(_drop, clock)
-        ),
-        TagManagement.kind: lambda: TagManagement(table, read_tag_options(stored)),
+        PartitionExpiry.kind: lambda: PartitionExpiry(table, stored, partial(_drop, clock)),
+        TagManagement.kind: lambda: TagManagement(table, stored),
         ManifestMerge.kind: lambda: ManifestMerge(
             table, tuple(manifest_refusals(table, address.catalog_options)), settings.memory
         ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from lithify.clock import Clock
 from lithify.errors import StalePlan, UnsupportedTable
@@ -19,7 +20,11 @@ from lithify.formats.paimon.maintenance.expiring_partitions import (
 )
 from lithify.formats.paimon.maintenance.refusals import expiry_refusals, partition_refusals
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
-from lithify.formats.paimon.options.partition_expiry_options import ExpiryStrategy, PartitionExpiryOptions
+from lithify.formats.paimon.options.partition_expiry_options import (
+    ExpiryStrategy,
+    PartitionExpiryOptions,
+    read_partition_expiry,
+)
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.maintenance import MOST_SAMPLES, Maintained, Maintenance, MaintenanceKind
 from lithify.formats.protocol.model import SnapshotId
@@ -98,18 +103,21 @@ class PartitionExpiry(Maintenance[PartitionPlan]):
 
     Args:
         table: the table.
-        options: when partitions expire; None if they do not.
+        options: the table's options, of which it reads when partitions expire; not before it plans, because
+            values that it does not know are no reason against another kind of maintenance.
         drop: drops partitions.
     """
 
     kind = MaintenanceKind.EXPIRE_PARTITIONS
 
-    def __init__(
-        self, table: PaimonTable, options: PartitionExpiryOptions | None, drop: DropPartitions
-    ) -> None:
+    def __init__(self, table: PaimonTable, options: Mapping[str, str], drop: DropPartitions) -> None:
         self._table = table
-        self._options = options
+        self._read = options
         self._drop = drop
+
+    @cached_property
+    def _options(self) -> PartitionExpiryOptions | None:
+        return read_partition_expiry(self._read)
 
     def plan(self, clock: Clock) -> PartitionPlan:
         """See the Protocol."""

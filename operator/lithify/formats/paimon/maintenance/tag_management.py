@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 from pypaimon.snapshot.snapshot import Snapshot
@@ -32,7 +33,7 @@ from lithify.formats.paimon.maintenance.tags import (
     time_fields,
 )
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id
-from lithify.formats.paimon.options.tag_options import TagOptions
+from lithify.formats.paimon.options.tag_options import TagOptions, read_tag_options
 from lithify.formats.paimon.snapshots.holders import Holder, Holding
 from lithify.formats.paimon.snapshots.snapshot_properties import is_same
 from lithify.formats.paimon.table import PaimonTable
@@ -92,14 +93,18 @@ class TagManagement(Maintenance[TagPlan]):
 
     Args:
         table: the table.
-        options: which tags are created and deleted.
+        options: the table's options, of which it reads which tags are created and deleted when it plans.
     """
 
     kind = MaintenanceKind.MANAGE_TAGS
 
-    def __init__(self, table: PaimonTable, options: TagOptions) -> None:
+    def __init__(self, table: PaimonTable, options: Mapping[str, str]) -> None:
         self._table = table
-        self._options = options
+        self._read = options
+
+    @cached_property
+    def _options(self) -> TagOptions:
+        return read_tag_options(self._read)
 
     def plan(self, clock: Clock) -> TagPlan:
         """See the Protocol."""

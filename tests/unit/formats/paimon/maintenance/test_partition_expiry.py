@@ -167,7 +167,18 @@ def test_metastore_with_partitions_is_refused(small: SmallTable) -> None:
 )
 def test_values_that_are_not_known_are_refused_by_name(small: SmallTable, option: str, value: str) -> None:
     with pytest.raises(InvalidOption, match=f"partition.{option}"):
-        partition_expiry(open_table(small.address), {KEPT: "1 d", f"partition.{option}": value})
+        partition_expiry(open_table(small.address), {KEPT: "1 d", f"partition.{option}": value}).plan(
+            ShiftedClock()
+        )
+
+
+def test_value_that_is_not_known_does_not_stop_other_kinds(small: SmallTable) -> None:
+    small.set_option(KEPT, "7 d")
+    small.set_option("partition.timestamp-formatter", "yyyy-DDD")
+    kinds = open_maintained(small.address, DEFAULT_SETTINGS).kinds
+    assert kinds[MaintenanceKind.EXPIRE_SNAPSHOTS].plan(ShiftedClock()).is_empty
+    with pytest.raises(InvalidOption, match=r"partition\.timestamp-formatter"):
+        kinds[MaintenanceKind.EXPIRE_PARTITIONS].plan(ShiftedClock())
 
 
 def newest_millis(small: SmallTable) -> int:
