@@ -14,6 +14,8 @@ from pypaimon import CatalogFactory
 
 import lithify as public
 from lithify.engine.run.maintaining import MOST_PLANS
+from lithify.errors import UnsupportedTable
+from lithify.formats.protocol.maintenance import MaintenanceKind
 from support.holding import Hold
 from support.runs import LITHIFY
 from support.small_tables import SmallTable
@@ -136,10 +138,11 @@ def test_compactions_take_no_option_of_an_expiry(lithify: Lithify, small: SmallT
     assert "snapshot.num-retained.min" in ended.sentence
 
 
-def test_format_without_an_expiry_says_so(small: SmallTable) -> None:
+@pytest.mark.parametrize("kind", public.MaintenanceKind, ids=lambda kind: kind.value)
+def test_format_without_maintenance_says_so(small: SmallTable, kind: MaintenanceKind) -> None:
     other = public.TableAddress(str(small.warehouse), small.name, format="memory")
-    with pytest.raises(Exception, match="no ExpireSnapshots for tables of format memory"):
-        public.maintain(other, public.MaintenanceKind.EXPIRE_SNAPSHOTS)
+    with pytest.raises(UnsupportedTable, match=f"no {kind} for tables of format memory"):
+        public.maintain(other, kind)
 
 
 def test_another_table_of_the_same_name_is_left_alone(small: SmallTable) -> None:

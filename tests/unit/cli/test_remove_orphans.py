@@ -95,9 +95,3 @@ def test_unsafe_words_are_refused_by_name(
     assert ended.code == 2
     assert at_fault in ended.sentence
     assert files(small) == before
-
-
-def test_format_without_it_says_so(lithify: Lithify, small: SmallTable) -> None:
-    ended = lithify("remove-orphans", *named(small.address), "--format", "mixed-iceberg")
-    assert ended.code == 2
-    assert "no RemoveOrphans for tables of format mixed-iceberg" in ended.sentence

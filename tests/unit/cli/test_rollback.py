@@ -85,7 +85,6 @@ def test_newest_snapshot_is_nothing_to_do(lithify: Lithify, small: SmallTable) -
         (["--to", "x"], "snapshot: x is no id"),
         ([], "Missing option '--to'"),
         (["--to", "3", "--option", "bucket=2"], "takes no table options"),
-        (["--to", "3", "--format", "mixed-iceberg"], "no RollBack for tables of format mixed-iceberg"),
     ],
 )
 def test_what_cannot_be_done_is_explained(
