@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from lithify.amounts import figures_text
+from lithify.amounts import count_of, figures_text
 from lithify.contract.outcome import Outcome
+from lithify.formats.protocol.maintenance import FOREIGN_FILES
 from lithify.formats.protocol.model import is_snapshot_id
 from lithify.resources.compaction import MaintenanceSummary, Reason
 
@@ -27,6 +28,9 @@ def maintenance_text(outcome: Outcome) -> str:
         return "There is nothing to do."
     oldest = found.oldest_snapshot_id
     left = f"; the oldest snapshot that is left is {oldest}" if oldest is not None else ""
+    foreign = sum(figure.count for figure in found.figures if figure.name == FOREIGN_FILES)
+    if foreign:
+        left = f"; {count_of(foreign, 'file')} outside of the table's folders left alone{left}"
     begin = "A run would change" if outcome.reason is Reason.PLANNED else "Done"
     return f"{begin}: {told}{left}."
 
@@ -42,4 +46,5 @@ def maintenance_fields(found: MaintenanceSummary | None) -> dict[str, Any]:
 
 
 def _told(found: MaintenanceSummary) -> str:
-    return figures_text({figure.name: figure.count for figure in found.figures})
+    changed = (figure for figure in found.figures if figure.name != FOREIGN_FILES)
+    return figures_text({figure.name: figure.count for figure in changed})

@@ -19,8 +19,6 @@ from lithify.formats.protocol.model import SnapshotId
 
 MOST_SAMPLES = 20
 """Paths of files that a report names; the figures count all."""
-
-
 FOREIGN_FILES = "foreignFiles"
 """The figure of files that stay although nothing needs them: they lie outside of the table's folders."""
 

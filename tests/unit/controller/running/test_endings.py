@@ -409,6 +409,13 @@ def test_maintenance_says_what_it_did() -> None:
     assert way.run.message == "Done: 3 snapshots, 1 data file; the oldest snapshot that is left is 8."
 
 
+def test_files_that_stay_are_not_told_as_done() -> None:
+    figures = (MaintenanceFigure(name="dataFiles", count=2), MaintenanceFigure(name="foreignFiles", count=1))
+    way = done(under_way(kind=EXPIRY), replace(MAINTAINED, maintenance=MaintenanceSummary(figures=figures)))
+    assert way.run.message == "Done: 2 data files; 1 file outside of the table's folders left alone."
+    assert way.run.status.files == "2 data files"
+
+
 def test_dry_run_of_maintenance_has_a_driver_and_says_what_would_go() -> None:
     """The operator's workers cannot plan it."""
     way = done(under_way(kind=EXPIRY, dry_run=True), replace(MAINTAINED, reason=Reason.PLANNED))
