@@ -38,4 +38,8 @@ def test_a_table_of_a_rest_catalog_is_compacted_and_spark_reads_the_same_rows(
     site.table_says(care, "CompactionNeeded", "False", "NotDue")
     shown = site.kubectl("get", "laketables", "-o", "wide")
     assert "sales.eu.orders" in shown
+
+    searched = site.run(care, "orphans", strategy="Minor", kind="RemoveOrphans")
+    site.ended(searched)
+    site.stands(searched, Reason.NOTHING_TO_DO)
     site.until_clean()
