@@ -70,5 +70,4 @@ def state_of(oracle: Oracle, table: Table) -> dict[str, Any]:
         "rows": Counter(map(str, oracle.read(table))),
         "files": {(file.name, file.level) for file in oracle.files(table)},
         "snapshots": [{key: each.get(key) for key in told} for each in snapshots],
-        "has indexes": [each.get("indexManifest") is not None for each in snapshots[-1:]],
     }

@@ -86,7 +86,7 @@ def test_second_expiry_has_nothing_to_do(small: SmallTable) -> None:
 
 
 def test_table_without_the_option_has_nothing_to_do(small: SmallTable) -> None:
-    kind = open_maintained(small.address, DEFAULT_SETTINGS).kinds[MaintenanceKind.EXPIRE_PARTITIONS]
+    kind = open_maintained(small.address, DEFAULT_SETTINGS).kinds[MaintenanceKind.EXPIRE_PARTITIONS]()
     plan = kind.plan(ShiftedClock())
     assert plan.is_empty
     assert kind.execute(plan).figures == {"partitions": 0, "dataFiles": 0}
@@ -94,7 +94,7 @@ def test_table_without_the_option_has_nothing_to_do(small: SmallTable) -> None:
 
 def test_options_of_the_table_count(small: SmallTable) -> None:
     small.set_option(KEPT, "7 d")
-    kind = open_maintained(small.address, DEFAULT_SETTINGS).kinds[MaintenanceKind.EXPIRE_PARTITIONS]
+    kind = open_maintained(small.address, DEFAULT_SETTINGS).kinds[MaintenanceKind.EXPIRE_PARTITIONS]()
     kind.execute(kind.plan(ShiftedClock()))
     assert days(small) == {"2999-01-01", "no day"}
 
@@ -176,9 +176,9 @@ def test_value_that_is_not_known_does_not_stop_other_kinds(small: SmallTable) ->
     small.set_option(KEPT, "7 d")
     small.set_option("partition.timestamp-formatter", "yyyy-DDD")
     kinds = open_maintained(small.address, DEFAULT_SETTINGS).kinds
-    assert kinds[MaintenanceKind.EXPIRE_SNAPSHOTS].plan(ShiftedClock()).is_empty
+    assert kinds[MaintenanceKind.EXPIRE_SNAPSHOTS]().plan(ShiftedClock()).is_empty
     with pytest.raises(InvalidOption, match=r"partition\.timestamp-formatter"):
-        kinds[MaintenanceKind.EXPIRE_PARTITIONS].plan(ShiftedClock())
+        kinds[MaintenanceKind.EXPIRE_PARTITIONS]().plan(ShiftedClock())
 
 
 def newest_millis(small: SmallTable) -> int:
