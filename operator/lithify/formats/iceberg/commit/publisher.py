@@ -147,7 +147,7 @@ class SnapshotPublisher:
         Deletes the earlier metadata files that the table's properties no longer keep.
         """
         try:
-            found = self.table.refresh()
+            found = self.table.reload()
         except LithifyError as error:
             problem = f"it was committed but cannot be read again ({error})"
             raise CommitUnknown(self.location(draft), problem) from error
@@ -182,6 +182,20 @@ def is_unchanged(found: TableMetadata, base: TableMetadata) -> bool:
     if found.file and base.file:
         return found.file == base.file
     return found.json == base.json
+
+
+def delete_refused(table: IcebergTable, base: TableMetadata, location: str) -> None:
+    """Deletes the metadata file of a commit that was refused, if another one is seen in its place.
+
+    A refusal does not tell: clients send requests twice, and the copy is refused if the first one was carried
+    out. While the newest metadata seem to be the base, a replica may lag behind, and the file may be the
+    table's.
+    """
+    with suppress(LithifyError):
+        found = table.reload()
+        logged = [each.get("metadata-file") for each in found.json.get("metadata-log") or ()]
+        if not is_unchanged(found, base) and location not in (found.file, *logged):
+            table.storage.delete(location)
 
 
 def delete_forgotten(table: IcebergTable, version: NextVersion | None) -> None:

@@ -8,7 +8,6 @@ would let the same snapshots go. Deletes no file that metadata names.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from uuid import uuid4
@@ -22,6 +21,7 @@ from lithify.formats.iceberg.commit.options import commit_patience
 from lithify.formats.iceberg.commit.publisher import (
     can_arrive_late,
     delete_forgotten,
+    delete_refused,
     is_refusal,
     is_unchanged,
 )
@@ -115,7 +115,7 @@ class RemovalPublisher:
             CommitUnknown: it cannot be read, or something is there again.
         """
         try:
-            found = self.table.refresh()
+            found = self.table.reload()
         except LithifyError as error:
             problem = f"they were removed but the table cannot be read again ({error})"
             raise CommitUnknown(self.location(draft), problem) from error
@@ -190,5 +190,4 @@ def _draft(table: IcebergTable, removal: Removal, millis: int) -> RemovalDraft:
 def _discard(table: IcebergTable, draft: RemovalDraft) -> None:
     """Deletes the metadata file of a try that another commit was faster than."""
     if draft.location and not table.pointers.owns_files:
-        with suppress(LithifyError):
-            table.storage.delete(draft.location)
+        delete_refused(table, draft.base, draft.location)

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from lithify.engine.commit.patience import Backoff
 from lithify.engine.commit.publishing import Found, Place, Published, publish
-from lithify.errors import (
-    CatalogUnavailable,
-    CommitUnknown,
-    LithifyError,
-    StalePlan,
-    StorageUnavailable,
+from lithify.errors import CommitUnknown, LithifyError, StalePlan
+from lithify.formats.iceberg.commit.publisher import (
+    can_arrive_late,
+    delete_forgotten,
+    delete_refused,
+    is_refusal,
+    is_unchanged,
 )
 from lithify.formats.iceberg.maintenance.rollback_plan import RollbackPlan
 from lithify.formats.iceberg.table.evolving import NextVersion, metadata_log
@@ -89,7 +90,7 @@ class RollbackPublisher:
     @property
     def can_arrive_late(self) -> bool:
         """Catalogs and object stores may carry out a request long after it was sent."""
-        return self.table.server is not None or not self.table.storage.is_local or not _creates(self.table)
+        return can_arrive_late(self.table)
 
     def location(self, draft: RollbackDraft) -> str:
         """The rollback and its table."""
@@ -108,9 +109,7 @@ class RollbackPublisher:
 
     def is_refusal(self, error: Exception) -> bool:
         """Whether the catalog has certainly not carried out the request."""
-        unknown = (CatalogUnavailable, StorageUnavailable, CommitUnknown)
-        is_answer = isinstance(error, LithifyError) and not isinstance(error, unknown)
-        return self.table.server is not None and is_answer
+        return is_refusal(self.table, error)
 
     def find_published(self, draft: RollbackDraft) -> Found:
         """Whether the branch leads back to the target without what is undone, or has moved on."""
@@ -118,11 +117,11 @@ class RollbackPublisher:
         history = {each.id for each in found.ancestry(self.table.branch)}
         if plan.target.id in history and history.isdisjoint(each.id for each in plan.later):
             return Found.OURS
-        return Found.NOTHING if _is_base(found, plan.base) else Found.OTHER
+        return Found.NOTHING if is_unchanged(found, plan.base) else Found.OTHER
 
     def may_send_again(self, draft: RollbackDraft) -> bool:
         """Whether the metadata still are those of the plan."""
-        return _is_base(self.table.refresh(), draft.plan.base)
+        return is_unchanged(self.table.refresh(), draft.plan.base)
 
     def confirm(self, draft: RollbackDraft) -> str | None:
         """Nothing to check: catalogs compare the head or the pointer."""
@@ -131,9 +130,8 @@ class RollbackPublisher:
 
     def verify(self, draft: RollbackDraft) -> Published:
         """Deletes the earlier metadata files that the table's properties no longer keep."""
-        for path in draft.version.forgotten if draft.version is not None else ():
-            with suppress(LithifyError):
-                self.table.storage.delete(path)
+        if self.table.metadata.file == draft.location:  # else somebody else was first, with another log
+            delete_forgotten(self.table, draft.version)
         return Published(Place.OURS, SnapshotId(str(draft.plan.target.id)))
 
 
@@ -197,23 +195,11 @@ def _draft(table: IcebergTable, plan: RollbackPlan, millis: int) -> RollbackDraf
 
 
 def _discard(table: IcebergTable, draft: RollbackDraft) -> None:
-    """Deletes the metadata file of a rollback that was refused, unless the table names it."""
-    if not draft.location or _creates(table):
-        return
-    with suppress(LithifyError):
-        found = table.refresh()
-        logged = [each.get("metadata-file") for each in found.json.get("metadata-log") or ()]
-        if draft.location not in (found.file, *logged):
-            table.storage.delete(draft.location)
+    """Deletes the metadata file of a rollback that was refused."""
+    if draft.location and not _creates(table):
+        delete_refused(table, draft.plan.base, draft.location)
 
 
 def _creates(table: IcebergTable) -> bool:
     """Whether creating the metadata file is the commit itself."""
     return table.server is None and table.pointers.owns_files
-
-
-def _is_base(found: TableMetadata, base: TableMetadata) -> bool:
-    """Whether nothing was committed since; servers need not name metadata files."""
-    if found.file and base.file:
-        return found.file == base.file
-    return found.json == base.json

@@ -137,6 +137,11 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
         loaded = [each.table.refresh() for each in reversed(self._stores)]
         return loaded[::-1]
 
+    def _reload(self) -> list[TableMetadata]:
+        """The same, read again even if it has the name that it had when it was committed."""
+        loaded = [each.table.reload() for each in reversed(self._stores)]
+        return loaded[::-1]
+
     def _check_supported(self) -> None:
         refusals = tuple(self._refusals())
         if refusals:
@@ -176,7 +181,7 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
 
     def _still_doomed(self, plan: ExpiryPlan) -> DoomedFiles:
         """The planned files that the newest metadata does not reach either."""
-        metadata = self._refresh()
+        metadata = self._reload()
         if not all(map(is_gone, plan.removals, metadata)):
             raise CommitUnknown(self._name, "snapshots that were removed are there again")
         return still_doomed(self._reader, plan.doomed, metadata)

@@ -122,8 +122,18 @@ class IcebergTable:
             CatalogUnavailable: the catalog does not answer, or with an older state than it did: a replica of
                 it lags behind, and new files would seem to be unreferenced.
         """
+        return self._load(self._pointer.location)
+
+    def reload(self) -> TableMetadata:
+        """Like `refresh`, but reads the file even if its name is the known one.
+
+        Java's writers in folders rename their metadata over others of the same number.
+        """
+        return self._load("")
+
+    def _load(self, known: str) -> TableMetadata:
         pointer = self.catalog.load(self.address)
-        if not pointer.location or pointer.location != self._pointer.location:
+        if not pointer.location or pointer.location != known:
             metadata = self._read(pointer)
             if metadata.uuid != self._metadata.uuid:
                 hint = "it was dropped and created again since it was opened"
