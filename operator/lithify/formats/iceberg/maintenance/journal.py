@@ -2,7 +2,9 @@
 
 Called by `snapshot_expiry`. Once a snapshot has left the metadata, nothing in the table names its files. So
 they are written down before the commit, in `<table>/lithify/expiry`: a run that finds the snapshots of an
-earlier one gone, and the files still unreachable, completes it. A journal whose snapshots are still there
+earlier one gone, and the files still unreachable, completes it. They are not gone if the metadata is older
+than the journal: a replica of the catalog lags behind, or was restored from a backup, and does not know them
+yet. A journal whose snapshots are still there
 belongs to a run that may commit yet, or to one that never did; after a day it is forgotten, because a new
 plan finds the files again.
 
@@ -56,9 +58,32 @@ class Journals:
         return (*self.settled, *self.forgotten, *covered)
 
 
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What a journal says of the snapshots that leave, and of the metadata that had them.
+
+    Attributes:
+        snapshots: the snapshots.
+        sequence: the highest sequence number of that metadata; 0 in version 1.
+        updated: milliseconds of its last change.
+    """
+
+    snapshots: frozenset[int]
+    sequence: int
+    updated: int
+
+    def have_left(self, metadata: TableMetadata) -> bool:
+        """Whether metadata has none of the snapshots any more; older metadata may have none of them yet."""
+        is_newer = (
+            metadata.last_sequence >= self.sequence if self.sequence else metadata.last_updated >= self.updated
+        )
+        return is_newer and not self.snapshots & metadata.snapshots.keys()
+
+
 def write_journals(table: IcebergTable, snapshots: Collection[int], files: pa.Table) -> tuple[str, ...]:
     """Records which files go once some snapshots have left the metadata; returns the files that say so."""
-    said = json.dumps({"table": table.uuid, "snapshots": sorted(snapshots)})
+    known = {"sequence": table.metadata.last_sequence, "updated": table.metadata.last_updated}
+    said = json.dumps({"table": table.uuid, "snapshots": sorted(snapshots), **known})
     schema = FILES.with_metadata({_HEADER: said.encode()})
     written: list[str] = []
     for start in range(0, len(files), _MOST_FILES):
@@ -81,13 +106,13 @@ def read_journals(table: IcebergTable, metadata: TableMetadata, now: datetime) -
     for path, listed in _listed(table.storage, _folder(metadata)):
         found = _read(table.storage, path)
         said = None if found is None else _said(found, table.uuid)
-        if found is not None and said is not None and not said & metadata.snapshots.keys():
+        if found is not None and said is not None and said.have_left(metadata):
             settled.append(path)
             files.append(found.replace_schema_metadata(None))
         elif now.timestamp() - listed.modified_seconds > _FORGOTTEN_AFTER.total_seconds():
             forgotten.append(path)
         elif said is not None:
-            others.append((path, said))
+            others.append((path, said.snapshots))
     return Journals(tuple(settled), tuple(files), tuple(others), tuple(forgotten))
 
 
@@ -129,11 +154,12 @@ def _read(storage: Storage, path: str) -> pa.Table | None:
     return found.drop_null() if found.schema.equals(FILES) else None
 
 
-def _said(files: pa.Table, uuid: str) -> frozenset[int] | None:
-    """The snapshots of a journal; None if it is none of this table."""
+def _said(files: pa.Table, uuid: str) -> _Header | None:
+    """The header of a journal; None if it is none of this table."""
     try:
         found = json.loads((files.schema.metadata or {})[_HEADER])
         snapshots = frozenset(map(int, found["snapshots"]))
+        said = _Header(snapshots, int(found["sequence"]), int(found["updated"]))
     except (KeyError, TypeError, ValueError):
         return None
-    return snapshots if snapshots and found.get("table") == uuid else None
+    return said if snapshots and found.get("table") == uuid else None

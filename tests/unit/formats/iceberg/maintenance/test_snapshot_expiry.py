@@ -390,7 +390,8 @@ class TestForgedJournals:
 
     def write(self, lakehouse: Lakehouse, *paths: str, table: str | None = None) -> None:
         opened = open_iceberg_table(lakehouse.address())
-        said = json.dumps({"table": opened.uuid if table is None else table, "snapshots": [7]})
+        header = {"table": opened.uuid if table is None else table, "snapshots": [7]}
+        said = json.dumps({**header, "sequence": 1, "updated": 1})
         schema = pa.schema([("path", pa.large_string()), ("kind", pa.int8())])
         made = pa.table([list(paths), [0] * len(paths)], schema=schema.with_metadata({"lithify": said}))
         path = local(opened.metadata.location) / "lithify" / "expiry" / "x.arrow"
