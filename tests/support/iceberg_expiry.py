@@ -15,7 +15,6 @@ import pyarrow as pa
 from infrastructure.iceberg.tables import SparkTable
 from lithify.formats.iceberg.maintenance.snapshot_expiry import expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
-from lithify.formats.iceberg.table.retention_rules import read_rules
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import Maintained
 from lithify.io.locations import local_path
@@ -44,7 +43,7 @@ class BothExpiries:
 def expire(table: SparkTable, address: TableAddress | None = None) -> Maintained:
     """Expires snapshots by the table's properties, without a floor for readers."""
     opened = open_iceberg_table(address or address_of(table))
-    expiry = expiry_of_table(opened, read_rules(opened.metadata.properties), timedelta(), CLOCK)
+    expiry = expiry_of_table(opened, {}, timedelta(), CLOCK)
     return expiry.execute(expiry.plan(CLOCK))
 
 

@@ -15,7 +15,6 @@ from lithify.formats.iceberg.maintenance.orphan_removal import OrphanRemoval
 from lithify.formats.iceberg.maintenance.rollback import IcebergRollback
 from lithify.formats.iceberg.maintenance.snapshot_expiry import SnapshotExpiry, expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
-from lithify.formats.iceberg.table.retention_rules import read_rules
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import MaintainedTable, MaintenanceKind, MaintenanceSettings, Maker
 
@@ -29,9 +28,7 @@ def open_maintained(address: TableAddress, settings: MaintenanceSettings) -> Mai
     check_overrides(address.overrides)
     table = open_iceberg_table(replace(address, overrides={}))
     kinds: dict[MaintenanceKind, Maker] = {
-        SnapshotExpiry.kind: lambda: expiry_of_table(
-            table, read_rules({**table.metadata.properties, **address.overrides})
-        ),
+        SnapshotExpiry.kind: lambda: expiry_of_table(table, address.overrides),
         ManifestMerge.kind: lambda: ManifestMerge(table, settings.memory),
         OrphanRemoval.kind: lambda: OrphanRemoval(table, settings),
         IcebergRollback.kind: lambda: IcebergRollback(table, settings, SystemClock(address.zone())),

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from lithify.clock import Clock
-from lithify.formats.iceberg.maintenance.options import expiry_refusals
+from lithify.formats.iceberg.maintenance.options import expiry_refusals, rules_of
 from lithify.formats.iceberg.maintenance.snapshot_expiry import READER_FLOOR, ExpiringStore, SnapshotExpiry
 from lithify.formats.iceberg.properties import is_true
 from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata
-from lithify.formats.iceberg.table.retention_rules import RetentionRules, read_rules
-from lithify.formats.iceberg.table.table import IcebergTable
+from lithify.formats.iceberg.table.retention_rules import RetentionRules
 from lithify.formats.mixed.change_expiry import ENABLED, millis_to_live
 from lithify.formats.mixed.line_files import SEQUENCES, TIMES, flagged_snapshot
 from lithify.formats.mixed.stores import MixedTable
@@ -45,13 +45,10 @@ def expiry_of_stores(
         overrides: how long its snapshots are kept, instead of what its stores say.
         floor: how long a snapshot stays after another one took its place.
         clock: times and waits of commits.
-
-    Raises:
-        InvalidOption: a property has no valid value.
     """
-    stores = [ExpiringStore(table.base, _rules(table.base, overrides), line_snapshots)]
+    stores = [ExpiringStore(table.base, partial(rules_of, overrides=overrides), line_snapshots)]
     if table.change is not None:
-        stores.append(ExpiringStore(table.change, _rules_of_changes(table, table.change, overrides)))
+        stores.append(ExpiringStore(table.change, partial(_rules_of_changes, table, overrides)))
     return SnapshotExpiry(table.name, stores, table.storage, lambda: _refusals(table), floor, clock)
 
 
@@ -67,13 +64,11 @@ def line_snapshots(metadata: TableMetadata) -> frozenset[int]:
     return frozenset(found)
 
 
-def _rules(store: IcebergTable, overrides: dict[str, str]) -> RetentionRules:
-    return read_rules({**store.metadata.properties, **overrides})
-
-
-def _rules_of_changes(table: MixedTable, change: IcebergTable, overrides: dict[str, str]) -> RetentionRules:
+def _rules_of_changes(
+    table: MixedTable, overrides: dict[str, str], metadata: TableMetadata
+) -> RetentionRules:
     """Snapshots of changes stay at least as long as changes: `change_expiry` counts from their commits."""
-    rules, to_live = _rules(change, overrides), millis_to_live(table.properties)
+    rules, to_live = rules_of(metadata, overrides), millis_to_live(table.properties)
     return replace(rules, max_snapshot_age=max(rules.max_snapshot_age, to_live or 0))
 
 

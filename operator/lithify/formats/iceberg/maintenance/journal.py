@@ -75,7 +75,9 @@ class _Header:
     def have_left(self, metadata: TableMetadata) -> bool:
         """Whether metadata has none of the snapshots any more; older metadata may have none of them yet."""
         is_newer = (
-            metadata.last_sequence >= self.sequence if self.sequence else metadata.last_updated >= self.updated
+            metadata.last_sequence >= self.sequence
+            if self.sequence
+            else metadata.last_updated >= self.updated
         )
         return is_newer and not self.snapshots & metadata.snapshots.keys()
 

@@ -11,12 +11,27 @@ from lithify.errors import CorruptTable, InvalidOption
 from lithify.formats.iceberg.maintenance.retention import History
 from lithify.formats.iceberg.properties import is_true
 from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata
-from lithify.formats.iceberg.table.retention_rules import LEAST, REFERENCE_AGE, SNAPSHOT_AGE
+from lithify.formats.iceberg.table.retention_rules import (
+    LEAST,
+    REFERENCE_AGE,
+    SNAPSHOT_AGE,
+    RetentionRules,
+    read_rules,
+)
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.settings import table_option
 
 GC = "gc.enabled"
 _OVERRIDABLE = (SNAPSHOT_AGE, LEAST, REFERENCE_AGE)
+
+
+def rules_of(metadata: TableMetadata, overrides: Mapping[str, str]) -> RetentionRules:
+    """How long a table keeps snapshots, by its properties and those that replace them.
+
+    Raises:
+        InvalidOption: see `read_rules`.
+    """
+    return read_rules({**metadata.properties, **overrides})
 
 
 def check_overrides(overrides: Mapping[str, str]) -> None:

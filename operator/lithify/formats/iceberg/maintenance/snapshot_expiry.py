@@ -8,9 +8,10 @@ last, if nothing that others have committed since names them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 
 from lithify.clock import Clock, SystemClock, epoch_millis
@@ -20,7 +21,7 @@ from lithify.formats.iceberg.maintenance.deleting import delete_files
 from lithify.formats.iceberg.maintenance.doomed_files import DoomedFiles, doomed_files, still_doomed
 from lithify.formats.iceberg.maintenance.journal import delete_journals, read_journals, write_journals
 from lithify.formats.iceberg.maintenance.next_metadata import without
-from lithify.formats.iceberg.maintenance.options import expiry_refusals, history_of
+from lithify.formats.iceberg.maintenance.options import expiry_refusals, history_of, rules_of
 from lithify.formats.iceberg.maintenance.plan import ExpiryPlan, figures_of
 from lithify.formats.iceberg.maintenance.publisher import commit_removal, is_gone
 from lithify.formats.iceberg.maintenance.retention import Removal, expired
@@ -42,12 +43,12 @@ class ExpiringStore:
 
     Attributes:
         table: the table.
-        rules: how long snapshots, branches and tags are kept.
+        rules: how long snapshots, branches and tags are kept, by metadata: somebody may change it any time.
         needed: the snapshots that stay whatever their age, by metadata.
     """
 
     table: IcebergTable
-    rules: RetentionRules
+    rules: Callable[[TableMetadata], RetentionRules]
     needed: Callable[[TableMetadata], Set[int]] = lambda _: frozenset()
 
 
@@ -150,7 +151,8 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
     def _removal(self, store: ExpiringStore, now: int) -> Removal:
         """What may leave the metadata of a store, as it was last loaded."""
         metadata, floor = store.table.metadata, self._floor // timedelta(milliseconds=1)
-        found = expired(history_of(metadata), store.rules, now_millis=now, floor_millis=floor)
+        rules = store.rules(metadata)
+        found = expired(history_of(metadata), rules, now_millis=now, floor_millis=floor)
         return found.without(store.needed(metadata))
 
     def _commit(self, plan: ExpiryPlan, store: ExpiringStore, removal: Removal) -> tuple[str, ...]:
@@ -199,10 +201,10 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
 
 def expiry_of_table(
     table: IcebergTable,
-    rules: RetentionRules,
+    overrides: Mapping[str, str],
     floor: timedelta = READER_FLOOR,
     clock: Clock | None = None,
 ) -> SnapshotExpiry:
-    """The expiry of a table that stands alone."""
-    stores = (ExpiringStore(table, rules),)
+    """The expiry of a table that stands alone; `overrides` replace its properties."""
+    stores = (ExpiringStore(table, partial(rules_of, overrides=overrides)),)
     return SnapshotExpiry(table.name, stores, table.storage, lambda: expiry_refusals(table), floor, clock)

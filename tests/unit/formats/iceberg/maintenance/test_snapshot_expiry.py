@@ -31,7 +31,6 @@ from lithify.formats.iceberg.maintaining import open_maintained
 from lithify.formats.iceberg.maintenance.plan import ExpiryPlan
 from lithify.formats.iceberg.maintenance.snapshot_expiry import READER_FLOOR, SnapshotExpiry, expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
-from lithify.formats.iceberg.table.retention_rules import RetentionRules
 from lithify.formats.protocol.maintenance import DEFAULT_SETTINGS, Maintained, MaintenanceKind
 from support.cases import case
 from support.iceberg_tables import NAME, Lakehouse, metadata_of, rows, with_fields
@@ -41,7 +40,8 @@ from support.runs import ShiftedClock
 pytestmark = pytest.mark.thorough
 
 LATER = ShiftedClock(timedelta(days=6))
-ALL_BUT_HEADS = RetentionRules(max_snapshot_age=0)
+ALL_BUT_HEADS = {"history.expire.max-snapshot-age-ms": "0"}
+KEEP_ALL = {"history.expire.min-snapshots-to-keep": "99"}
 
 
 @pytest.fixture
@@ -60,11 +60,11 @@ def loaded(lakehouse: Lakehouse) -> Table:
     return lakehouse.catalog().load_table(NAME)
 
 
-def expiry(lakehouse: Lakehouse, rules: RetentionRules = ALL_BUT_HEADS) -> SnapshotExpiry:
+def expiry(lakehouse: Lakehouse, rules: dict[str, str] = ALL_BUT_HEADS) -> SnapshotExpiry:
     return expiry_of_table(open_iceberg_table(lakehouse.address()), rules, READER_FLOOR, LATER)
 
 
-def expire(lakehouse: Lakehouse, rules: RetentionRules = ALL_BUT_HEADS) -> Maintained:
+def expire(lakehouse: Lakehouse, rules: dict[str, str] = ALL_BUT_HEADS) -> Maintained:
     made = expiry(lakehouse, rules)
     return made.execute(made.plan(LATER))
 
@@ -128,7 +128,7 @@ def test_plan_says_the_same_and_changes_nothing(lakehouse: Lakehouse) -> None:
 
 
 def test_young_snapshots_and_just_replaced_ones_stay(lakehouse: Lakehouse) -> None:
-    assert expiry(lakehouse, RetentionRules()).plan(ShiftedClock()).is_empty
+    assert expiry(lakehouse, {}).plan(ShiftedClock()).is_empty
     just = expiry_of_table(open_iceberg_table(lakehouse.address()), ALL_BUT_HEADS).plan(ShiftedClock())
     assert just.is_empty
 
@@ -260,9 +260,8 @@ class TestRefusals:
         self, lakehouse: Lakehouse, overrides: dict[str, str]
     ) -> None:
         with pytest.raises(InvalidOption, match=next(iter(overrides))):
-            open_maintained(lakehouse.address(overrides=overrides), DEFAULT_SETTINGS).kinds[
-                MaintenanceKind.EXPIRE_SNAPSHOTS
-            ]()
+            opened = open_maintained(lakehouse.address(overrides=overrides), DEFAULT_SETTINGS)
+            opened.kinds[MaintenanceKind.EXPIRE_SNAPSHOTS]().plan(LATER)
 
     def test_reference_to_a_lost_snapshot_is_an_error(self, lakehouse: Lakehouse) -> None:
         table = loaded(lakehouse)
@@ -276,7 +275,7 @@ class TestDamage:
     def test_manifests_are_only_read_if_a_snapshot_goes(self, lakehouse: Lakehouse) -> None:
         for path in Path(lakehouse.warehouse).rglob("*.avro"):
             path.unlink()
-        assert not any(expire(lakehouse, RetentionRules(min_snapshots=99)).figures.values())
+        assert not any(expire(lakehouse, KEEP_ALL).figures.values())
 
     def test_missing_manifest_of_a_snapshot_that_stays_keeps_everything(self, lakehouse: Lakehouse) -> None:
         table = loaded(lakehouse)
@@ -361,7 +360,7 @@ class TestCrashes:
     ) -> None:
         cut_off(lakehouse, monkeypatch, "expiry-recorded")
         assert len(journals(lakehouse)) == 1
-        keep = RetentionRules(min_snapshots=99)
+        keep = KEEP_ALL
         expire(lakehouse, keep)
         assert journals(lakehouse) == [], "six days later"
         assert len(loaded(lakehouse).snapshots()) >= 4
@@ -380,7 +379,7 @@ class TestCrashes:
         self, lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         cut_off(lakehouse, monkeypatch, "expiry-recorded")
-        made = expiry(lakehouse, RetentionRules(min_snapshots=99))
+        made = expiry(lakehouse, KEEP_ALL)
         made.execute(made.plan(ShiftedClock()))
         assert len(journals(lakehouse)) == 1
 
@@ -407,7 +406,7 @@ class TestForgedJournals:
         hint.write_text("1")
         before = files(lakehouse)
         self.write(lakehouse, *everything, metadata, str(hint), str(tmp_path / "catalog.db"))
-        expire(lakehouse, RetentionRules(min_snapshots=99))
+        expire(lakehouse, KEEP_ALL)
         assert files(lakehouse) == before
         assert local(metadata).exists()
         assert lakehouse.database.exists()
@@ -416,7 +415,7 @@ class TestForgedJournals:
         stray = local(loaded(lakehouse).location()) / "data" / "stray.parquet"
         stray.write_text("x")
         self.write(lakehouse, str(stray), table="another")
-        expire(lakehouse, RetentionRules(min_snapshots=99))
+        expire(lakehouse, KEEP_ALL)
         assert stray.exists()
 
     @pytest.mark.parametrize("content", [b"", b"ARROW1", b"x" * 1000])
