@@ -26,4 +26,4 @@ def is_spared(paths: pa.Array, folders: Iterable[str], prefixes: Iterable[str]) 
 
 def names_of_paths(paths: pa.Array) -> pa.Array:
     """The names of files, by their paths."""
-    return pc.replace_substring_regex(paths, r"^.*/", "")
+    return pc.replace_substring_regex(paths, r"(?s)^.*/", "")

@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import Flags, Numbers, flags, integers, whole
+from lithify.engine.maintenance.spared_paths import names_of_paths
 from lithify.errors import CorruptTable
 from lithify.formats.iceberg.properties import is_true, number_in
 from lithify.formats.iceberg.table.metadata import TableMetadata
@@ -115,4 +116,4 @@ def _moments_of(files: pa.Table, moments: Mapping[int, int]) -> Numbers:
 
 
 def _names(paths: Any) -> pa.Array:
-    return pc.replace_substring_regex(whole(paths).cast(pa.string()), "^.*/", "")
+    return names_of_paths(whole(paths).cast(pa.string()))

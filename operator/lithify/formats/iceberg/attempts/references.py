@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import listed, whole
+from lithify.engine.maintenance.spared_paths import names_of_paths
 from lithify.errors import CorruptTable, MissingFile
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestFile
 from lithify.formats.iceberg.manifests.view import ManifestReader
@@ -86,5 +87,5 @@ def _named_in(
     for start in range(0, len(manifests), _AT_ONCE):
         view = reader.view(manifests[start : start + _AT_ONCE])
         for rows in (view.data, view.deletes):
-            found = pc.replace_substring_regex(whole(rows["file_path"]), ".*/", "")
+            found = names_of_paths(whole(rows["file_path"]))
             yield set(listed(found.filter(pc.is_in(found, value_set=names))))
