@@ -21,9 +21,11 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lithify.columns.column_groups import flagged, flags, is_null
 from lithify.errors import CorruptTable, StorageError
-from lithify.formats.iceberg.maintenance.named_files import FILES
+from lithify.formats.iceberg.maintenance.named_files import FILES, FileKind
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.io.storage import ListedFile, Storage
@@ -34,6 +36,7 @@ _HEADER = b"lithify"
 _MOST_FILES = 500_000
 """Files in one journal; an expiry of more writes several."""
 _MOST_BYTES = 1 << 30
+_KINDS = pa.array([*FileKind], FILES.field("kind").type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,10 @@ class _Header:
 
     def have_left(self, metadata: TableMetadata) -> bool:
         """Whether metadata has none of the snapshots any more; older metadata may have none of them yet."""
-        is_newer = (
-            metadata.last_sequence >= self.sequence
-            if self.sequence
-            else metadata.last_updated >= self.updated
-        )
-        return is_newer and not self.snapshots & metadata.snapshots.keys()
+        is_older = metadata.last_sequence < self.sequence
+        if not self.sequence:
+            is_older = metadata.last_updated < self.updated
+        return not is_older and not self.snapshots & metadata.snapshots.keys()
 
 
 def write_journals(table: IcebergTable, snapshots: Collection[int], files: pa.Table) -> tuple[str, ...]:
@@ -153,7 +154,9 @@ def _read(storage: Storage, path: str) -> pa.Table | None:
         found.validate(full=True)
     except (FileNotFoundError, CorruptTable, pa.ArrowException, OSError):
         return None
-    return found.drop_null() if found.schema.equals(FILES) else None
+    if not found.schema.equals(FILES):
+        return None
+    return flagged(found, flags(pc.is_in(found["kind"], value_set=_KINDS)) & ~is_null(found["path"]))
 
 
 def _said(files: pa.Table, uuid: str) -> _Header | None:

@@ -259,9 +259,12 @@ class TestRefusals:
     def test_options_that_say_something_else_are_refused(
         self, lakehouse: Lakehouse, overrides: dict[str, str]
     ) -> None:
-        with pytest.raises(InvalidOption, match=next(iter(overrides))):
+        def plan() -> object:
             opened = open_maintained(lakehouse.address(overrides=overrides), DEFAULT_SETTINGS)
-            opened.kinds[MaintenanceKind.EXPIRE_SNAPSHOTS]().plan(LATER)
+            return opened.kinds[MaintenanceKind.EXPIRE_SNAPSHOTS]().plan(LATER)
+
+        with pytest.raises(InvalidOption, match=next(iter(overrides))):
+            plan()
 
     def test_reference_to_a_lost_snapshot_is_an_error(self, lakehouse: Lakehouse) -> None:
         table = loaded(lakehouse)
@@ -387,16 +390,22 @@ class TestCrashes:
 class TestForgedJournals:
     """Anyone who may write to the table's folder can put files there."""
 
-    def write(self, lakehouse: Lakehouse, *paths: str, table: str | None = None) -> None:
+    def write(self, lakehouse: Lakehouse, *paths: str, table: str | None = None, kind: int = 0) -> None:
         opened = open_iceberg_table(lakehouse.address())
         header = {"table": opened.uuid if table is None else table, "snapshots": [7]}
         said = json.dumps({**header, "sequence": 1, "updated": 1})
         schema = pa.schema([("path", pa.large_string()), ("kind", pa.int8())])
-        made = pa.table([list(paths), [0] * len(paths)], schema=schema.with_metadata({"lithify": said}))
+        made = pa.table([list(paths), [kind] * len(paths)], schema=schema.with_metadata({"lithify": said}))
         path = local(opened.metadata.location) / "lithify" / "expiry" / "x.arrow"
         path.parent.mkdir(parents=True, exist_ok=True)
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, made.schema) as writer:
             writer.write_table(made)
+
+    def test_kinds_that_do_not_exist_are_passed_over(self, lakehouse: Lakehouse) -> None:
+        self.write(lakehouse, f"{loaded(lakehouse).location()}/data/x.parquet", kind=-1)
+        expire(lakehouse)
+        assert ids(lakehouse) == [2, 3, 4, 5]
+        assert journals(lakehouse) == []
 
     def test_what_the_table_needs_stays(self, lakehouse: Lakehouse, tmp_path: Path) -> None:
         table = loaded(lakehouse)
