@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.column_groups import flagged, flags, integers, with_columns
+from lithify.columns.column_groups import Numbers, flagged, flags, integers, with_columns
 from lithify.errors import CorruptTable, MissingFile
 from lithify.formats.iceberg.maintenance.named_files import (
     TEXT,
@@ -55,6 +55,11 @@ class DoomedFiles:
     def own(self) -> pa.Table:
         """Those in the table's folders. Others may belong to other tables, from which they were added."""
         return flagged(self.files, flags(self.files["is_own"]))
+
+    @property
+    def counts(self) -> Numbers:
+        """The number of those in the table's folders, by `FileKind`."""
+        return np.bincount(integers(self.own["kind"]), minlength=len(FileKind))
 
     @property
     def foreign(self) -> int:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from lithify.columns.column_groups import integers
+from lithify.columns.column_groups import Numbers
 from lithify.formats.iceberg.maintenance.doomed_files import DoomedFiles
 from lithify.formats.iceberg.maintenance.named_files import FileKind
 from lithify.formats.iceberg.maintenance.retention import Removal
@@ -62,7 +60,7 @@ class ExpiryPlan:
     @property
     def figures(self) -> Mapping[str, int]:
         """How many snapshots, references and files of each kind go."""
-        return figures_of(self.removals, self.doomed)
+        return figures_of(self.removals, self.doomed.counts, self.doomed.foreign)
 
     @property
     def samples(self) -> Sequence[str]:
@@ -70,12 +68,11 @@ class ExpiryPlan:
         return ()
 
 
-def figures_of(removals: Sequence[Removal], doomed: DoomedFiles) -> Mapping[str, int]:
-    """The figures of an expiry."""
-    counts = np.bincount(integers(doomed.own["kind"]), minlength=len(FileKind))
+def figures_of(removals: Sequence[Removal], counts: Numbers, foreign: int) -> Mapping[str, int]:
+    """The figures of an expiry: what leaves, the number of files by `FileKind`, and of those elsewhere."""
     files = {name: int(counts[kind]) for kind, name in _NAMES.items()}
     removed = {
         "snapshots": sum(len(each.snapshots) for each in removals),
         "references": sum(len(each.references) for each in removals),
     }
-    return {**removed, **files, FOREIGN_FILES: doomed.foreign}
+    return {**removed, **files, FOREIGN_FILES: foreign}

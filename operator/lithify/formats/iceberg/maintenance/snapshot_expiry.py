@@ -128,10 +128,10 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
             for store, removal in zip(self._stores, plan.removals, strict=True)
             if removal
         ]
-        doomed = self._still_doomed(plan)
-        delete_files(self._storage, doomed.own)
+        doomed = self._still_doomed(plan, plan.doomed)
+        counts = delete_files(self._storage, doomed, partial(self._still_doomed, plan))
         delete_journals(self._storage, (*chain(*written), *plan.journals))
-        return Maintained(self.kind, figures_of(plan.removals, doomed), plan.oldest)
+        return Maintained(self.kind, figures_of(plan.removals, counts, doomed.foreign), plan.oldest)
 
     def _refresh(self) -> list[TableMetadata]:
         """Loads the newest metadata of all stores; last the first one, which takes files over from others."""
@@ -181,12 +181,16 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
         if not removal <= self._removal(store, plan.now_millis):
             raise StalePlan(self._name, "a snapshot that should go is gone already, or is needed")
 
-    def _still_doomed(self, plan: ExpiryPlan) -> DoomedFiles:
-        """The planned files that the newest metadata does not reach either."""
+    def _still_doomed(self, plan: ExpiryPlan, doomed: DoomedFiles) -> DoomedFiles:
+        """Those of some planned files that the newest metadata does not reach either.
+
+        Raises:
+            CommitUnknown: another commit was put over ours, or the catalog lags behind.
+        """
         metadata = self._reload()
         if not all(map(is_gone, plan.removals, metadata)):
             raise CommitUnknown(self._name, "snapshots that were removed are there again")
-        return still_doomed(self._reader, plan.doomed, metadata)
+        return still_doomed(self._reader, doomed, metadata)
 
     def _explain(self, error: MissingFile, after: Sequence[TableMetadata]) -> None:
         """Finds out whether a file is missing because somebody else has expired snapshots at the same time.

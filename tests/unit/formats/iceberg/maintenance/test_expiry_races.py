@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ from pyiceberg.table import StaticTable, Table
 from lithify.errors import CommitUnknown, LithifyError, StalePlan
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.sql import SqlTables
+from lithify.formats.iceberg.maintenance import deleting
+from lithify.formats.iceberg.maintenance.publisher import RemovalPublisher
 from lithify.formats.iceberg.maintenance.snapshot_expiry import READER_FLOOR, expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import Maintained
+from lithify.io.storage import Storage
 from support.iceberg_tables import NAME, Lakehouse, metadata_of, rows
 from support.races import step_after, step_at
 from support.runs import ShiftedClock
@@ -90,8 +94,6 @@ class TestFolders:
         if point == "expiry-committed":
             step_at(monkeypatch, point, rename_over)
         else:
-            from lithify.formats.iceberg.maintenance.publisher import RemovalPublisher
-
             step_after(monkeypatch, (RemovalPublisher, point), rename_over)
         with pytest.raises(CommitUnknown):
             expire(address)
@@ -171,3 +173,48 @@ class TestAnswers:
         with pytest.raises(LithifyError):
             expire(lakehouse.address())
         assert loaded(lakehouse).scan().to_arrow()["id"].to_pylist() == [2, 3]
+
+
+class TestPortions:
+    """Very many files are deleted in portions, which takes long."""
+
+    @pytest.fixture
+    def left(self, lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+        """Names the data files of expiring snapshots that exist."""
+        table = loaded(lakehouse)
+        table.append(rows(4, 5))
+        table.append(rows(6, 7))
+        files = [each.file.file_path for each in table.scan().plan_files()]
+        table.overwrite(rows(8, 9))
+        monkeypatch.setattr(deleting, "_AT_ONCE", 1)
+        return lambda: [path for path in files if Path(path.removeprefix("file://")).exists()]
+
+    def test_file_that_comes_back_between_two_portions_stays(
+        self, lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch, left: Callable[[], list[str]]
+    ) -> None:
+        """A cherry-pick has read what an expiring snapshot added, and commits it after the expiry."""
+        picked: list[str] = []
+
+        def pick() -> None:
+            picked.extend(left()[-1:])
+            loaded(lakehouse).add_files(picked)
+
+        step_after(monkeypatch, (Storage, "delete_all"), pick)
+        done = expire(lakehouse.address())
+        assert left() == picked
+        assert done.figures["dataFiles"] == 3
+        assert loaded(lakehouse).scan().to_arrow().num_rows == 4
+
+    def test_metadata_that_comes_back_between_two_portions_ends_the_deletion(
+        self, lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch, left: Callable[[], list[str]]
+    ) -> None:
+        """Somebody restores the catalog from a backup."""
+        older, before = Pointer(loaded(lakehouse).metadata_location), len(left())
+        step_after(
+            monkeypatch,
+            (Storage, "delete_all"),
+            lambda: monkeypatch.setattr(SqlTables, "load", lambda *_: older),
+        )
+        with pytest.raises(LithifyError):
+            expire(lakehouse.address())
+        assert len(left()) >= before - 1
