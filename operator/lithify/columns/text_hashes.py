@@ -28,7 +28,7 @@ def text_hashes(texts: pa.Array) -> Hashes:
     """
     if not len(texts):
         return np.empty(0, dtype=np.uint64)
-    texts = texts.cast(pa.string())
+    texts = texts.cast(pa.large_string())
     texts = texts.fill_null("") if texts.null_count else texts
     words, starts, lengths = _words(texts)
     hashes = _mixed(lengths.astype(np.uint64))
@@ -43,14 +43,13 @@ def text_hashes(texts: pa.Array) -> Hashes:
 def _words(texts: pa.Array) -> tuple[Hashes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The eight bytes from each offset on, and offset and length of each text."""
     _, offsets, data = texts.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    bounds = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
     begin, end = int(bounds[0]), int(bounds[-1])
     octets = np.zeros(end - begin + _WORD, dtype=np.uint8)
     if end > begin:
         octets[: end - begin] = np.frombuffer(data, dtype=np.uint8)[begin:end]
     words: Hashes = np.ndarray((end - begin + 1,), np.dtype("<u8"), octets, strides=(1,))
-    starts = bounds[:-1].astype(np.int64) - begin
-    return words, starts, np.diff(bounds).astype(np.int64)
+    return words, bounds[:-1] - begin, np.diff(bounds)
 
 
 def _mixed(hashes: Hashes) -> Hashes:

@@ -10,14 +10,11 @@ from enum import IntEnum
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import Flags, flags, whole, with_columns
-from lithify.columns.murmur_hash import murmur3_of_each
-
-Digests = npt.NDArray[np.uint64]
+from lithify.columns.text_hashes import Hashes, text_hashes
 
 TEXT = pa.large_string()
 """Paths of many files exceed the 2 GiB of Arrow's short strings."""
@@ -55,12 +52,12 @@ def distinct(parts: Iterable[pa.Table]) -> pa.Table:
     return pa.concat_tables(found)
 
 
-def digests_in(files: pa.Table) -> Digests:
+def digests_in(files: pa.Table) -> Hashes:
     """The digests of files."""
-    return cast(Digests, whole(files["digest"]).to_numpy())
+    return cast(Hashes, whole(files["digest"]).to_numpy())
 
 
-def is_in_sorted(digests: Digests, among: Digests) -> Flags:
+def is_in_sorted(digests: Hashes, among: Hashes) -> Flags:
     """Mask of the digests that are among sorted ones."""
     if not len(among):
         return np.zeros(len(digests), dtype=bool)
@@ -68,20 +65,12 @@ def is_in_sorted(digests: Digests, among: Digests) -> Flags:
     return np.asarray(among[places] == digests)
 
 
-def digests_of(paths: Any) -> Digests:
+def digests_of(paths: Any) -> Hashes:
     """A number of 64 bits for each path, the same for all spellings of one file.
 
     That two files have the same number is as good as impossible, and would only keep one of them.
     """
-    keys = keys_of(paths)
-    offsets = (
-        np.frombuffer(keys.buffers()[1], np.int64, len(keys) + 1, 8 * keys.offset) if len(keys) else None
-    )
-    if offsets is None:
-        return np.empty(0, np.uint64)
-    data = np.frombuffer(keys.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
-    halves = [murmur3_of_each(offsets - offsets[0], each) for each in (data, ~data)]
-    return cast(Digests, halves[0].astype(np.uint64) << np.uint64(32) | halves[1].astype(np.uint64))
+    return text_hashes(keys_of(paths))
 
 
 def _with_digests(files: pa.Table) -> pa.Table:
