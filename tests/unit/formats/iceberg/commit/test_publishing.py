@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import CommitUnknown, StorageError
+from lithify.formats.iceberg.commit.publisher import SnapshotPublisher
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import TableAddress
 from support.cases import case
 from support.iceberg_commits import Group, Planned, commit, plan, rewritten, view_of
 from support.iceberg_rest import IcebergRestServer, Reply
 from support.iceberg_tables import NAME, Lakehouse, as_folder_table, metadata_of, rows
+from support.races import step_after
 
 pytestmark = pytest.mark.thorough
 
@@ -216,5 +219,21 @@ class TestFolders:
 
         planned.table.catalog = Renaming()  # type: ignore[assignment]
         outcome = commit(replace(planned), change)
+        assert outcome.overwritten
+        assert Group("g") in outcome.conflicts
+
+    def test_a_writer_that_renames_over_it_when_it_was_found_is_noticed(
+        self, lakehouse: Lakehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = as_folder_table(lakehouse.catalog().load_table(NAME), tmp_path / "wh")
+        planned = plan(TableAddress(str(tmp_path / "wh"), NAME, format="iceberg"))
+        found = json.loads((folder / "v1.metadata.json").read_text("utf-8"))
+        theirs = json.dumps({**found, "last-sequence-number": found["last-sequence-number"] + 1})
+        step_after(
+            monkeypatch,
+            (SnapshotPublisher, "find_published"),
+            lambda: (folder / "v2.metadata.json").write_text(theirs, "utf-8"),
+        )
+        outcome = commit(planned, rewritten(planned, planned.files))
         assert outcome.overwritten
         assert Group("g") in outcome.conflicts
