@@ -127,6 +127,8 @@ class SnapshotPublisher:
             found = self.table.refresh()
         except LithifyError:
             return False
+        if self.table.server is None and is_unchanged(found, draft.base):
+            return False  # who was first? A replica may lag behind, and this draft be in place
         parent, known = draft.snapshot.get("parent-snapshot-id"), [*found.ancestry(self.table.branch)]
         leads_back = any(each.id == parent for each in known) if parent else is_whole(known)
         return leads_back and draft.id not in found.snapshots

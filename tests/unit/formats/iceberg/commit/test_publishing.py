@@ -6,10 +6,13 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lithify.errors import CommitUnknown, StorageError
+from lithify.formats.iceberg.catalog.model import Pointer
+from lithify.formats.iceberg.catalog.sql import SqlTables
 from lithify.formats.iceberg.commit.publisher import SnapshotPublisher
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import TableAddress
@@ -237,3 +240,25 @@ class TestFolders:
         outcome = commit(planned, rewritten(planned, planned.files))
         assert outcome.overwritten
         assert Group("g") in outcome.conflicts
+
+
+def test_refused_copy_of_a_commit_that_was_carried_out_leaves_its_files(
+    lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client sends a request twice, the copy is refused, and a replica still has the older state."""
+    planned = plan(lakehouse.address())
+    swap, load, lagging = SqlTables.swap, SqlTables.load, list[Pointer]()
+
+    def twice(self: SqlTables, *given: Any) -> bool:
+        lagging.extend([load(self, given[0])] * 2)
+        assert swap(self, *given)
+        return swap(self, *given)
+
+    def lagged(self: SqlTables, name: Any) -> Pointer:
+        return lagging.pop() if lagging else load(self, name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SqlTables, "swap", twice)
+        patched.setattr(SqlTables, "load", lagged)
+        commit(planned, rewritten(planned, planned.files))
+    assert sorted(lakehouse.catalog().load_table(NAME).scan().to_arrow()["id"].to_pylist()) == [*range(6)]
