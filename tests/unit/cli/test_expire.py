@@ -167,6 +167,7 @@ def tag(small: SmallTable, number: int) -> None:
     shutil.copy(small.folder / "snapshot" / f"snapshot-{number}", small.folder / "tag" / f"tag-late-{number}")
 
 
+@pytest.mark.thorough
 def test_a_tag_that_comes_after_the_plan_is_planned_for(small: SmallTable, tmp_path: Path) -> None:
     hold = Hold(tmp_path / "hold")
     hold.arm()
@@ -181,6 +182,7 @@ def test_a_tag_that_comes_after_the_plan_is_planned_for(small: SmallTable, tmp_p
     assert rows(small, **{"scan.tag-name": "late-4"}) == 25
 
 
+@pytest.mark.thorough
 def test_a_table_that_changes_each_time_is_given_up(small: SmallTable, tmp_path: Path) -> None:
     hold = Hold(tmp_path / "hold")
     hold.arm()

@@ -47,6 +47,7 @@ def test_length_and_order_count(one: str, other: str) -> None:
     assert first != second
 
 
+@pytest.mark.thorough
 def test_a_million_names_have_a_million_hashes() -> None:
     names = pa.array([f"data-6c8d7959-43d4-4c51-8de8-7c2e2fe89b43-{at}.parquet" for at in range(1_000_000)])
     assert len(set(text_hashes(names).tolist())) == len(names)

@@ -94,6 +94,7 @@ def test_deletion_reports_what_it_deleted() -> None:
     assert (deleted, counts.tolist(), size) == (["root/0/a", "root/1/b"], [1, 1], 14)
 
 
+@pytest.mark.thorough
 def test_names_that_come_after_the_plan_are_kept() -> None:
     """Also in the portions of files that follow the one before which they were read."""
     files = [(f"{number}", 0, 1) for number in range(30_000)]
@@ -114,6 +115,7 @@ def test_folder_on_the_local_disk_disappears_with_its_owner() -> None:
     assert not folder.exists()
 
 
+@pytest.mark.thorough
 def test_whole_column_is_read_back() -> None:
     files = [(f"{number}", 0, 1) for number in range(25_000)]
     found = search(files, [])

@@ -162,6 +162,7 @@ def found_in(doomed: DoomedFiles) -> set[str]:
     return plain(set(doomed.files["path"].to_pylist()))
 
 
+@pytest.mark.thorough
 @given(worlds(), st.frozensets(_names, max_size=4))
 @settings(max_examples=60)
 def test_what_only_gone_snapshots_reach(world: World, more: Names) -> None:
@@ -183,6 +184,7 @@ def test_what_only_gone_snapshots_reach(world: World, more: Names) -> None:
     assert max(files.reads.values(), default=0) <= 1
 
 
+@pytest.mark.thorough
 @given(worlds(), st.lists(st.frozensets(_names, max_size=5), max_size=3))
 @settings(max_examples=40)
 def test_what_later_snapshots_name_is_left_out(world: World, later: list[Names]) -> None:

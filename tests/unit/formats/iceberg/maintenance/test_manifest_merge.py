@@ -89,6 +89,7 @@ def journals(lakehouse: Lakehouse) -> list[Path]:
     return [*Path(lakehouse.warehouse).rglob("lithify/attempts/*.json")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("memory", [1, 3_000, 1 << 20])
 @pytest.mark.parametrize("version", [1, 2])
 def test_merge_keeps_every_entry_with_all_that_is_said_of_it(
@@ -121,6 +122,7 @@ def test_entries_are_in_the_order_of_their_partitions(lakehouse: Lakehouse) -> N
     assert names == [None] * 6 + ["a"] * 6 + ["b"] * 6 + ["c"] * 6
 
 
+@pytest.mark.thorough
 def test_manifests_roll_at_the_target_size_and_stay_then(lakehouse: Lakehouse) -> None:
     made(lakehouse, commits=12, **{"commit.manifest.target-size-bytes": "4000"})
     before = entries(lakehouse)

@@ -61,6 +61,7 @@ def test_maintenance_imports_no_room_that_merges(graph: grimp.ImportGraph, room:
     assert {each for each in upstream if each == room or each.startswith(f"{room}.")} == set()
 
 
+@pytest.mark.thorough
 def test_maintenance_needs_nothing_that_only_merges_need(tmp_path: Path) -> None:
     table = SmallTable(tmp_path, options={"partition.expiration-time": "1 d"}).create()
     table.append("2020-01-01", "2999-01-01")

@@ -204,6 +204,7 @@ def paths_in_order(plan: ExpiryPlan, small: SmallTable) -> list[Path]:
     return [*(Path(path) for phase in phases(plan.doomed) for path in phase), *snapshots]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tenths", range(11))
 @pytest.mark.parametrize("keep", [1, 2])
 def test_crash_at_any_point_is_completed_by_the_next_run(
@@ -465,6 +466,7 @@ def test_consumer_of_changelogs_keeps_no_snapshot(small: SmallTable) -> None:
     assert changelogs(small) == [2, 3, 4, 5]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tenths", range(11))
 def test_crash_while_changelogs_are_left_is_completed(small: SmallTable, tmp_path: Path, tenths: int) -> None:
     """What a killed run has left: some files are gone, the first snapshots have become changelogs."""

@@ -434,6 +434,7 @@ class Killed(BaseException):
     """Stands for the end of a process."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("killed_at", range(7))
 def test_crash_at_any_point_leaves_a_table_that_the_next_rollback_completes(
     small: SmallTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed_at: int
