@@ -181,9 +181,11 @@ def test_held_snapshot_keeps_all_of_its_files(small: SmallTable, place: str) -> 
     assert rows(small, 2) == held
 
 
-def test_consumer_keeps_the_snapshots_that_it_has_still_to_read(small: SmallTable) -> None:
-    (small.folder / "consumer").mkdir()
-    (small.folder / "consumer" / "consumer-c").write_text('{"nextSnapshot": 4}')
+@pytest.mark.parametrize("name", ["c", "jobs/c", "jobs/of/c"])
+def test_consumer_keeps_the_snapshots_that_it_has_still_to_read(small: SmallTable, name: str) -> None:
+    path = small.folder / "consumer" / f"consumer-{name}"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"nextSnapshot": 4}')
     expire(small)
     assert small.numbers == [4, 5, 6]
 
