@@ -31,6 +31,11 @@ _NAMES = {
 }
 
 
+_KINDS = frozenset(map(str, Holding))
+_OF_BRANCHES = _KINDS | {"schema", "lithify"}
+"""The folders by one of which a branch is known; the last one has our journals."""
+
+
 @dataclass(frozen=True, slots=True)
 class Holder:
     """The file of a snapshot, tag or changelog.
@@ -59,23 +64,41 @@ def holders_of(storage: Storage, root: str, home: str) -> Iterator[Holder]:
     Raises:
         CorruptTable: a listed name is no name of a file.
     """
-    folder = f"{root}/branch"
-    branches = [branch.name for branch in storage.list(folder)]
-    for branch in branches:
-        _check_name(folder, branch)
-    homes = (home, root, *(f"{folder}/{branch}" for branch in branches))
-    for each in dict.fromkeys(homes):
+    for each in dict.fromkeys((home, root, *branch_homes(storage, root))):
         yield from holders_in(storage, each)
+
+
+def branch_homes(storage: Storage, root: str) -> Iterator[str]:
+    """The folders of all branches but the main one, also of those with a slash in their names.
+
+    Paimon allows `feature/x`, and puts it into `branch/branch-feature/x`.
+
+    Raises:
+        CorruptTable: a listed name is no name of a file.
+    """
+    folders = [f"{root}/branch"]
+    while folders:
+        folder = folders.pop()
+        names = [child.name for child in storage.list(folder) if child.is_folder]
+        for name in names:
+            _check_name(folder, name)
+        if not _OF_BRANCHES.isdisjoint(names):
+            yield folder
+        folders += (f"{folder}/{name}" for name in names if name not in _KINDS)
 
 
 def holders_in(storage: Storage, home: str) -> Iterator[Holder]:
     """The existing holders of one branch: snapshots, then tags, then long-lived changelogs.
 
     Raises:
-        CorruptTable: a listed name is no name of a file.
+        CorruptTable: a listed name is no name of a file, or there is a branch among them, as `b/tag` is
+            among the tags of `b`.
     """
     for kind, name in _NAMES.items():
         for file in storage.list(f"{home}/{kind}"):
+            if file.is_folder and file.name in _KINDS:
+                problem = f"it has a folder '{file.name}', as if it were a branch: rename the branch"
+                raise CorruptTable(f"{home}/{kind}", problem)
             if name.fullmatch(file.name) and not file.is_folder:
                 _check_name(f"{home}/{kind}", file.name)
                 yield Holder(home, kind, file.name, file.modified_seconds)

@@ -167,8 +167,13 @@ def test_options_of_the_table_count_unless_others_are_given(small: SmallTable) -
 
 @pytest.mark.parametrize(
     "place",
-    ["tag/tag-kept", "branch/branch-b/snapshot/snapshot-2", "branch/branch-b/tag/tag-kept"],
-    ids=["a tag", "a branch", "a tag of a branch"],
+    [
+        "tag/tag-kept",
+        "branch/branch-b/snapshot/snapshot-2",
+        "branch/branch-b/tag/tag-kept",
+        "branch/branch-feature/b/snapshot/snapshot-2",
+    ],
+    ids=["a tag", "a branch", "a tag of a branch", "a branch with a slash"],
 )
 def test_held_snapshot_keeps_all_of_its_files(small: SmallTable, place: str) -> None:
     held = rows(small, 2)
