@@ -31,6 +31,8 @@ _NAMES = {
 }
 
 
+_SUCCESS_FILES = "tag-success-file"
+"""The folder among tags in which files say that a tag was created."""
 _KINDS = frozenset(map(str, Holding))
 _OF_BRANCHES = _KINDS | {"schema", "lithify"}
 """The folders by one of which a branch is known; the last one has our journals."""
@@ -43,7 +45,7 @@ class Holder:
     Attributes:
         home: the folder of its branch's own files.
         kind: what it is.
-        name: its file name.
+        name: its file name; for a tag with a slash in its name, with the folders.
         modified_seconds: when it was written; a tag can be replaced.
     """
 
@@ -99,9 +101,26 @@ def holders_in(storage: Storage, home: str) -> Iterator[Holder]:
             if file.is_folder and file.name in _KINDS:
                 problem = f"it has a folder '{file.name}', as if it were a branch: rename the branch"
                 raise CorruptTable(f"{home}/{kind}", problem)
-            if name.fullmatch(file.name) and not file.is_folder:
-                _check_name(f"{home}/{kind}", file.name)
+            if not name.fullmatch(file.name):
+                continue
+            _check_name(f"{home}/{kind}", file.name)
+            if not file.is_folder:
                 yield Holder(home, kind, file.name, file.modified_seconds)
+            elif kind is Holding.TAG and file.name != _SUCCESS_FILES:
+                yield from _tags_below(storage, home, file.name)
+
+
+def _tags_below(storage: Storage, home: str, name: str) -> Iterator[Holder]:
+    """The tags with a slash in their names: Paimon allows `v/1`, and puts it into `tag/tag-v/1`."""
+    folders = [name]
+    while folders:
+        folder = folders.pop()
+        for file in storage.list(f"{home}/{Holding.TAG}/{folder}"):
+            _check_name(f"{home}/{Holding.TAG}/{folder}", file.name)
+            if file.is_folder:
+                folders.append(f"{folder}/{file.name}")
+            else:
+                yield Holder(home, Holding.TAG, f"{folder}/{file.name}", file.modified_seconds)
 
 
 def _check_name(path: str, name: str) -> None:

@@ -170,6 +170,11 @@ def test_branch_keeps_what_only_it_names(small: SmallTable, name: str) -> None:
     assert (small.folder / "manifest" / first["deltaManifestList"]).exists()
 
 
+def test_files_that_say_that_a_tag_was_created_are_no_tags(small: SmallTable) -> None:
+    put(small, "tag/tag-success-file", "2026-01-01_SUCCESS")
+    assert plan(small).is_empty
+
+
 @pytest.mark.parametrize("name", ["b/tag", "b/snapshot", "b/changelog"])
 def test_branch_among_the_tags_of_another_is_refused(small: SmallTable, name: str) -> None:
     branch = small.folder / "branch" / f"branch-{name}" / "snapshot"

@@ -172,8 +172,9 @@ def test_options_of_the_table_count_unless_others_are_given(small: SmallTable) -
         "branch/branch-b/snapshot/snapshot-2",
         "branch/branch-b/tag/tag-kept",
         "branch/branch-feature/b/snapshot/snapshot-2",
+        "tag/tag-release/1/0",
     ],
-    ids=["a tag", "a branch", "a tag of a branch", "a branch with a slash"],
+    ids=["a tag", "a branch", "a tag of a branch", "a branch with a slash", "a tag with slashes"],
 )
 def test_held_snapshot_keeps_all_of_its_files(small: SmallTable, place: str) -> None:
     held = rows(small, 2)
