@@ -23,7 +23,7 @@ from support.tables import stray_files
 
 pytestmark = pytest.mark.oracle
 
-OLD, AHEAD = "old", "ahead"
+OLD, AHEAD, ANCIENT = "old", "ahead", "ancient"
 EXPIRING = {"record-level.expire-time": "1 d", "record-level.time-field": "t"}
 TIMES: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "INT": {OLD: (0, -5, 1_600_000_000), AHEAD: (2_000_000_000, 2**31 - 1)},
@@ -35,6 +35,7 @@ TIMES: Mapping[str, Mapping[str, Sequence[Any]]] = {
         f"TIMESTAMP({digits}){zone}": {
             OLD: ("1969-12-31T23:59:59", "2001-01-01T00:00:00"),
             AHEAD: ("2120-01-01T00:00:00", "2250-12-31T23:59:59"),
+            ANCIENT: ("1900-01-01T00:00:00", "1700-01-01T00:00:00"),
         }
         for digits, zone in ((0, ""), (3, ""), (6, ""), (9, ""), (3, " WITH LOCAL TIME ZONE"))
     },
@@ -52,6 +53,7 @@ class Expiring:
         commits: the ages of each commit's rows, by turns; None for a null.
         changes: schema changes after all commits.
         compacted: after which commits Java compacts fully, while rows do not expire yet.
+        kept: the age from which rows expire.
     """
 
     kind: str = "BIGINT"
@@ -59,6 +61,7 @@ class Expiring:
     commits: Sequence[Sequence[str | None]] = ((AHEAD, AHEAD, None), (OLD, AHEAD), (AHEAD, OLD, None, OLD))
     changes: Sequence[Mapping[str, Any]] = ()
     compacted: Sequence[int] = ()
+    kept: str = EXPIRING["record-level.expire-time"]
 
     def make(self, oracle: Oracle, warehouse: Path) -> Table:
         """The table, with the option set last."""
@@ -69,7 +72,8 @@ class Expiring:
             oracle.write(table, self._rows(number, ages))
             if number in self.compacted:
                 oracle.manager_round(table, full=True, commit=True)
-        oracle.alter_table(table, *self.changes, *({"set_option": [*each]} for each in EXPIRING.items()))
+        options = {**EXPIRING, "record-level.expire-time": self.kept}
+        oracle.alter_table(table, *self.changes, *({"set_option": [*each]} for each in options.items()))
         return table
 
     def _rows(self, commit: int, ages: Sequence[str | None]) -> list[Row]:
@@ -115,6 +119,10 @@ WIDENED = [
                 changes=[{"add_column": {"name": "first", "type": "INT", "first": True}}], compacted=(2,)
             ),
             id="the column was moved",
+        ),
+        case(
+            Expiring("TIMESTAMP(3)", commits=((ANCIENT, OLD), (ANCIENT, AHEAD)), kept="99999 d"),
+            id="rows of centuries are kept for centuries",
         ),
         case(Expiring(options={"file.format": "orc"}, compacted=(2,)), id="ORC"),
         case(Expiring("TIMESTAMP(3)", options={"file.format": "avro"}), id="Avro"),

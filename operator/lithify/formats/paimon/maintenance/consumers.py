@@ -32,11 +32,22 @@ class Consumer:
 
 
 def consumers_of(table: PaimonTable) -> Iterator[Consumer]:
-    """The consumers of a branch; none of them is read."""
-    folder = f"{table.home}/consumer"
-    for file in table.storage.list(folder):
-        if _NAME.fullmatch(file.name) and not file.is_folder:
-            yield Consumer(f"{folder}/{file.name}", file.modified_seconds)
+    """The consumers of a branch; none of them is read.
+
+    One with a slash in its name, as `jobs/a`, lies in a folder, where Paimon's own expiry does not look.
+    """
+    top = f"{table.home}/consumer"
+    folders = [top]
+    while folders:
+        folder = folders.pop()
+        for file in table.storage.list(folder):
+            path = f"{folder}/{file.name}"
+            if folder == top and not _NAME.fullmatch(file.name):
+                continue
+            if file.is_folder:
+                folders.append(path)
+            else:
+                yield Consumer(path, file.modified_seconds)
 
 
 def expired_consumers(

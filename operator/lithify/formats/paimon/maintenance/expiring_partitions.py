@@ -85,7 +85,7 @@ def due_partitions(
         before_millis = newest_of_due(options, now)
         due = [each for each in texts if files[each].newest_millis < before_millis]
     else:
-        before = now.replace(tzinfo=None) - options.kept
+        before = _due_before(options, now)
         times = {each: partition_time(keys, texts[each], options) for each in texts}
         due = [each for each, time in times.items() if time is not None and time < before]
     default = table.options.locations.default_name
@@ -95,7 +95,15 @@ def due_partitions(
 
 def newest_of_due(options: PartitionExpiryOptions, now: datetime) -> int:
     """The local time before which all files of a partition that is due by their time were written."""
-    return wall_millis(now - options.kept)
+    return wall_millis(_due_before(options, now))
+
+
+def _due_before(options: PartitionExpiryOptions, now: datetime) -> datetime:
+    """The local time before which that of a due partition is; the first of all if the calendar ends."""
+    try:
+        return now.replace(tzinfo=None) - options.kept
+    except OverflowError:
+        return datetime.min
 
 
 def partition_time(

@@ -22,6 +22,7 @@ from lithify.formats.paimon.access.identity import is_main
 from lithify.formats.paimon.maintenance.names_in_use import NamesInUse
 from lithify.formats.paimon.maintenance.orphan_places import FIGURES, OrphanPlaces
 from lithify.formats.paimon.snapshots.attempt_scope import AttemptScope, AttemptScopes
+from lithify.formats.paimon.snapshots.holders import branch_homes
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.maintenance import (
     DEFAULT_SETTINGS,
@@ -83,6 +84,5 @@ def orphan_refusals(table: PaimonTable) -> Iterator[str]:
 
 def _journals(table: PaimonTable) -> Iterator[Journal[AttemptScope]]:
     """The journals of the table and of its branches."""
-    branches = table.storage.list(f"{table.root}/branch")
-    homes = (table.root, *(f"{table.root}/branch/{branch.name}" for branch in branches))
+    homes = (table.root, *branch_homes(table.storage, table.root))
     return (Journal(home, table.storage, AttemptScopes()) for home in homes)

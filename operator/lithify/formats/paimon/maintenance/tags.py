@@ -97,7 +97,7 @@ def due_tags(
         now: the present time in the zone of the table's writers.
 
     Raises:
-        CorruptTable: two tags of periods are of one snapshot, so it is unknown which is the last.
+        CorruptTable: two tags of periods are of one snapshot, so it is unknown which is the last, or goes.
     """
     local = now.replace(tzinfo=None)
     over = [tag.name for tag in tags if options.expires and tag.ends is not None and local > tag.ends]
@@ -112,12 +112,28 @@ def due_tags(
 
 
 def _excess(made: Mapping[str, int], tags: Sequence[Tag], options: TagCreation) -> list[str]:
-    """The oldest tags of periods above their number; Java looks only when it creates one."""
+    """The oldest tags of periods above their number; Java looks only when it creates one.
+
+    What is counted are their snapshots, as in Java.
+    """
     if options.most is None or not made:
         return []
     known = {tag.name: tag.snapshot for tag in tags if _time_of(tag.name, options) is not None}
-    ordered = sorted({**made, **known}.items(), key=lambda item: item[1])
-    return [name for name, _ in ordered[: max(0, len(ordered) - options.most)]]
+    names: dict[int, list[str]] = {}
+    for name, number in {**made, **known}.items():
+        names.setdefault(number, []).append(name)
+    oldest = sorted(names)[: max(0, len(names) - options.most)]
+    return [_only(names[number]) for number in oldest]
+
+
+def _only(names: Sequence[str]) -> str:
+    """The tag of a period that a snapshot has."""
+    if len(names) > 1:
+        problem = (
+            f"tags {' and '.join(sorted(names))} of periods are of the same snapshot: delete all but one"
+        )
+        raise CorruptTable(f"tag-{min(names)}", problem)
+    return names[0]
 
 
 def _created(
@@ -152,12 +168,8 @@ def _created(
 def _last_of_period(tags: Sequence[Tag], options: TagCreation) -> Tag | None:
     own = [tag for tag in tags if _time_of(tag.name, options) is not None]
     last = max(own, key=lambda tag: tag.snapshot, default=None)
-    alike = [tag.name for tag in own if last is not None and tag.snapshot == last.snapshot]
-    if len(alike) > 1:
-        problem = (
-            f"tags {' and '.join(sorted(alike))} are of the same snapshot, so the last period is unknown"
-        )
-        raise CorruptTable(f"tag-{alike[0]}", problem)
+    if last is not None:
+        _only([tag.name for tag in own if tag.snapshot == last.snapshot])
     return last
 
 

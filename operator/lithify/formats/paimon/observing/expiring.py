@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lithify.clock import epoch_millis
 from lithify.columns.column_groups import ColumnGroups, integers, is_null, nullable
-from lithify.formats.paimon.model import PLACE
+from lithify.formats.paimon.model import LATEST_MILLIS, PLACE
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 
 _HOUR_MILLIS = 3_600_000
@@ -55,5 +55,5 @@ def expiry_columns(files: pa.Table, policy: MergeTreeOptions, now: datetime) -> 
     hours = -(groups.max(-ends) // _HOUR_MILLIS) * _HOUR_MILLIS
     return {
         "expired_bytes": pa.array(groups.sum(np.where(is_expired, integers(files["size"]), 0))),
-        "expires_at": nullable(hours, groups.any(is_ahead)),
+        "expires_at": nullable(hours, groups.any(is_ahead) & (hours <= LATEST_MILLIS)),
     }

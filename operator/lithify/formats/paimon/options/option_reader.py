@@ -19,6 +19,8 @@ T = TypeVar("T")
 _LARGEST_LONG = (1 << 63) - 1
 _SMALLEST_INT, _LARGEST_INT = -(1 << 31), (1 << 31) - 1
 _LONGEST_MILLIS = 100 * 365 * 86_400_000
+_OLDEST_MILLIS = 10_000 * 366 * 86_400_000
+"""Older than any date."""
 _HIGHEST_LEVEL = 9_999
 """The highest level that options can name individually."""
 _LONGEST_TEXT = 65_536
@@ -34,6 +36,17 @@ def parse_millis(text: str) -> int:
         ValueError: it is not a duration.
     """
     return min(int(parse_duration(text)), _LONGEST_MILLIS)
+
+
+def parse_age(text: str) -> int:
+    """Parses the age of rows that expire, as milliseconds.
+
+    Unlike other durations it may be centuries: dates in rows and partitions may be as old.
+
+    Raises:
+        ValueError: it is not a duration.
+    """
+    return min(int(parse_duration(text)), _OLDEST_MILLIS)
 
 
 class OptionReader:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from lithify.formats.paimon.names.date_patterns import DatePattern
-from lithify.formats.paimon.options.option_reader import OptionReader, as_positive, parse_millis
+from lithify.formats.paimon.options.option_reader import OptionReader, as_positive, parse_age
 
 _MOST = 100
 
@@ -53,7 +53,7 @@ def read_partition_expiry(options: Mapping[str, str]) -> PartitionExpiryOptions 
         InvalidOption: a value cannot be parsed, or this release does not know it.
     """
     reader = OptionReader(options)
-    millis = reader.optional("partition.expiration-time", parse_millis)
+    millis = reader.optional("partition.expiration-time", parse_age)
     if millis is None:
         return None
     return PartitionExpiryOptions(

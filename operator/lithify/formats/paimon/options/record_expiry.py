@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from lithify.errors import InvalidOption
 from lithify.files.types import ColumnType
-from lithify.formats.paimon.options.option_reader import OptionReader, parse_millis
+from lithify.formats.paimon.options.option_reader import OptionReader, parse_age
 
 EXPIRE_TIME, TIME_FIELD = "record-level.expire-time", "record-level.time-field"
 _LEAST_MILLIS = 1_000_000_000_000
@@ -56,7 +56,7 @@ def read_record_expiry(reader: OptionReader) -> RecordExpiry | None:
     Raises:
         InvalidOption: the time cannot be parsed, or the column is missing.
     """
-    millis = reader.optional(EXPIRE_TIME, parse_millis)
+    millis = reader.optional(EXPIRE_TIME, parse_age)
     if millis is None:
         return None
     column = reader.text(TIME_FIELD, "", stripped=False)

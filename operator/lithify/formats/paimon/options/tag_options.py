@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from lithify.clock import find_zone
 from lithify.errors import InvalidOption
-from lithify.formats.paimon.options.option_reader import OptionReader, parse_millis
+from lithify.formats.paimon.options.option_reader import OptionReader, as_positive, parse_millis
 
 _MODE, _DELAY = "tag.automatic-creation", "tag.creation-delay"
 _PERIODS = {"daily": timedelta(days=1), "hourly": timedelta(hours=1), "two-hours": timedelta(hours=2)}
@@ -106,7 +106,7 @@ def _creation(reader: OptionReader, time: TagTime) -> TagCreation:
         format=spelling,
         is_daily=is_daily,
         delay=delay,
-        most=reader.optional("tag.num-retained-max", int),
+        most=reader.optional("tag.num-retained-max", as_positive),
         kept=None if kept is None else timedelta(milliseconds=kept),
         is_complete=reader.boolean("tag.automatic-completion", default=False),
         has_success_file=reader.boolean("tag.create-success-file", default=False),

@@ -157,8 +157,9 @@ def test_changelog_that_outlived_its_snapshot_keeps_its_files(small: SmallTable)
     assert first["deltaManifestList"] not in names
 
 
-def test_branch_keeps_what_only_it_names(small: SmallTable) -> None:
-    branch = small.folder / "branch" / "branch-b"
+@pytest.mark.parametrize("name", ["b", "feature/b", "b/schema", "b/c/consumer"])
+def test_branch_keeps_what_only_it_names(small: SmallTable, name: str) -> None:
+    branch = small.folder / "branch" / f"branch-{name}"
     shutil.copytree(small.folder / "schema", branch / "schema")
     (branch / "snapshot").mkdir(parents=True)
     shutil.copy(small.folder / "snapshot" / "snapshot-1", branch / "snapshot" / "snapshot-1")
@@ -169,10 +170,24 @@ def test_branch_keeps_what_only_it_names(small: SmallTable) -> None:
     assert (small.folder / "manifest" / first["deltaManifestList"]).exists()
 
 
-@pytest.mark.parametrize("is_branch", [False, True], ids=["of the table", "of a branch"])
-def test_files_of_an_attempt_with_a_journal_stay(small: SmallTable, is_branch: bool) -> None:
+def test_files_that_say_that_a_tag_was_created_are_no_tags(small: SmallTable) -> None:
+    put(small, "tag/tag-success-file", "2026-01-01_SUCCESS")
+    assert plan(small).is_empty
+
+
+@pytest.mark.parametrize("name", ["b/tag", "b/snapshot", "b/changelog"])
+def test_branch_among_the_tags_of_another_is_refused(small: SmallTable, name: str) -> None:
+    branch = small.folder / "branch" / f"branch-{name}" / "snapshot"
+    branch.mkdir(parents=True)
+    shutil.copy(small.folder / "snapshot" / "snapshot-1", branch / "snapshot-1")
+    with pytest.raises(CorruptTable, match="rename the branch"):
+        plan(small)
+
+
+@pytest.mark.parametrize("place", ["", "branch/branch-b", "branch/branch-feature/b"])
+def test_files_of_an_attempt_with_a_journal_stay(small: SmallTable, place: str) -> None:
     table = open_table(small.address)
-    home = f"{table.root}/branch/branch-b" if is_branch else table.home
+    home = f"{table.root}/{place}" if place else table.home
     journal: Journal[AttemptScope] = Journal(home, table.storage, AttemptScopes())
     attempt = journal.begin("run", AttemptScope(1, 1, ()), ShiftedClock().now())
     left = [

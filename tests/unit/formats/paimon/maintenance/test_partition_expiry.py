@@ -144,6 +144,15 @@ def test_plan_is_stale_if_nothing_of_it_is_left(small: SmallTable) -> None:
     assert {path for path in files(small) - before if "/attempts/" not in path} == set()
 
 
+@pytest.mark.parametrize("kept", ["99999 d", "999999 d", "99999999 d"])
+def test_dates_of_centuries_stay_for_centuries(small: SmallTable, kept: str) -> None:
+    """1900 is what many people write for an unknown date, and 99999 days is for ever."""
+    small.append("1900-01-01")
+    assert expiry(small, expiration_time=kept).plan(ShiftedClock()).is_empty
+    assert expiry(small, expiration_time=kept, expiration_strategy="update-time").plan(LATER).is_empty
+    assert expiry(small, expiration_time="36500 d").plan(ShiftedClock()).figures["partitions"] == 1
+
+
 def test_empty_table_has_nothing_to_do(tmp_path: Path) -> None:
     empty = SmallTable(tmp_path / "warehouse").create()
     assert expiry(empty).plan(ShiftedClock()).is_empty

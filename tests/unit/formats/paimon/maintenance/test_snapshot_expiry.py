@@ -167,8 +167,14 @@ def test_options_of_the_table_count_unless_others_are_given(small: SmallTable) -
 
 @pytest.mark.parametrize(
     "place",
-    ["tag/tag-kept", "branch/branch-b/snapshot/snapshot-2", "branch/branch-b/tag/tag-kept"],
-    ids=["a tag", "a branch", "a tag of a branch"],
+    [
+        "tag/tag-kept",
+        "branch/branch-b/snapshot/snapshot-2",
+        "branch/branch-b/tag/tag-kept",
+        "branch/branch-feature/b/snapshot/snapshot-2",
+        "tag/tag-release/1/0",
+    ],
+    ids=["a tag", "a branch", "a tag of a branch", "a branch with a slash", "a tag with slashes"],
 )
 def test_held_snapshot_keeps_all_of_its_files(small: SmallTable, place: str) -> None:
     held = rows(small, 2)
@@ -181,9 +187,11 @@ def test_held_snapshot_keeps_all_of_its_files(small: SmallTable, place: str) -> 
     assert rows(small, 2) == held
 
 
-def test_consumer_keeps_the_snapshots_that_it_has_still_to_read(small: SmallTable) -> None:
-    (small.folder / "consumer").mkdir()
-    (small.folder / "consumer" / "consumer-c").write_text('{"nextSnapshot": 4}')
+@pytest.mark.parametrize("name", ["c", "jobs/c", "jobs/of/c"])
+def test_consumer_keeps_the_snapshots_that_it_has_still_to_read(small: SmallTable, name: str) -> None:
+    path = small.folder / "consumer" / f"consumer-{name}"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"nextSnapshot": 4}')
     expire(small)
     assert small.numbers == [4, 5, 6]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lithify.errors import StalePlan, UnsupportedTable
+from lithify.errors import CorruptTable, StalePlan, UnsupportedTable
 from lithify.formats.paimon.maintenance.tag_management import TagManagement
 from lithify.formats.paimon.opening import open_table
 from support.managed_tags import tag_management
@@ -109,6 +109,22 @@ def test_tag_with_a_time_that_nobody_knows_stays(small: SmallTable) -> None:
 def test_only_the_newest_tags_are_made_where_few_are_kept(small: SmallTable) -> None:
     assert run(small, num_retained_max="2")["createdTags"] == 2
     assert tags(small) == {"2026-01-01 15": 3, "2026-01-01 17": 4}
+
+
+def test_tags_of_one_snapshot_count_once_and_none_of_them_goes_by_number(small: SmallTable) -> None:
+    """Java counts snapshots, and fails before it deletes one of two tags."""
+    run(small)
+    small.append()
+    change(small, "snapshot/snapshot-5", timeMillis=NOON + 8 * HOUR)
+    place = small.folder / "tag"
+    shutil.copy(place / "tag-2026-01-01 15", place / "tag-2026-01-01 14")
+    assert run(small, num_retained_max="3")["deletedTags"] == 2
+    assert [*tags(small)] == ["2026-01-01 14", "2026-01-01 15", "2026-01-01 17", "2026-01-01 19"]
+
+    (place / "tag-2026-01-01 19").unlink()
+    with pytest.raises(CorruptTable, match="2026-01-01 14 and 2026-01-01 15"):
+        run(small, num_retained_max="2")
+    assert len(tags(small)) == 3
 
 
 def test_deleted_tag_of_an_expired_snapshot_takes_its_files(small: SmallTable) -> None:

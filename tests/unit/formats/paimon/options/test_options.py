@@ -547,6 +547,11 @@ class TestChangelogs:
         ]
 
 
+def test_rows_may_be_kept_for_centuries() -> None:
+    options = {"record-level.expire-time": "99999 d", "record-level.time-field": "t"}
+    assert read_options(options).policy.expire_seconds == 99_999 * 86_400
+
+
 def test_rows_of_tables_without_a_key_do_not_expire() -> None:
     options = {"record-level.expire-time": "1 d", "record-level.time-field": "t"}
     assert read_options(options).expiry is not None

@@ -45,10 +45,11 @@ def test_names_are_read_in_every_spelling(spelling: str) -> None:
         ({**MADE, "tag.creation-delay": "1 d"}, "tag.creation-delay"),
         ({**MADE, "tag.creation-period-duration": "0 s"}, "tag.creation-period-duration"),
         ({**MADE, "tag.num-retained-max": "few"}, "tag.num-retained-max"),
+        ({**MADE, "tag.num-retained-max": "-1"}, "tag.num-retained-max"),
         ({**MADE, "tag.default-time-retained": "long"}, "tag.default-time-retained"),
         ({**MADE, "sink.process-time-zone": "Moon"}, "sink.process-time-zone"),
     ],
-    ids=["mode", "period", "delay", "duration", "number", "time", "zone"],
+    ids=["mode", "period", "delay", "duration", "number", "all", "time", "zone"],
 )
 def test_values_that_are_not_known_are_refused_by_name(options: Mapping[str, str], named: str) -> None:
     with pytest.raises(InvalidOption, match=named):
