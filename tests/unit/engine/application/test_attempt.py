@@ -180,10 +180,11 @@ class TestMaintenance:
         assert outcome is not None
         assert (outcome.reason, code) == (Reason.NOTHING_TO_DO, 0)
 
-    def test_kind_that_the_format_lacks(self, small: SmallTable) -> None:
-        outcome, code = self.maintained(small, kind=MaintenanceKind.ROLL_BACK)
+    def test_settings_of_the_order_count(self, small: SmallTable) -> None:
+        """Files of the last hour may belong to writers that have not committed."""
+        outcome, code = self.maintained(small, kind=MaintenanceKind.REMOVE_ORPHANS, orphan_seconds=3600)
         assert outcome is not None
-        assert (outcome.reason, outcome.failure, code) == (Reason.UNSUPPORTED, Failure.USER, 2)
+        assert (outcome.reason, outcome.failure, code) == (Reason.INVALID_SPEC, Failure.USER, 2)
 
     def test_table_that_is_broken(self, small: SmallTable) -> None:
         shutil.rmtree(small.folder / "manifest")

@@ -51,6 +51,7 @@ REASONS = {
     errors.StalePlan: Reason.COMMIT_CONFLICT,
     errors.RollbackOutrun: Reason.COMMIT_CONFLICT,
     errors.CommitsWouldBeLost: Reason.INVALID_SPEC,
+    errors.TooManyOrphans: Reason.INVALID_SPEC,
     errors.AttemptFenced: Reason.DRIVER_LOST,
     errors.TaskStopped: Reason.DRIVER_FAILED,
     errors.TaskFailed: Reason.DRIVER_FAILED,
