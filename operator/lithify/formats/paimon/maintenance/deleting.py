@@ -9,7 +9,7 @@ whose changelog outlives it is copied before it is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 
 import pyarrow as pa
 
@@ -30,8 +30,11 @@ _PHASES = ("files", "manifests", "lists")
 def delete_expired(table: PaimonTable, plan: ExpiryPlan) -> None:
     """Deletes the files of a plan, then its snapshots, then moves the hint.
 
+    The oldest snapshot that stays is looked at again before each step: if somebody rolls the table back to
+    before it while many files are deleted, writers give the ids of snapshots that go to new ones.
+
     Raises:
-        StalePlan: somebody may need a file of the plan since it was made; nothing was deleted.
+        StalePlan: somebody may need a file of the plan since it was made, so nothing more was deleted.
         StorageError: the file system refuses; plan and run again.
     """
     failpoint("expiry-planned")
@@ -40,11 +43,13 @@ def delete_expired(table: PaimonTable, plan: ExpiryPlan) -> None:
     for consumer in plan.consumers:
         table.storage.delete(consumer.path)
     failpoint("expired-consumers-deleted")
-    delete_files(table, plan.doomed)
+    delete_files(table, plan.doomed, lambda: check_oldest(table, plan))
     for number in plan.changelogs:
+        check_oldest(table, plan)
         table.storage.delete(_changelog_path(table, number))
         failpoint("expired-changelog-deleted")
     for number in plan.snapshots:
+        check_oldest(table, plan)
         _keep_changelog(table, plan, number)
         table.storage.delete(table.snapshots.path(number))
         failpoint("expired-snapshot-deleted")
@@ -74,9 +79,11 @@ def _changelog_path(table: PaimonTable, number: int) -> str:
     return f"{table.home}/{Holding.CHANGELOG}/{Holding.CHANGELOG}-{number}"
 
 
-def delete_files(table: PaimonTable, doomed: Doomed) -> None:
-    """Deletes the files of a plan of expiry, phase by phase."""
+def delete_files(table: PaimonTable, doomed: Doomed, check: Callable[[], None] = lambda: None) -> None:
+    """Deletes the files of a plan of expiry, phase by phase, each after a check."""
     for kind, paths in zip(_PHASES, phases(doomed), strict=True):
+        if paths:
+            check()
         table.storage.delete_all(paths)
         failpoint(f"expired-{kind}-deleted")
 
@@ -102,12 +109,22 @@ def check_current(table: PaimonTable, plan: ExpiryPlan) -> None:
             snapshot that stays is gone.
     """
     check_holders(table, plan.seen, plan.latest)
-    oldest = plan.end
-    if oldest is not None:
-        found = table.snapshots.get(oldest.id)
-        if found is None or not is_same(found, oldest):
-            raise StalePlan(table.name, "the oldest snapshot that should stay was replaced or deleted")
+    check_oldest(table, plan)
     _check_consumers(table, plan)
+
+
+def check_oldest(table: PaimonTable, plan: ExpiryPlan) -> None:
+    """Checks that the oldest snapshot that stays is there, so that all before it are what was planned.
+
+    Raises:
+        StalePlan: it was rolled back, or replaced by another one of its id.
+    """
+    oldest = plan.end
+    if oldest is None:
+        return
+    found = table.snapshots.get(oldest.id)
+    if found is None or not is_same(found, oldest):
+        raise StalePlan(table.name, "the oldest snapshot that should stay was replaced or deleted")
 
 
 def _check_consumers(table: PaimonTable, plan: ExpiryPlan) -> None:

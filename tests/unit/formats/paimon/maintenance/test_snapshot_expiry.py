@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from lithify.errors import CorruptTable, LithifyError, MissingFile, StalePlan
+from lithify.formats.paimon.maintenance import deleting
 from lithify.formats.paimon.maintenance.deleting import phases
 from lithify.formats.paimon.maintenance.plan import ExpiryPlan
 from lithify.formats.paimon.maintenance.snapshot_expiry import READER_FLOOR, SnapshotExpiry
@@ -265,6 +266,24 @@ def test_plan_is_stale_once_somebody_may_need_its_files(
     with pytest.raises(StalePlan):
         made.execute(plan)
     assert files(small) == before
+
+
+def test_snapshots_that_get_the_ids_of_expiring_ones_stay(
+    small: SmallTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To delete many files takes long; meanwhile somebody may roll back and commit."""
+
+    def roll_back_and_write(point: str, attempt: int = 0) -> None:
+        if point == "expired-files-deleted":
+            small.roll_back_to(4)
+            small.append("a")
+
+    monkeypatch.setattr(deleting, "failpoint", roll_back_and_write)
+    made = expiry(small)
+    plan = made.plan(LATER)
+    with pytest.raises(StalePlan):
+        made.execute(plan)
+    assert small.numbers[-2:] == [4, 5]
 
 
 def test_commits_after_the_plan_do_not_matter(small: SmallTable) -> None:
