@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lithify.controller.deciding.decision_input import DecisionInput, Due
+from lithify.controller.deciding.due_maintenance import kinds_without_zone
 from lithify.controller.deciding.reasons import (
     CommitsReached,
     DueReason,
@@ -64,7 +65,10 @@ def due_compactions(decision_input: DecisionInput, now: datetime) -> DueCompacti
         due = _full_after_commits(seen, policy)
     if due is None and seen is not None and seen.findings:
         due = _minor(seen, policy)
-    not_due = None if due is not None else NotDue(seen, gains, next_full)
+    without_zone: tuple[str, ...] = ()
+    if seen is not None and policy is not None:
+        without_zone = kinds_without_zone(decision_input.table, policy, seen)
+    not_due = None if due is not None else NotDue(seen, gains, next_full, without_zone)
     return DueCompactions(due, not_due, next_full, clock.changes)
 
 

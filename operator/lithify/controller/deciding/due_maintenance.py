@@ -17,6 +17,7 @@ from lithify.controller.deciding.decision_input import Due, DueMaintenance
 from lithify.controller.deciding.reasons import MaintenanceTime
 from lithify.controller.deciding.schedule import MOST_AHEAD, DueTime, Recurrence, due_time
 from lithify.controller.deciding.windows import opening
+from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.observation import MaintenanceNeed, Observation
 from lithify.resources.compaction import Reason, RunStrategy
 from lithify.resources.maintenance import (
@@ -39,6 +40,8 @@ INTERVALS: Mapping[RunKind, int] = {
 }
 """The kinds in the order in which they run, with the seconds between two runs that no policy sets."""
 
+_BY_LOCAL_TIME = frozenset({MaintenanceKind.EXPIRE_PARTITIONS, MaintenanceKind.MANAGE_TAGS})
+"""Kinds that compare local times of the table's writers with the present one."""
 _DONE = frozenset({Reason.MAINTAINED.value, Reason.NOTHING_TO_DO.value})
 _IDLE = timedelta(hours=6)
 """How long a table that nobody writes to is left alone after a run that did all there was."""
@@ -141,12 +144,33 @@ def _wanted(table: LakeTable, policy: CompactionPolicySpec, seen: Observation) -
     needs = {need.kind.value: need for need in seen.needs}
     for kind in INTERVALS:
         rule, need = policy.maintenance.rule_of(kind), needs.get(kind.value)
-        if rule is not None and (not isinstance(rule, TableMaintenance) or _is_let(rule, need)):
+        if rule is not None and (not isinstance(rule, TableMaintenance) or _is_let(table, rule, need)):
             yield _Wanted(kind, rule, record_of(table, kind), need)
 
 
-def _is_let(rule: TableMaintenance, need: MaintenanceNeed | None) -> bool:
-    """Whether there is something to do that the policy leaves to the operator."""
+def _is_let(table: LakeTable, rule: TableMaintenance, need: MaintenanceNeed | None) -> bool:
+    """Whether there is something to do that table and policy leave to the operator."""
     if need is None or rule.mode is MaintenanceMode.NEVER:
         return False
-    return need.is_asked or rule.mode is MaintenanceMode.ALWAYS
+    if rule.mode is MaintenanceMode.ALWAYS:
+        return True
+    return need.is_asked and not _lacks_zone(table, need)
+
+
+def kinds_without_zone(table: LakeTable, policy: CompactionPolicySpec, seen: Observation) -> tuple[str, ...]:
+    """The kinds that the table asks for, and that wait until the time zone of its writers is known."""
+    automatic = (
+        need
+        for need in seen.needs
+        if isinstance(rule := policy.maintenance.rule_of(RunKind(need.kind.value)), TableMaintenance)
+        and rule.mode is MaintenanceMode.AUTOMATIC
+    )
+    return tuple(need.kind.value for need in automatic if need.is_asked and _lacks_zone(table, need))
+
+
+def _lacks_zone(table: LakeTable, need: MaintenanceNeed) -> bool:
+    """Whether ages would be counted in a zone that nobody has named.
+
+    In UTC, what writers west of it have written would be dropped hours too early.
+    """
+    return need.kind in _BY_LOCAL_TIME and table.spec.time_zone is None

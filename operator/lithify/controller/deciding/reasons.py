@@ -107,11 +107,13 @@ class NotDue:
         observation: the figures that reach no trigger, None if the table cannot be observed now.
         full_gains: whether a full compaction would have work to do.
         next_full: when the next full compaction is due, None for never.
+        without_zone: kinds of maintenance that wait until somebody names the time zone of the writers.
     """
 
     observation: Observation | None
     full_gains: bool
     next_full: datetime | None
+    without_zone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,9 @@ def not_due_text(reason: NotDue) -> str:
     if seen.commits is not None:
         parts.append(_commits_text(seen.commits))
     parts.extend(f"{need.kind.value}: {need.detail}" for need in seen.needs)
+    if reason.without_zone:
+        kinds = " and ".join(reason.without_zone)
+        parts.append(f"{kinds} wait until spec.timeZone of the LakeTable names the time zone of its writers")
     if seen.full_wait:
         parts.append(seen.full_wait)
     elif not reason.full_gains:

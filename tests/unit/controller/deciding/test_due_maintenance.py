@@ -12,8 +12,9 @@ from lithify.controller.deciding.conditions import SNAPSHOTS_EXPIRE, table_statu
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.controller.deciding.reasons import OperatorRuns
-from lithify.controller.deciding.sentences import due_text
-from lithify.formats.protocol.observation import KeptSnapshots
+from lithify.controller.deciding.sentences import due_text, why_text
+from lithify.formats.protocol.maintenance import MaintenanceKind
+from lithify.formats.protocol.observation import KeptSnapshots, MaintenanceNeed
 from lithify.resources.maintenance import OrphanRemoval, RunKind
 from lithify.resources.objects import condition_of
 from lithify.resources.policy import CompactionPolicySpec
@@ -180,6 +181,29 @@ class TestWaits:
     def test_a_time_that_a_wrong_clock_has_written_does_not_count(self) -> None:
         status = recorded(2 * HOUR, held_until=NOON + timedelta(days=90))
         assert started(situation(SEEN, status=status)) is EXPIRE
+
+
+PARTITIONS = MaintenanceNeed(
+    MaintenanceKind.EXPIRE_PARTITIONS, "partition.expiration-time is 7 d", is_asked=True
+)
+
+
+@pytest.mark.parametrize(
+    ("zone", "spec", "expected"),
+    [
+        case(None, policy(), None, id="nobody has named the zone"),
+        case("America/New_York", policy(), RunKind.EXPIRE_PARTITIONS, id="the zone is named"),
+        case(None, rule("expirePartitions", mode="Always"), RunKind.EXPIRE_PARTITIONS, id="UTC is meant"),
+    ],
+)
+def test_partitions_are_not_dropped_by_the_time_of_a_zone_that_nobody_named(
+    zone: str | None, spec: CompactionPolicySpec, expected: RunKind | None
+) -> None:
+    asked = situation(replace(QUIET, needs=(PARTITIONS,)), spec)
+    asked = replace(asked, table=replace(asked.table, spec=replace(asked.table.spec, time_zone=zone)))
+    decision = decide(asked, NOON)
+    assert started(asked) is expected
+    assert ("ExpirePartitions wait until spec.timeZone" in why_text(decision)) is (expected is None)
 
 
 def test_the_run_says_why_and_what() -> None:
