@@ -75,5 +75,5 @@ def _texts(schema: dict[str, Any], name: str) -> st.SearchStrategy[str]:
     if name == "type":
         return st.sampled_from(["Succeeded", "Ready", "Stalled", "CompactionNeeded", "Odd"])
     pattern, most = schema.get("pattern"), schema.get("maxLength", 64)
-    found = TEXTS if pattern is None else TEXTS.filter(re.compile(pattern).search) | st.just("7")
+    found = TEXTS if pattern is None else (TEXTS | st.just("7")).filter(re.compile(pattern).search)
     return found.map(lambda text: text[:most])

@@ -8,7 +8,16 @@ from typing import Annotated
 from pydantic import Field
 
 from lithify.resources.maintenance import OrphanRemoval, RunKind
-from lithify.resources.modelling import MESSAGE_LENGTH, NAME_LENGTH, Rule, Time, name_rule, part, rules
+from lithify.resources.modelling import (
+    MESSAGE_LENGTH,
+    NAME_LENGTH,
+    Rule,
+    Time,
+    matching,
+    name_rule,
+    part,
+    rules,
+)
 from lithify.resources.objects import (
     CONDITIONS,
     Condition,
@@ -398,7 +407,12 @@ MOST_FIGURES = 16
 class MaintenanceFigure:
     """A number of things that maintenance deletes or rewrites."""
 
-    name: str = Field(description="What is counted, for example dataFiles.", max_length=63)
+    name: str = matching(
+        r"^[a-zA-Z]+$",
+        "names of figures have letters only",
+        description="What is counted, for example dataFiles.",
+        max_length=63,
+    )
     count: int = Field(description="How many.", ge=0)
 
 

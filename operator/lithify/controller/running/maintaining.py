@@ -11,13 +11,14 @@ from typing import Any
 from lithify.amounts import count_of, figures_text
 from lithify.contract.outcome import Outcome
 from lithify.formats.protocol.maintenance import FOREIGN_FILES
-from lithify.formats.protocol.model import is_snapshot_id
+from lithify.plain_text import plain_line
 from lithify.resources.compaction import MaintenanceSummary, Reason
 
 MAINTAINED = frozenset({Reason.MAINTAINED, Reason.PLANNED, Reason.NOTHING_TO_DO})
 """The ends of a run of maintenance that succeeded."""
 
 _SHORT = 48
+_LONGEST_SAMPLE = 512
 
 
 def maintenance_text(outcome: Outcome) -> str:
@@ -39,12 +40,9 @@ def maintenance_fields(found: MaintenanceSummary | None) -> dict[str, Any]:
     """The fields of status: the summary, and what `kubectl get` shows as FILES."""
     if found is None:
         return {}
-    oldest = found.oldest_snapshot_id
-    is_valid = oldest is not None and is_snapshot_id(oldest)
-    summary = replace(found, oldest_snapshot_id=oldest if is_valid else None)
-    return {"maintenance": summary, "files": _told(found)[:_SHORT] or None}
+    samples = tuple(plain_line(each, _LONGEST_SAMPLE) for each in found.samples)
+    return {"maintenance": replace(found, samples=samples), "files": _told(found)[:_SHORT] or None}
 
 
 def _told(found: MaintenanceSummary) -> str:
-    changed = (figure for figure in found.figures if figure.name != FOREIGN_FILES)
-    return figures_text({figure.name: figure.count for figure in changed})
+    return figures_text({each.name: each.count for each in found.figures if each.name != FOREIGN_FILES})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from lithify.contract.outcome import Outcome, Stage
+from lithify.contract.outcome import Outcome, Stage, read_outcome
 from lithify.controller.driver import DriverPhase, DriverState, Trouble
 from lithify.controller.running.facts import UNKNOWN, Action, Lock, Problem
 from lithify.controller.running.failures import memory_factor
@@ -414,6 +416,29 @@ def test_files_that_stay_are_not_told_as_done() -> None:
     way = done(under_way(kind=EXPIRY), replace(MAINTAINED, maintenance=MaintenanceSummary(figures=figures)))
     assert way.run.message == "Done: 2 data files; 1 file outside of the table's folders left alone."
     assert way.run.status.files == "2 data files"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        case({"figures": [{"name": "\x1b[2Jdone", "count": 1}]}, id="a figure"),
+        case({"figures": [{"name": "dataFiles", "count": -1}]}, id="a number"),
+        case({"oldestSnapshotId": "\x1b[2J"}, id="a snapshot"),
+    ],
+)
+def test_forged_summaries_are_no_outcome(forged: dict[str, Any]) -> None:
+    """Whoever may change a pod can write any outcome."""
+    told = {"run": "r", "attempt": 1, "reason": "Maintained", "maintenance": forged}
+    assert read_outcome(json.dumps(told)) is None
+
+
+def test_samples_of_a_forged_summary_cannot_move_the_cursor() -> None:
+    forged = MaintenanceSummary(
+        figures=(MaintenanceFigure(name="dataFiles", count=2),), samples=("a\x1b[2Jb",)
+    )
+    way = done(under_way(kind=EXPIRY), replace(MAINTAINED, maintenance=forged))
+    assert way.run.status.maintenance is not None
+    assert "\x1b" not in way.run.status.maintenance.samples[0]
 
 
 def test_dry_run_of_maintenance_has_a_driver_and_says_what_would_go() -> None:
