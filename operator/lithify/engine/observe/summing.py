@@ -134,15 +134,15 @@ def idle_wait(wanted: Filter, busy: int, until: datetime | None) -> str:
     )
 
 
-def earliest(until: datetime | None, figures: pa.Table, now: datetime) -> datetime | None:
+def earliest(figures: pa.Table, now: datetime, *moments: datetime | None) -> datetime | None:
     """When something changes without a commit: a group becomes idle, or has waited long enough.
 
     Args:
-        until: when the first group becomes idle; None for never.
         figures: figures of groups, with `valid_until` as `Judge.figures` has it.
         now: the time of the observation.
+        moments: when something else does, such as the first group becoming idle; None for never.
     """
     ends = integers(whole(figures["valid_until"]).drop_null())
     later = ends[ends > epoch_millis(now)]
-    moments = [moment_of(int(later.min()))] if len(later) else []
-    return min([*moments, *([] if until is None else [until])], default=None)
+    waited = [moment_of(int(later.min()))] if len(later) else []
+    return min([*waited, *(moment for moment in moments if moment is not None)], default=None)
