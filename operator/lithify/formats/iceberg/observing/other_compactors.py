@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from lithify.clock import moment_of
+from lithify.engine.observe.summing import COMPACTOR_WINDOW
 from lithify.formats.iceberg.properties import digits_in, is_true
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.snapshots import RUN, Snapshot
 from lithify.formats.protocol.observation import OtherCompactor
 from lithify.plain_text import plain_line
-
-WINDOW = timedelta(days=2)
-"""How long a compaction tells of the next one: more than a day, so that a nightly job is always named."""
 
 _MOST = 4
 """Number of others that are named: snapshots can have any number of names."""
@@ -98,12 +96,6 @@ def other_compactors(
     return tuple(found.values())[:_MOST]
 
 
-def forgotten_at(found: tuple[OtherCompactor, ...], now: datetime) -> datetime | None:
-    """When the first of the compactions seen is too old to tell of another one; None for never."""
-    seen = (each.last_seen for each in found if each.last_seen is not None and each.last_seen <= now)
-    return min((moment + WINDOW for moment in seen), default=None)
-
-
 def _by_settings(location: str, properties: Mapping[str, str]) -> Iterator[OtherCompactor]:
     for name, service in _SERVICES_BY_PROPERTY.items():
         if is_true(properties, name):
@@ -120,7 +112,7 @@ def _by_snapshots(metadata: TableMetadata, branch: str, now: datetime) -> Iterat
     named: set[str] = set()
     for snapshot in metadata.ancestry(branch):
         moment = moment_of(snapshot.millis)
-        if moment <= now - WINDOW:
+        if moment <= now - COMPACTOR_WINDOW:
             return
         engine = _compacting_engine(snapshot.summary)
         if engine is not None and engine not in named:

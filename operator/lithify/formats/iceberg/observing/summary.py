@@ -23,6 +23,7 @@ from lithify.engine.observe.summing import (
     earliest,
     findings,
     first_idle,
+    forgotten_at,
     idle_wait,
     largest,
     most,
@@ -34,7 +35,7 @@ from lithify.formats.iceberg.observing.cached_files import IcebergCache, partiti
 from lithify.formats.iceberg.observing.held_files import held_work
 from lithify.formats.iceberg.observing.judging import PartitionJudge, clustered_by
 from lithify.formats.iceberg.observing.needs import expiry_needs
-from lithify.formats.iceberg.observing.other_compactors import forgotten_at, other_compactors
+from lithify.formats.iceberg.observing.other_compactors import other_compactors
 from lithify.formats.iceberg.planning.statistics import SUMS_BY_COLUMN
 from lithify.formats.iceberg.properties import digits_in
 from lithify.formats.iceberg.table.metadata import TableMetadata

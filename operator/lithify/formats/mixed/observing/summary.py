@@ -21,6 +21,7 @@ from lithify.engine.observe.summing import (
     earliest,
     findings,
     first_idle,
+    forgotten_at,
     idle_wait,
     largest,
     most,
@@ -30,7 +31,7 @@ from lithify.engine.observe.summing import (
 from lithify.formats.declarations import MOST_GROUPS, FigureValue
 from lithify.formats.iceberg.compaction.groups import parse_group
 from lithify.formats.iceberg.observing.needs import expiry_needs
-from lithify.formats.iceberg.observing.other_compactors import forgotten_at, other_compactors
+from lithify.formats.iceberg.observing.other_compactors import other_compactors
 from lithify.formats.iceberg.observing.summary import kept_snapshots
 from lithify.formats.iceberg.table.partition_paths import WHOLE
 from lithify.formats.mixed.declarations import CHANGES

@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lithify.clock import epoch_millis
-from lithify.formats.iceberg.observing.other_compactors import WINDOW, forgotten_at, other_compactors
+from lithify.engine.observe.summing import COMPACTOR_WINDOW as WINDOW
+from lithify.engine.observe.summing import forgotten_at
+from lithify.formats.iceberg.observing.other_compactors import other_compactors
 from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata, parse_metadata
 from lithify.formats.protocol.observation import OtherCompactor
 from support.cases import case
