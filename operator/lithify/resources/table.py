@@ -290,7 +290,7 @@ class LakeTableStatus:
     conditions: tuple[Condition, ...] = Field(
         default=(),
         description="Ready: it can be loaded and compacted, and its last compaction did not fail. "
-        "CompactionNeeded: a trigger fired. WriterCompacts: its writers compact, too. "
+        "CompactionNeeded: a trigger fired. WriterCompacts: its writers or others compact it, too. "
         "SnapshotsExpire: something expires its snapshots. BucketsBlocked: some groups of files cannot be "
         "compacted. Duplicate: an older LakeTable is for the same table.",
         max_length=16,

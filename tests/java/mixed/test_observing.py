@@ -25,8 +25,8 @@ def test_a_service_that_optimizes_the_table_too_is_told(arctic: Arctic, tmp_path
         seen = watch.observe(ObservationRequest(address, "table"))
         assert seen is not None
         assert seen.check_seconds == 600
-        told.append([each[:15] for each in seen.waits])
-    assert told == [[], ["Amoro's service"]]
+        told.append([each.name for each in seen.other_compactors])
+    assert told == [[], ["Amoro"]]
 
 
 def test_partitions_with_changes_are_told_with_their_lines(arctic: Arctic, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from lithify.controller.deciding.sentences import (
     expiry_text,
     failed_maintenance_text,
     last_failure_text,
+    others_text,
     policy_text,
     snapshots_text,
     why_text,
@@ -235,6 +236,9 @@ def _say_duplicate(conditions: ConditionBuilder, decision_input: DecisionInput) 
 
 
 def _say_writers(conditions: ConditionBuilder, seen: Observation) -> None:
+    if seen.write_only and seen.other_compactors:
+        conditions.true(WRITER_COMPACTS, "OtherCompacts", others_text(seen.other_compactors))
+        return
     if seen.write_only:
         conditions.false(WRITER_COMPACTS, "WriteOnly", "the table's writers do not compact it")
         return

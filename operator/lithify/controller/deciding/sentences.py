@@ -7,7 +7,7 @@ message names numbers and dates, never ages, so an unchanged reason has the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from lithify.amounts import bytes_text, count_of, moment_text, seconds_text
@@ -44,7 +44,13 @@ from lithify.controller.deciding.reasons import (
     TriggerFired,
     WindowClosed,
 )
-from lithify.formats.protocol.observation import CommitCount, Finding, KeptSnapshots, Observation
+from lithify.formats.protocol.observation import (
+    CommitCount,
+    Finding,
+    KeptSnapshots,
+    Observation,
+    OtherCompactor,
+)
 from lithify.resources.compaction import RunStrategy
 from lithify.resources.objects import shortened
 from lithify.resources.table import NOT_OBSERVED, LakeTableStatus, MaintenanceRecord, RunSummary
@@ -209,6 +215,20 @@ def duplicate_text(older: str) -> str:
         f"LakeTable {older} is older and is for the same table, so this one starts no automatic runs. "
         "Delete one of the two"
     )
+
+
+def others_text(others: Sequence[OtherCompactor]) -> str:
+    """Who else compacts a table, how that is known, what follows, and what to do."""
+    told = "; ".join(_other_text(other) for other in others)
+    return (
+        "others compact the table, too, and of two that compact the same files the second fails to commit. "
+        f"Leave it to one: suspend it here (spec.suspend), or turn the other off. {told}"
+    )
+
+
+def _other_text(other: OtherCompactor) -> str:
+    seen = "" if other.last_seen is None else f", last at {moment_text(other.last_seen)}"
+    return f"{other.name}: found by {other.evidence}{seen}; {other.remedy}"
 
 
 def snapshots_text(kept: KeptSnapshots) -> str:

@@ -5,7 +5,7 @@ Called by adapters, with the figures of a table's groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,9 +16,13 @@ from lithify.amounts import count_of, moment_text, seconds_text
 from lithify.clock import epoch_millis, moment_of
 from lithify.columns.column_groups import flagged, integers, listed, taken, whole
 from lithify.formats.protocol.model import TriggerVerdict
-from lithify.formats.protocol.observation import Finding
+from lithify.formats.protocol.observation import Finding, OtherCompactor
 from lithify.formats.protocol.observing import Filter
 from lithify.formats.protocol.partition import PartitionFilter, PartitionValues
+
+COMPACTOR_WINDOW = timedelta(days=2)
+"""How long a compaction by others tells of the next one: more than a day, so that a nightly job is always
+named."""
 
 MOST_PARTITIONS = 256
 """Partitions that an observation lists, the largest first."""
@@ -134,15 +138,21 @@ def idle_wait(wanted: Filter, busy: int, until: datetime | None) -> str:
     )
 
 
-def earliest(until: datetime | None, figures: pa.Table, now: datetime) -> datetime | None:
+def forgotten_at(others: Iterable[OtherCompactor], now: datetime) -> datetime | None:
+    """When the first of the compactions seen is too old to tell of another one; None for never."""
+    seen = (each.last_seen for each in others if each.last_seen is not None and each.last_seen <= now)
+    return min((moment + COMPACTOR_WINDOW for moment in seen), default=None)
+
+
+def earliest(figures: pa.Table, now: datetime, *moments: datetime | None) -> datetime | None:
     """When something changes without a commit: a group becomes idle, or has waited long enough.
 
     Args:
-        until: when the first group becomes idle; None for never.
         figures: figures of groups, with `valid_until` as `Judge.figures` has it.
         now: the time of the observation.
+        moments: when something else does, such as the first group becoming idle; None for never.
     """
     ends = integers(whole(figures["valid_until"]).drop_null())
     later = ends[ends > epoch_millis(now)]
-    moments = [moment_of(int(later.min()))] if len(later) else []
-    return min([*moments, *([] if until is None else [until])], default=None)
+    waited = [moment_of(int(later.min()))] if len(later) else []
+    return min([*waited, *(moment for moment in moments if moment is not None)], default=None)

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 from lithify.errors import InvalidOption
 
+_MOST_DIGITS = 19
+"""Those of the largest 64-bit number."""
+
 
 def number_in(
     options: Mapping[str, str], name: str, default: int, least: int | None = None, most: int | None = None
@@ -27,9 +30,12 @@ def number_in(
 
 
 def digits_in(options: Mapping[str, str], name: str, default: int = 0) -> int:
-    """The number of an option of digits; the default for everything else, since anyone may write them."""
+    """The number of an option of digits; the default for everything else, since anyone may write them.
+
+    Python refuses to convert thousands of digits.
+    """
     text = options.get(name, "")
-    return int(text) if text.isascii() and text.isdecimal() else default
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else default
 
 
 def is_true(options: Mapping[str, str], name: str, default: str = "false") -> bool:

@@ -75,6 +75,23 @@ class MaintenanceNeed:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherCompactor:
+    """Somebody who compacts the table besides its writers and Lithify.
+
+    Attributes:
+        name: the service or engine.
+        evidence: where it was found: a property, a location, a snapshot; for people.
+        remedy: how to leave compaction to Lithify, as a clause for people.
+        last_seen: commit time of the last compaction that was found; None if only settings name it.
+    """
+
+    name: str
+    evidence: str
+    remedy: str
+    last_seen: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CommitCount:
     """Commits since the last full compaction, for tables that ask for one every `wanted` commits.
 
@@ -122,6 +139,7 @@ class Observation:
         deleted_rows: deleted rows that files still have; None if a writer did not count them.
         nearest: the figure that is nearest to a trigger, and from where on that fires, as a sentence; empty
             if there is none.
+        other_compactors: who else compacts it, as far as the format's metadata says.
         needs: the maintenance that it needs; each kind at most once.
         blocks: figures that its kind of table has, by the names that the adapter has declared.
     """
@@ -151,6 +169,7 @@ class Observation:
     groups: int = 0
     deleted_rows: int | None = None
     nearest: str = ""
+    other_compactors: tuple[OtherCompactor, ...] = ()
     needs: tuple[MaintenanceNeed, ...] = ()
     blocks: Mapping[str, Mapping[str, FigureValue]] = field(default_factory=dict)
 

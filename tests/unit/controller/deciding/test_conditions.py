@@ -14,7 +14,7 @@ from lithify.controller.deciding.conditions import summary_of, table_status
 from lithify.controller.deciding.decide import decide
 from lithify.controller.deciding.decision_input import DecisionInput
 from lithify.controller.deciding.problems import TableProblem, TableReason
-from lithify.formats.protocol.observation import KeptSnapshots, Observation
+from lithify.formats.protocol.observation import KeptSnapshots, Observation, OtherCompactor
 from lithify.resources.crd import definition_of
 from lithify.resources.modelling import plain, read
 from lithify.resources.names import LAKE_TABLE
@@ -40,6 +40,8 @@ from support.deciding.situations import (
 )
 from support.observations import with_levels
 
+AMORO = OtherCompactor("Amoro", "the property self-optimizing.enabled = true", "set it to false")
+SPARK = OtherCompactor("Spark", "snapshot 7 (replace)", "stop the job", NOON)
 ALL_KINDS = {
     "Ready",
     "CompactionNeeded",
@@ -166,6 +168,16 @@ class TestConditions:
                 {"WriterCompacts": "True NotWriteOnly", "SnapshotsExpire": "True WritersExpire"},
                 id="not write-only",
             ),
+            case(
+                situation(replace(QUIET, other_compactors=(AMORO,))),
+                {"WriterCompacts": "True OtherCompacts", "Ready": "True Ready"},
+                id="a service compacts it",
+            ),
+            case(
+                situation(replace(QUIET, write_only=False, other_compactors=(AMORO,))),
+                {"WriterCompacts": "True NotWriteOnly"},
+                id="its writers and a service compact it",
+            ),
         ],
     )
     def test_conditions_say_what_is_wrong_and_where(
@@ -179,6 +191,18 @@ class TestConditions:
         status = status_of(situation(QUIET, problem=TableProblem(reason, "as it happens")))
         assert said(status, "Ready") == ("False", reason.value)
         assert said(status, "Stalled")[0] == str(reason.needs_person)
+
+    def test_others_that_compact_are_named_with_evidence_and_remedy(self) -> None:
+        """The text has no ages, so it stays the same until another compaction is seen."""
+        asked = situation(replace(QUIET, other_compactors=(AMORO, SPARK)))
+        found = condition(status_of(asked), "WriterCompacts")
+        assert found.message == (
+            "others compact the table, too, and of two that compact the same files the second fails to "
+            "commit. Leave it to one: suspend it here (spec.suspend), or turn the other off. "
+            "Amoro: found by the property self-optimizing.enabled = true; set it to false; "
+            f"Spark: found by snapshot 7 (replace), last at {NOON:%Y-%m-%d %H:%M:%S} UTC; stop the job"
+        )
+        assert condition(status_of(after(asked), NOON + timedelta(hours=1)), "WriterCompacts") == found
 
     def test_refusals_are_named(self) -> None:
         message = condition(status_of(situation(REFUSED)), "Ready").message

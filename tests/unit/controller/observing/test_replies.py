@@ -18,7 +18,7 @@ from lithify.controller.observing.request import TableList
 from lithify.controller.observing.wire import MOST_REPLY, MOST_TEXT, Reply
 from lithify.errors import CorruptTable, Failure, LithifyError, NotAllowed, NotFound, UnsupportedTable
 from lithify.formats.protocol.model import BlockedGroup, SnapshotId
-from lithify.formats.protocol.observation import Finding, RunFound
+from lithify.formats.protocol.observation import Finding, OtherCompactor, RunFound
 from support.cases import case
 from support.observations import observation, with_levels
 
@@ -29,6 +29,10 @@ SEEN = replace(
     partitions_due=({"dt": "2026-11-22"},),
     blocked=(BlockedGroup("bucket-0", True, "a.parquet: cut off", "0123"),),
     next_trigger=datetime(2026, 11, 23, tzinfo=UTC),
+    other_compactors=(
+        OtherCompactor("Amoro", "a property", "switch it off"),
+        OtherCompactor("Spark", "snapshot 7", "stop it", datetime(2026, 11, 22, tzinfo=UTC)),
+    ),
 )
 RUN = RunFound(SnapshotId("8274931150398217734:-17"), SnapshotId("3"), 4, 1, 100, 90)
 

@@ -35,6 +35,8 @@ def test_a_default_outside_of_the_bounds_is_named_too() -> None:
         case("1.0", 3, id="a fraction"),
         case("\u0661", 3, id="digits of another script"),
         case("\u00b2", 3, id="a digit that is no number"),
+        case(str(2**63 - 1), 2**63 - 1, id="the largest"),
+        case("9" * 5000, 3, id="more digits than Python converts"),
     ],
 )
 def test_only_digits_count_where_anyone_may_write(text: str, expected: int) -> None:

@@ -6,7 +6,6 @@ files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from lithify.engine.observe.summing import (
     earliest,
     findings,
     first_idle,
+    forgotten_at,
     idle_wait,
     largest,
     most,
@@ -35,8 +35,9 @@ from lithify.formats.iceberg.observing.cached_files import IcebergCache, partiti
 from lithify.formats.iceberg.observing.held_files import held_work
 from lithify.formats.iceberg.observing.judging import PartitionJudge, clustered_by
 from lithify.formats.iceberg.observing.needs import expiry_needs
+from lithify.formats.iceberg.observing.other_compactors import other_compactors
 from lithify.formats.iceberg.planning.statistics import SUMS_BY_COLUMN
-from lithify.formats.iceberg.properties import digits_in, is_true
+from lithify.formats.iceberg.properties import digits_in
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, WHOLE, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec
@@ -44,8 +45,6 @@ from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.observation import KeptSnapshots, Observation
 from lithify.formats.protocol.observing import Filter
 from lithify.formats.protocol.partition import PartitionSpec, PartitionValues, wanted_partitions
-
-_AMORO_ENABLED = "self-optimizing.enabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +94,7 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
     takes_some = is_filtered or wanted.idle_seconds is not None
     until = first_idle(busy, wanted)
     kept = kept_snapshots(table)
+    others = other_compactors(metadata, table.branch, table.properties, judge.now)
     return Observation(
         table_uuid=cache.state.table.uuid,
         snapshot=None if newest is None else newest.id,
@@ -113,28 +113,18 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
         needs=expiry_needs(kept, table.properties, judge.now),
         partitions_due=largest(due, places.values) if is_filtered else (),
         full_partitions=largest(idle, places.values) if takes_some else (),
-        next_trigger=earliest(until, figures, judge.now),
-        waits=other_optimizers(table.properties),
+        next_trigger=earliest(figures, judge.now, until, forgotten_at(others, judge.now)),
         full_wait=idle_wait(wanted, len(busy), until),
         blocked=held.blocked,
         groups=len(figures),
         deleted_rows=deleted if counted else None,
         nearest=_nearest(figures, judge),
+        other_compactors=others,
         blocks={
             DATA_FILES.name: _data_files(figures, judge, places),
             DELETES.name: _deletes(cache.figures, figures, places),
         },
     )
-
-
-def other_optimizers(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """The services of other projects that optimize a table, too, as sentences for people.
-
-    Where the property is missing, only Amoro knows whether its service takes the table.
-    """
-    if not is_true(properties, _AMORO_ENABLED):
-        return ()
-    return (f"Amoro's service optimizes it, too ({_AMORO_ENABLED} = true): turn one of both off",)
 
 
 def _by_column(figures: pa.Table, column: int | None) -> pa.Table:

@@ -21,6 +21,7 @@ from lithify.engine.observe.summing import (
     earliest,
     findings,
     first_idle,
+    forgotten_at,
     idle_wait,
     largest,
     most,
@@ -30,7 +31,8 @@ from lithify.engine.observe.summing import (
 from lithify.formats.declarations import MOST_GROUPS, FigureValue
 from lithify.formats.iceberg.compaction.groups import parse_group
 from lithify.formats.iceberg.observing.needs import expiry_needs
-from lithify.formats.iceberg.observing.summary import kept_snapshots, other_optimizers
+from lithify.formats.iceberg.observing.other_compactors import other_compactors
+from lithify.formats.iceberg.observing.summary import kept_snapshots
 from lithify.formats.iceberg.table.partition_paths import WHOLE
 from lithify.formats.mixed.declarations import CHANGES
 from lithify.formats.mixed.file_columns import fingerprint_in, folder_of
@@ -63,6 +65,7 @@ def summarise(
     idle, busy = by_idleness(chosen, wanted, judge.now)
     until = first_idle(busy, wanted)
     kept = kept_snapshots(table.base)
+    others = other_compactors(table.base.metadata, table.base.branch, table.properties, judge.now)
     deleted, rows = total(figures, "delete_rows"), total(figures, "base_rows") + total(figures, "insert_rows")
     is_filtered = bool(wanted.selection.partitions)
     takes_some = is_filtered or wanted.idle_seconds is not None
@@ -84,13 +87,13 @@ def summarise(
         needs=expiry_needs(kept, table.base.properties, judge.now),
         partitions_due=largest(due, keys.values_of) if is_filtered else (),
         full_partitions=largest(idle, keys.values_of) if takes_some else (),
-        next_trigger=earliest(until, figures, judge.now),
-        waits=other_optimizers(table.properties),
+        next_trigger=earliest(figures, judge.now, until, forgotten_at(others, judge.now)),
         full_wait=idle_wait(wanted, len(busy), until),
         blocked=tuple(held.values()),
         groups=len(figures),
         deleted_rows=deleted + total(figures, "position_rows"),
         nearest=_nearest(figures),
+        other_compactors=others,
         check_seconds=_CHECK_SECONDS,
         blocks={CHANGES.name: _changes(figures)},
     )

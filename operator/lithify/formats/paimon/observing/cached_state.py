@@ -41,18 +41,33 @@ FILES = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
+class Removal:
+    """Files that a snapshot removed.
+
+    Attributes:
+        bytes: their size, as far as older snapshots still reference them.
+        millis: when it was committed.
+        compactor: its commit user, if somebody else than Lithify compacted by it; else empty.
+    """
+
+    bytes: int
+    millis: int
+    compactor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SnapshotHistory:
     """The snapshots that the table keeps.
 
     Attributes:
         oldest: number of the oldest.
         oldest_millis: when it was committed.
-        removed: by snapshot, the bytes of removed files that older snapshots still reference.
+        removed: by snapshot, what it removed.
     """
 
     oldest: int
     oldest_millis: int
-    removed: Mapping[int, int] = field(default_factory=dict)
+    removed: Mapping[int, Removal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +99,7 @@ class _DetailsFormat:
         history = details.history
         return {
             "indexes": sorted(details.index_types),
-            "history": history and [history.oldest, history.oldest_millis, list(history.removed.items())],
+            "history": history and [history.oldest, history.oldest_millis, _removals_to_json(history)],
             "appended": details.appended,
             "vectors": [
                 [partition.hex(), bucket, name] for (partition, bucket), name in sorted(details.vector_files)
@@ -96,7 +111,10 @@ class _DetailsFormat:
         history = fields["history"]
         return PaimonDetails(
             index_types=frozenset(fields["indexes"]),
-            history=history and SnapshotHistory(history[0], history[1], dict(map(tuple, history[2]))),
+            history=history
+            and SnapshotHistory(
+                history[0], history[1], {number: Removal(*removal) for number, *removal in history[2]}
+            ),
             appended=tuple(fields["appended"]),
             vector_files=frozenset(
                 ((bytes.fromhex(partition), bucket), name) for partition, bucket, name in fields["vectors"]
@@ -104,8 +122,12 @@ class _DetailsFormat:
         )
 
 
+def _removals_to_json(history: SnapshotHistory) -> list[list[int | str]]:
+    return [[number, each.bytes, each.millis, each.compactor] for number, each in history.removed.items()]
+
+
 LAYOUT = Layout(
-    name="paimon 1",
+    name="paimon 2",
     files=FILES,
     group=PLACE,
     file=(*PLACE, "name", "level"),  # an upgraded file is another one at its new level

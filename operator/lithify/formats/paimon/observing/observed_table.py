@@ -28,11 +28,17 @@ from lithify.formats.paimon.manifests.vector_columns import NOTHING_MARKED, mark
 from lithify.formats.paimon.model import PLACE
 from lithify.formats.paimon.names.snapshot_ids import snapshot_id, snapshot_number
 from lithify.formats.paimon.observing.appended import read_appended, update_appended
-from lithify.formats.paimon.observing.cached_state import FILES, PaimonCache, PaimonDetails, PaimonState
+from lithify.formats.paimon.observing.cached_state import (
+    FILES,
+    PaimonCache,
+    PaimonDetails,
+    PaimonState,
+    Removal,
+)
 from lithify.formats.paimon.observing.due_work import Judge
 from lithify.formats.paimon.observing.due_work_clustering import ClusteringJudge
 from lithify.formats.paimon.observing.due_work_packing import PackingJudge
-from lithify.formats.paimon.observing.history import read_history, removed_bytes, update_history
+from lithify.formats.paimon.observing.history import read_history, removal_of, update_history
 from lithify.formats.paimon.observing.summary import summarise
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.options.retention_options import read_kept
@@ -155,8 +161,9 @@ class PinnedPaimonSnapshot:
         if known.history is None or self.snapshot.schema_id > state.table.schema_id:
             raise Misfit
         steps = self._steps(state.newest)
-        deltas = {step.id: table.manifests.delta_columns(step) for step in steps}
-        removed = {**known.history.removed, **_removed(deltas)}
+        deltas = [table.manifests.delta_columns(step) for step in steps]
+        found = {step.id: removal_of(step, delta) for step, delta in zip(steps, deltas, strict=True)}
+        removed = {**known.history.removed, **found}
         history = update_history(table, self.snapshot, removed, known.history)
         vector_files = _vector_files(self._indexes)
 
@@ -165,7 +172,7 @@ class PinnedPaimonSnapshot:
             return PaimonDetails(self._indexes.types, history, appended, vector_files)
 
         return Changes(
-            commits=[_commit(delta) for delta in deltas.values()],
+            commits=[_commit(delta) for delta in deltas],
             complete=self._with_vectors,
             touched=_places(place for place, _ in vector_files ^ known.vector_files),
             details=details,
@@ -185,7 +192,7 @@ class PinnedPaimonSnapshot:
     def _with_vectors(self, files: pa.Table) -> pa.Table:
         return with_vectors(files, self._marked)
 
-    def _known_removals(self, earlier: PaimonState | None) -> tuple[Mapping[int, int], int]:
+    def _known_removals(self, earlier: PaimonState | None) -> tuple[Mapping[int, Removal], int]:
         """Removals by snapshot from earlier cached state, and the last snapshot included.
 
         Valid whatever the state of files and schemas: past removals do not change if the earlier snapshot is
@@ -240,11 +247,6 @@ def _commit(delta: pa.Table) -> pa.Table:
     """The entries of a delta as files that are added and removed; vectors are not among them."""
     files = with_vectors(delta, NOTHING_MARKED).select(FILES.names)
     return with_columns(files, is_added=integers(delta["kind"]) == ADD)
-
-
-def _removed(deltas: Mapping[int, pa.Table]) -> dict[int, int]:
-    """Bytes that each snapshot removed."""
-    return {number: removed_bytes(delta) for number, delta in deltas.items()}
 
 
 def _vector_files(indexes: Indexes) -> frozenset[tuple[Place, str]]:

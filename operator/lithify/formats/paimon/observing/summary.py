@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lithify.clock import moment_of
 from lithify.columns.column_groups import ColumnGroups, flagged, integers, is_one_of, listed, places_in, taken
-from lithify.engine.observe.summing import idle_wait, most, total
+from lithify.engine.observe.summing import COMPACTOR_WINDOW, forgotten_at, idle_wait, most, total
 from lithify.formats.declarations import Block
 from lithify.formats.paimon.buckets.statistics import in_order_of_places
 from lithify.formats.paimon.declarations import APPEND, MERGE_TREE
@@ -42,8 +42,10 @@ from lithify.formats.paimon.options.picking_options import is_write_only
 from lithify.formats.paimon.options.table_options import DELTA_COMMITS, TableOptions
 from lithify.formats.paimon.table import PaimonTable
 from lithify.formats.protocol.model import fingerprint_of
-from lithify.formats.protocol.observation import CommitCount, KeptSnapshots, Observation
+from lithify.formats.protocol.observation import CommitCount, KeptSnapshots, Observation, OtherCompactor
 from lithify.formats.protocol.observing import Filter
+
+_REMEDY = "stop the compaction job, or the writer that compacts in spite of write-only"
 
 
 def summarise(table: PaimonTable, found: PaimonCache, wanted: Filter, now: datetime) -> Observation:
@@ -66,6 +68,7 @@ def summarise(table: PaimonTable, found: PaimonCache, wanted: Filter, now: datet
     # Writers that postpone rows neither compact nor expire, whatever the options say.
     write_only = is_write_only(table.stored_options) or table.options.postponed is not None
     kept = _kept_snapshots(state, writers_expire=not write_only)
+    others = _other_compactors(state, now) if write_only else ()
     expiry = expiry_need(kept, table.stored_options, now, is_asked=write_only)
     return Observation(
         table_uuid=state.table.uuid,
@@ -84,7 +87,7 @@ def summarise(table: PaimonTable, found: PaimonCache, wanted: Filter, now: datet
         snapshots=kept,
         partitions_due=work.partitions_due,
         full_partitions=work.full_partitions,
-        next_trigger=earliest(work.next_trigger, expiry.changes),
+        next_trigger=earliest(work.next_trigger, expiry.changes, forgotten_at(others, now)),
         needs=(*expiry.needs, *needs_by_options(table.stored_options, is_asked=write_only)),
         blocked=blocked_buckets(figures, held),
         commits=_commits(table, state) if write_only else None,
@@ -94,6 +97,7 @@ def summarise(table: PaimonTable, found: PaimonCache, wanted: Filter, now: datet
         groups=len(figures),
         deleted_rows=deleted_rows(figures),
         nearest=nearest,
+        other_compactors=others,
         blocks={kind.name: block},
     )
 
@@ -190,6 +194,21 @@ def _fingerprint(files: pa.Table) -> str:
     return fingerprint_of(zip(listed(files["name"]), listed(files["level"]), strict=True))
 
 
+def _other_compactors(state: PaimonState, now: datetime) -> tuple[OtherCompactor, ...]:
+    """Who compacts a table whose writers leave that to others, besides Lithify, by the newest such snapshot.
+
+    Those that only upgraded files are not among the removals, nor is a merge of manifests, which Java calls a
+    compaction, too.
+    """
+    history = state.details.history
+    removed = {} if history is None else history.removed
+    number = max((number for number, each in removed.items() if each.compactor), default=None)
+    if number is None or (moment := moment_of(removed[number].millis)) <= now - COMPACTOR_WINDOW:
+        return ()
+    evidence = f"snapshot {number} (COMPACT, commit user {removed[number].compactor})"
+    return (OtherCompactor("another job", evidence, _REMEDY, moment),)
+
+
 def _kept_snapshots(state: PaimonState, *, writers_expire: bool) -> KeptSnapshots:
     newest, history = state.newest, state.details.history
     if newest is None or history is None:
@@ -197,7 +216,7 @@ def _kept_snapshots(state: PaimonState, *, writers_expire: bool) -> KeptSnapshot
     return KeptSnapshots(
         count=int(newest.id) - history.oldest + 1,
         oldest=moment_of(history.oldest_millis),
-        expired_bytes=sum(history.removed.values()),
+        expired_bytes=sum(each.bytes for each in history.removed.values()),
         writers_expire=writers_expire,
         operator_expires=not writers_expire,
     )

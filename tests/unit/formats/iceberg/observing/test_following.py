@@ -15,13 +15,16 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType
 
 from lithify.clock import SystemClock
+from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.maintaining import maintain
+from lithify.engine.run.runner import InlineRunner
 from lithify.formats.iceberg.manifests.view import ManifestReader
 from lithify.formats.iceberg.observing.observer import open_observer
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.observation import Observation
 from lithify.formats.protocol.observing import Filter, ObservationRequest, TableObserver
+from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.registry import open_table
 from support.iceberg_commits import delete_equal, delete_positions, plan
 from support.iceberg_tables import NAME, Lakehouse, rows
@@ -182,18 +185,31 @@ def test_properties_that_change_without_a_snapshot_are_seen_without_reading_mani
     assert found.findings
 
 
-def test_a_service_that_optimizes_the_table_too_is_told(lakehouse: Lakehouse, tmp_path: Path) -> None:
+def test_a_service_that_compacts_the_table_too_is_seen_without_reading_manifests(
+    lakehouse: Lakehouse, tmp_path: Path, reads: list[str]
+) -> None:
     request = ObservationRequest(lakehouse.address(), "table")
     watch = observer(tmp_path / "watch")
     seen = watch.observe(request)
     assert seen is not None
     with opened(lakehouse).transaction() as transaction:
         transaction.set_properties({"self-optimizing.enabled": "true"})
+    reads.clear()
 
     found = watch.observe(following(request, seen))
 
     assert found is not None
-    assert [seen.waits, [each[:15] for each in found.waits]] == [(), ["Amoro's service"]]
+    assert seen.other_compactors == ()
+    assert ([each.name for each in found.other_compactors], reads) == (["Amoro"], [])
+
+
+def test_own_compactions_are_nobody_elses(lakehouse: Lakehouse, tmp_path: Path) -> None:
+    request = Request(lakehouse.address(), Selection(strategy=Strategy.FULL))
+    assert compact(request, InlineRunner(), CLOCK).status == "Compacted"
+    merge_manifests(lakehouse)
+    seen = observer(tmp_path / "watch").observe(ObservationRequest(lakehouse.address(), "table"))
+    assert seen is not None
+    assert (seen.write_only, seen.other_compactors) == (True, ())
 
 
 def test_manifests_that_were_left_out_silently_are_noticed(

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from lithify.formats.paimon.observing.cached_state import LAYOUT, PaimonDetails, SnapshotHistory
+from lithify.formats.paimon.observing.cached_state import LAYOUT, PaimonDetails, Removal, SnapshotHistory
 from support.cases import case
 
 DETAILS = PaimonDetails(
     index_types=frozenset({"HASH", "DELETION_VECTORS"}),
-    history=SnapshotHistory(4, 1_767_225_600_000, {5: 100, 7: 2**40}),
+    history=SnapshotHistory(4, 1_767_225_600_000, {5: Removal(100, 8), 7: Removal(2**40, 9, "job")}),
     appended=(5, 7),
     vector_files=frozenset({((b"\x00\x01", 2), "index-1"), ((b"", 0), "index-2")}),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from lithify.clock import SystemClock
 from lithify.engine.observe.format_observer import ObservedFormat
+from lithify.engine.observe.summing import COMPACTOR_WINDOW
 from lithify.errors import CommitUnknown, InvalidOption, LithifyError, NotFound, in_fields
 from lithify.formats.paimon.manifests.entry_objects import entries_of
 from lithify.formats.paimon.observing.cached_state import LAYOUT, PaimonDetails
@@ -234,6 +236,57 @@ class TestWhatIsFound:
         with pytest.raises(InvalidOption) as raised:
             watcher.look(address=overriding(table, **{"num-sorted-run.compaction-triger": "3"}))
         assert in_fields(raised.value).option.startswith("spec.tableOptions")
+
+
+class TestOtherCompactors:
+    def test_a_compaction_by_another_job_is_named_until_it_is_old(
+        self, table: SmallTable, watcher: Watcher
+    ) -> None:
+        assert watcher.find().other_compactors == ()
+        compact_as(table, "job-1\n")
+        table.append()
+
+        found = watcher.find()
+        (other,) = found.other_compactors
+        assert other.evidence == "snapshot 3 (COMPACT, commit user job-1 )"
+        assert other.last_seen is not None
+        assert other.last_seen.timestamp() * 1000 == table.snapshot(3)["timeMillis"]
+        assert found == watcher.full()
+
+        end = other.last_seen + COMPACTOR_WINDOW
+        assert found.next_trigger is not None
+        assert found.next_trigger <= end
+        watcher.clock.moved = COMPACTOR_WINDOW
+        assert watcher.find(reconsider=True).other_compactors == ()
+
+    def test_full_reads_and_caches_tell_of_it_too(self, table: SmallTable, watcher: Watcher) -> None:
+        compact_as(table, "job-1")
+        first = watcher.find()
+        watcher.start_again()
+        table.append()
+        later = watcher.find()
+        assert [each.evidence[:10] for each in first.other_compactors] == ["snapshot 3"]
+        assert later.other_compactors == first.other_compactors
+
+    def test_own_compactions_and_writes_name_nobody(self, table: SmallTable, watcher: Watcher) -> None:
+        watcher.find()
+        compact(table)
+        table.overwrite("a")
+        assert watcher.find().other_compactors == watcher.full().other_compactors == ()
+
+    def test_writers_that_compact_are_no_others(self, tmp_path: Path) -> None:
+        table = SmallTable(tmp_path / "warehouse", options={"write-only": "false"}).create()
+        table.append()
+        compact_as(table, "a writer")
+        found = Watcher(table, tmp_path / "kept").find()
+        assert (found.write_only, found.other_compactors) == (False, ())
+
+
+def compact_as(table: SmallTable, user: str) -> None:
+    """Compacts a table as a job with this commit user would."""
+    compact(table)
+    path = table.folder / "snapshot" / f"snapshot-{table.numbers[-1]}"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "commitUser": user}))
 
 
 def kept_file(watcher: Watcher) -> Path:
