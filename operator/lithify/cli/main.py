@@ -31,6 +31,7 @@ COMMANDS = (
     "merge-manifests",
     "remove-orphans",
     "rollback",
+    "import",
     "operator",
     "watch",
     "logs",
@@ -39,6 +40,9 @@ COMMANDS = (
     "drive",
     "demo",
 )
+
+_MODULES = {"import": "import_settings"}
+"""Modules of commands whose names are words of Python."""
 
 
 class _Commands(click.Group):
@@ -50,7 +54,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module = cmd_name.replace("-", "_")
+        module = _MODULES.get(cmd_name, cmd_name.replace("-", "_"))
         found: click.Command = getattr(import_module(f"lithify.cli.{module}"), module)
         return found
 

@@ -19,6 +19,7 @@ class Adapter:
         observes: module with `open_observer`; imports nothing that writes data files.
         samples: module with `sample_maker`; None for formats without sample tables.
         maintains: module with `open_maintained`; None for formats without any kind of maintenance.
+        imports: module with `import_settings`, an `Importer`; None for formats without one.
         rolls_back: whether its tables can be rolled back to an earlier snapshot.
         is_offered: whether users may have tables of it; only the reference for adapters is not offered.
         has_nested_namespaces: whether its tables may be named `a.b.table`.
@@ -30,6 +31,7 @@ class Adapter:
     observes: str
     samples: str | None = None
     maintains: str | None = None
+    imports: str | None = None
     rolls_back: bool = False
     is_offered: bool = True
     has_nested_namespaces: bool = False
@@ -54,6 +56,7 @@ ADAPTERS = MappingProxyType(
             f"{_FOLDER}.iceberg.observing.observer",
             f"{_FOLDER}.iceberg.sample",
             f"{_FOLDER}.iceberg.maintaining",
+            f"{_FOLDER}.iceberg.importing.importer",
             rolls_back=True,
             has_nested_namespaces=True,
         ),

@@ -14,6 +14,7 @@ from lithify.clock import Clock
 from lithify.errors import InvalidOption, NotFound, UnsupportedTable
 from lithify.formats.adapters import ADAPTERS, FORMATS, Adapter
 from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.importing import ImportedSettings, Importer
 from lithify.formats.protocol.maintenance import (
     DEFAULT_SETTINGS,
     MaintainedTable,
@@ -111,6 +112,25 @@ def sample_maker(name: str) -> SampleMaker:
         raise InvalidOption("format", f"there is no sample table of format {name}, only of {known}")
     makes: Callable[[], SampleMaker] = _module(module).sample_maker
     return makes()
+
+
+def import_settings(text: str, table: str | None) -> ImportedSettings | None:
+    """What settings of other programs become, by the first format that knows them; None if none does.
+
+    Args:
+        text: the settings.
+        table: the table whose settings these are, if the text does not name it.
+
+    Raises:
+        InvalidOption: the text cannot be read, or a value is invalid.
+    """
+    for adapter in ADAPTERS.values():
+        if adapter.imports is not None:
+            reads: Importer = _module(adapter.imports).import_settings
+            found = reads(text, table)
+            if found is not None:
+                return found
+    return None
 
 
 def _identified(table: Opened, address: TableAddress) -> Opened:

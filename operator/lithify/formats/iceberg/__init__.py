@@ -4,6 +4,7 @@ Rooms, each importing only those below it (import-linter has the order):
 
 - `adapter`, `observer`: what `formats.registry` opens; thin.
 - `maintaining`: what `formats.registry` opens for maintenance; thin.
+- `importing`: settings of Spark's procedures and of Amoro, as ours; opens no table.
 - `compaction`: one run: the pinned view, plans and tasks, and steps with their journal entries.
 - `maintenance`: which snapshots expire, the commit without them, and the deletion of what only they need.
 - `attempts`: journals of attempts, what became of them, and what they left behind.
