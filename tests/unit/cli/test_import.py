@@ -35,6 +35,11 @@ def test_standard_input_is_read(lithify: Lithify, monkeypatch: pytest.MonkeyPatc
     assert policy["spec"]["triggers"] == {"partitionFiles": {"outputFileSize": "1Mi"}}
 
 
+def test_missing_file_is_told(lithify: Lithify, tmp_path: Path) -> None:
+    ended = lithify("import", str(tmp_path / "none.sql"))
+    assert (ended.code, ended.sentence) == (2, f"lithify: {tmp_path}/none.sql: No such file or directory")
+
+
 def test_catalog_and_table_are_named(lithify: Lithify, tmp_path: Path) -> None:
     file = tmp_path / "properties"
     file.write_text("self-optimizing.enabled=true")

@@ -1,4 +1,4 @@
-"""CALL statements as people write them in files, scripts and templates; what is wrong is shown with its place."""
+"""CALL statements as people write them in files and templates; errors have their place."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from lithify.cli.render_import import imported_yaml
@@ -24,6 +24,7 @@ from lithify.resources.modelling import read
 from lithify.resources.names import LAKE_TABLE, POLICY
 from lithify.resources.validating import validated
 from support.cases import case
+from support.properties import examples
 
 KINDS = {"CompactionPolicy": POLICY, "LakeTable": LAKE_TABLE}
 REWRITE_OPTIONS = {
@@ -339,9 +340,10 @@ class TestCalls:
     def test_retention_is_a_statement_for_the_owner_of_the_table(self) -> None:
         arguments = "older_than => date_sub(current_date(), 7), retain_last => 3"
         found = imported(f"CALL lake.system.expire_snapshots(table => 'my-db.t', {arguments})")
+        start = "ALTER TABLE lake.`my-db`.t SET TBLPROPERTIES"
         assert [note.statement for note in found.notes if note.statement] == [
-            "ALTER TABLE lake.`my-db`.t SET TBLPROPERTIES ('history.expire.max-snapshot-age-ms' = '604800000')",
-            "ALTER TABLE lake.`my-db`.t SET TBLPROPERTIES ('history.expire.min-snapshots-to-keep' = '3')",
+            f"{start} ('history.expire.max-snapshot-age-ms' = '604800000')",
+            f"{start} ('history.expire.min-snapshots-to-keep' = '3')",
         ]
 
     @pytest.mark.parametrize(
@@ -478,8 +480,8 @@ class TestProperties:
         objects(found)
 
     def test_what_is_of_one_table_is_of_its_laketable(self) -> None:
-        text = "self-optimizing.enabled=false\nself-optimizing.target-size=1000\nself-optimizing.max-file-count=9"
-        found = imported(text, "db.t")
+        text = {"enabled": "false", "target-size": "1000", "max-file-count": "9"}
+        found = imported(properties({f"self-optimizing.{name}": text[name] for name in text}), "db.t")
         options = {"target-file-size-bytes": "1000", "max-files-to-rewrite": "9"}
         assert found.tables[0].spec == {"suspend": True, "tableOptions": options}
         assert found.policy == {}
@@ -557,6 +559,7 @@ SPECIMENS = some.sampled_from(
 )
 
 
+@settings(max_examples=examples(40), deadline=None)
 @given(chosen=some.dictionaries(some.sampled_from(sorted(REWRITE_OPTIONS)), some.booleans()))
 def test_any_options_become_valid_objects(chosen: Mapping[str, bool]) -> None:
     options = {name: REWRITE_OPTIONS[name] for name in chosen}
@@ -568,13 +571,14 @@ def test_any_options_become_valid_objects(chosen: Mapping[str, bool]) -> None:
     assert len(found.notes) == len(options) + sum(chosen.values()) + 2
 
 
+@settings(max_examples=examples(60), deadline=None)
 @given(
     values=some.dictionaries(some.sampled_from(sorted(AMORO)), some.none() | SPECIMENS),
     table=some.sampled_from([None, "db.t"]),
 )
 def test_any_properties_become_valid_objects(values: Mapping[str, str | None], table: str | None) -> None:
-    given = {name: AMORO[name] if value is None else value for name, value in values.items()}
-    if given:
-        found = imported(properties(given), table)
+    chosen = {name: AMORO[name] if value is None else value for name, value in values.items()}
+    if chosen:
+        found = imported(properties(chosen), table)
         objects(found)
-        assert {note.name for note in found.notes} >= given.keys()
+        assert {note.name for note in found.notes} >= chosen.keys()
