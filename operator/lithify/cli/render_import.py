@@ -61,9 +61,14 @@ def _object(kind: ResourceKind, name: str, spec: Mapping[str, Any]) -> dict[str,
 
 
 def _tables(tables: Iterable[ImportedTable], policy: str, catalog: str | None) -> Iterator[dict[str, Any]]:
+    known: set[tuple[str, str]] = set()
     taken: set[str] = set()
     for table in tables:
         owner = catalog or _FOREIGN.sub("-", table.catalog.lower()).strip("-.") or CATALOG
+        if (owner, table.identifier) in known:
+            problem = f"two catalogs of the settings have {table.identifier}: import them one by one"
+            raise InvalidOption("--catalog", problem)
+        known.add((owner, table.identifier))
         name = table_object_name(owner, table.identifier, taken)
         taken.add(name)
         references = {

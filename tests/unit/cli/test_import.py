@@ -59,6 +59,13 @@ def test_tables_of_like_names_are_told_apart(lithify: Lithify, tmp_path: Path) -
     assert len(set(names)) == 4
 
 
+def test_two_tables_do_not_become_one(lithify: Lithify, tmp_path: Path) -> None:
+    file = tmp_path / "x.sql"
+    file.write_text(f"{CALL};{CALL.replace('prod_1', 'test')}")
+    assert lithify("import", str(file)).code == 0
+    assert "two catalogs of the settings have db.t" in lithify("import", str(file), "--catalog", "c").sentence
+
+
 def test_values_end_no_comment(lithify: Lithify, tmp_path: Path) -> None:
     file = tmp_path / "x.sql"
     file.write_text(CALL.replace("'8'", "'8', 'a\nkind: Secret', 'b\nspec: {}\u2028x: y\x1b[2J'"))

@@ -1,6 +1,6 @@
 """Amoro's table properties, and what each becomes. Data only.
 
-Names, units and defaults are those of Amoro 0.9 (`TableProperties`); `self-optimizing.*` is explained in its
+Names, units and defaults are those of Amoro 0.9 (`TableProperties`), with some of Arctic 0.4; `self-optimizing.*` is explained in its
 table configurations. Properties that Iceberg itself defines are at the end: they stay where they are.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from lithify.formats.iceberg.importing.conversions import (
     count,
     duration_millis,
+    minutes_as_millis,
     percent,
     positive,
     seconds_of_millis,
@@ -82,7 +83,9 @@ KEYED_NOTES: Mapping[str, str] = {
     f"{_SELF}.full.trigger.interval": _READ,
     "snapshot.keep.duration": f"{_KEEPS} ({SNAPSHOT_AGE})",
     "snapshot.keep.min-count": f"{_KEEPS} ({LEAST})",
-    "snapshot.keep.flink.checkpoint-retention": _KEEPS,
+    "snapshot.base.keep.minutes": f"{_KEEPS} ({SNAPSHOT_AGE})",
+    "snapshot.change.keep.minutes": _KEEPS,
+    f"{_SELF}.major.trigger.interval": _READ,
 }
 """What is said of settings of keyed tables, and of those that Hive reads, instead of what a rule says."""
 
@@ -152,7 +155,7 @@ AMORO_RULES = Rules(
         ),
         OptionRule(
             f"{_SELF}.major.trigger.duplicate-ratio",
-            "it counts rows deleted from a file, and not those of files beside it",
+            "it counts deletes that are for one file only (positions, vectors)",
             f"{TRIGGERS}.deleteRatioPercent",
             DELETE_RATIO,
             convert=percent,
@@ -217,6 +220,18 @@ AMORO_RULES = Rules(
             "no counterpart: snapshots of Flink's checkpoints go by their age, too. Keep snapshots for "
             "longer than your "
             "longest outage, or tag them",
+        ),
+        OptionRule(
+            "snapshot.base.keep.minutes",
+            "Lithify obeys Iceberg's own property, as other engines do",
+            property=SNAPSHOT_AGE,
+            convert=minutes_as_millis,
+        ),
+        OptionRule("snapshot.change.keep.minutes", _KEYED),
+        OptionRule(
+            f"{_SELF}.major.trigger.interval",
+            "no counterpart: Amoro has not read it since version 0.4; smallFilesSeconds is the time after which small "
+            "files are joined",
         ),
         OptionRule("change.data.ttl.minutes", _KEYED),
         OptionRule(

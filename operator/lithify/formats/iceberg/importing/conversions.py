@@ -75,6 +75,14 @@ def size(text: str) -> FieldValue | None:
     return str(found)
 
 
+def amount(text: str) -> FieldValue | None:
+    """A number from 0 on, as a text."""
+    found = number(text)
+    if found < 0:
+        raise ValueError("this is below 0")
+    return str(found)
+
+
 def positive(text: str) -> FieldValue | None:
     """A positive number, as a text; a limit that Iceberg has by default asks for nothing."""
     found = number(text) if len(text.strip()) <= _MOST_DIGITS else None
@@ -117,6 +125,11 @@ def seconds_of_millis(least: int, most: int) -> Convert:
 def seconds_of_minutes(least: int, most: int) -> Convert:
     """Minutes as seconds, within bounds."""
     return lambda text: max(least, min(most, number(text) * _MINUTE))
+
+
+def minutes_as_millis(text: str) -> FieldValue | None:
+    """Minutes in milliseconds."""
+    return str(number(text) * _MINUTE * 1000)
 
 
 def when(true: FieldValue | None = None, false: FieldValue | None = None) -> Convert:

@@ -24,10 +24,11 @@ from lithify.formats.iceberg.importing.property_texts import Property, parse_pro
 from lithify.formats.iceberg.planning.options import MAX_SIZE, MIN_SIZE, TARGET_SIZE, planning_options
 from lithify.formats.protocol.importing import ImportedSettings
 
-_CALL = re.compile(r"^\s*(?:/\*.*?\*/\s*)?call\s+[\w`]", re.IGNORECASE | re.MULTILINE | re.DOTALL)
+_CALL = re.compile(r"(?:^|;)[ \t]*(?:/\*[^\n]*?\*/[ \t]*)?call\s+[\w`-]+\s*\.", re.IGNORECASE | re.MULTILINE)
 _IDENTIFIER = re.compile(r"[^.\s/$]+(\.[^.\s/$]+)+(\$branch_[^\s/$]+)?")
 _BRANCH_SUFFIX = re.compile(r"\.branch_([^.]+)$")
 _MAIN = "main"
+_FOR_TABLES = "table."
 _OF_AMORO = "self-optimizing."
 _LONGEST_IDENTIFIER = 512
 _SHOWN = 60
@@ -146,7 +147,7 @@ def _of_properties(found: tuple[Property, ...], table: str | None) -> ImportedSe
     source += f" {table}" if is_keyed and table else f" of {table}" if table else ""
     given = [_of_property(each, source, named, is_keyed=is_keyed) for each in found]
     if not is_keyed:
-        given += _of_defaults({each.name for each in found}, named)
+        given += _of_defaults({_name_for_tables(each.name) for each in found}, named)
     return mapped(f"{len(found)} {'property' if len(found) == 1 else 'properties'}", given)
 
 
@@ -157,10 +158,17 @@ def _is_of_keyed_table(found: Property) -> bool:
 
 
 def _of_property(found: Property, source: str, table: TableName | None, *, is_keyed: bool) -> Given:
-    says = KEYED_NOTES.get(found.name) if is_keyed else None
+    name = _name_for_tables(found.name)
+    says = KEYED_NOTES.get(name) if is_keyed else None
     if says is not None:
         return Given(source, 0, table, found.name, found.value, None, says)
-    return Given(source, 0, table, found.name, found.value, AMORO_RULES.of(found.name))
+    return Given(source, 0, table, found.name, found.value, AMORO_RULES.of(name))
+
+
+def _name_for_tables(name: str) -> str:
+    """The property of tables that one of an Amoro catalog sets: there, its name begins with `table.`."""
+    bare = name.removeprefix(_FOR_TABLES)
+    return name if AMORO_RULES.of(bare) is None else bare
 
 
 def _of_defaults(names: set[str], table: TableName | None) -> Iterator[Given]:

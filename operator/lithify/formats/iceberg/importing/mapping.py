@@ -133,7 +133,7 @@ def _read(given: Given, others: Iterable[Given]) -> _Read | ImportNote:
 
 def _has(others: Iterable[Given], statement: int, name: str, value: str) -> bool:
     return any(
-        each.name == name and each.value.strip().lower() == value
+        each.rule is not None and each.rule.name == name and each.value.strip().lower() == value
         for each in others
         if each.statement == statement
     )

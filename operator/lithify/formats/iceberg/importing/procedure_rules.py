@@ -13,6 +13,7 @@ from lithify.formats.iceberg.importing.conversions import (
     age_millis,
     age_seconds,
     always,
+    amount,
     count,
     percent,
     positive,
@@ -98,8 +99,8 @@ def _itself(name: str, field: str, note: str, value: object = None) -> OptionRul
 
 _FILE_OPTIONS = (
     OptionRule(TARGET_SIZE, "", f"{TRIGGERS}.outputFileSize", TARGET_SIZE, is_of_table=True, convert=size),
-    OptionRule(MIN_SIZE, option=MIN_SIZE),
-    OptionRule(MAX_SIZE, option=MAX_SIZE),
+    OptionRule(MIN_SIZE, option=MIN_SIZE, convert=amount),
+    OptionRule(MAX_SIZE, option=MAX_SIZE, convert=amount),
     OptionRule(
         MIN_INPUT_FILES, "", f"{TRIGGERS}.minInputFiles", MIN_INPUT_FILES, convert=count(1, MOST_COUNT)
     ),
