@@ -205,13 +205,13 @@ AMORO_RULES = Rules(
         ),
         OptionRule(
             "snapshot.keep.duration",
-            "Lithify obeys Iceberg's own property, as other engines do",
+            f"Lithify obeys {SNAPSHOT_AGE} of the table, as other engines do",
             property=SNAPSHOT_AGE,
             convert=duration_millis,
         ),
         OptionRule(
             "snapshot.keep.min-count",
-            "Lithify obeys Iceberg's own property, as other engines do",
+            f"Lithify obeys {LEAST} of the table, as other engines do",
             property=LEAST,
             convert=positive,
         ),
@@ -223,15 +223,15 @@ AMORO_RULES = Rules(
         ),
         OptionRule(
             "snapshot.base.keep.minutes",
-            "Lithify obeys Iceberg's own property, as other engines do",
+            f"Lithify obeys {SNAPSHOT_AGE} of the table, as other engines do",
             property=SNAPSHOT_AGE,
             convert=minutes_as_millis,
         ),
         OptionRule("snapshot.change.keep.minutes", _KEYED),
         OptionRule(
             f"{_SELF}.major.trigger.interval",
-            "no counterpart: Amoro has not read it since version 0.4; smallFilesSeconds is the time after which small "
-            "files are joined",
+            "no counterpart: Amoro has not read it since version 0.4; smallFilesSeconds is the time after which "
+            "small files are joined",
         ),
         OptionRule("change.data.ttl.minutes", _KEYED),
         OptionRule(

@@ -238,13 +238,13 @@ _PROCEDURES = (
                 ),
                 OptionRule(
                     "older_than",
-                    "Lithify obeys the table's own property, as other engines do",
+                    f"Lithify obeys {SNAPSHOT_AGE} of the table, as other engines do",
                     property=SNAPSHOT_AGE,
                     convert=age_millis,
                 ),
                 OptionRule(
                     "retain_last",
-                    "Lithify obeys the table's own property, as other engines do",
+                    f"Lithify obeys {LEAST} of the table, as other engines do",
                     property=LEAST,
                     convert=positive,
                 ),

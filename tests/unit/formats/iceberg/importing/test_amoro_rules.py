@@ -105,7 +105,7 @@ AMORO = {
     "write.format.default": "parquet",
     "read.split.target-size": "134217728",
 }
-"""Every table property in TableProperties of Amoro 0.9 but those of keyed tables' identity, and three of Arctic 0.4."""
+"""Every property in TableProperties of Amoro 0.9 but those of keyed tables' identity; three of Arctic 0.4."""
 
 
 @pytest.mark.parametrize(
