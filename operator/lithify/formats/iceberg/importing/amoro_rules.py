@@ -1,7 +1,7 @@
 """Amoro's table properties, and what each becomes. Data only.
 
-Names, units and defaults are those of Amoro 0.9 (`TableProperties`), with some of Arctic 0.4; `self-optimizing.*` is explained in its
-table configurations. Properties that Iceberg itself defines are at the end: they stay where they are.
+Names, units and defaults are those of Amoro 0.9 (`TableProperties`), with some of Arctic 0.4.
+Properties that Iceberg itself defines are at the end: they stay where they are.
 """
 
 from __future__ import annotations
@@ -230,8 +230,8 @@ AMORO_RULES = Rules(
         OptionRule("snapshot.change.keep.minutes", _KEYED),
         OptionRule(
             f"{_SELF}.major.trigger.interval",
-            "no counterpart: Amoro has not read it since version 0.4; smallFilesSeconds is the time after which "
-            "small files are joined",
+            "no counterpart: Amoro has not read it since version 0.4; smallFilesSeconds is the time after "
+            "which small files are joined",
         ),
         OptionRule("change.data.ttl.minutes", _KEYED),
         OptionRule(

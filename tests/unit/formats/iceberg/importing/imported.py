@@ -8,11 +8,16 @@ from typing import Any
 import yaml
 
 from lithify.cli.render_import import imported_yaml
+from lithify.controller.deciding.overrides import table_overrides
+from lithify.formats.declared import declared
 from lithify.formats.iceberg.importing.importer import import_settings
+from lithify.formats.iceberg.planning.options import PlanningOptions, planning_options
 from lithify.formats.protocol.importing import ImportedSettings
 from lithify.resources.crd import definition_of
 from lithify.resources.modelling import read
 from lithify.resources.names import LAKE_TABLE, POLICY
+from lithify.resources.policy import CompactionPolicy
+from lithify.resources.table import LakeTable
 from lithify.resources.validating import validated
 
 KINDS = {"CompactionPolicy": POLICY, "LakeTable": LAKE_TABLE}
@@ -33,6 +38,16 @@ def objects(settings: ImportedSettings) -> list[dict[str, Any]]:
         whole["metadata"]["namespace"] = "default"
         read(definition_of(kind).model, whole)
     return found
+
+
+def plan_of(policy: Mapping[str, Any], table: Mapping[str, Any]) -> PlanningOptions:
+    """The options of plans that the operator makes of two objects."""
+    for each in (policy, table):
+        each["metadata"]["namespace"] = "default"
+    spec = read(CompactionPolicy, validated(POLICY, policy)).spec
+    return planning_options(
+        table_overrides(spec, read(LakeTable, validated(LAKE_TABLE, table)), declared("iceberg")), {}
+    )
 
 
 def meaning(settings: ImportedSettings, name: str) -> str:

@@ -12,10 +12,11 @@ from hypothesis import strategies as some
 from lithify.formats.iceberg.importing.amoro_rules import AMORO_RULES, KEYED_NOTES
 from lithify.formats.iceberg.importing.importer import import_settings
 from lithify.formats.iceberg.importing.mapping import UNKNOWN
+from lithify.formats.iceberg.planning.options import planning_options
 from lithify.formats.mixed import snapshot_expiry, trigger_options
 from support.cases import case
 from support.properties import examples
-from unit.formats.iceberg.importing.imported import imported, meaning, objects, properties
+from unit.formats.iceberg.importing.imported import imported, meaning, objects, plan_of, properties
 
 AMORO = {
     "self-optimizing.enabled": "true",
@@ -256,6 +257,13 @@ def test_call_in_a_value_makes_no_sql_of_properties() -> None:
 
 def test_text_of_another_kind_is_none_of_ours() -> None:
     assert import_settings("# nothing\n") is None
+
+
+def test_objects_plan_as_lithify_does_by_the_properties_themselves() -> None:
+    names = ("target-size", "minor.trigger.file-count", "minor.trigger.interval")
+    found = {f"self-optimizing.{name}": str(60_000 * place) for place, name in enumerate(names, start=1)}
+    policy, table = objects(imported(properties(found), "db.t"))
+    assert plan_of(policy, table) == planning_options({}, found)
 
 
 SPECIMENS = some.sampled_from(

@@ -17,7 +17,7 @@ from lithify.resources.names import POLICY
 from lithify.resources.validating import validated
 from support.cases import case
 from support.properties import examples
-from unit.formats.iceberg.importing.imported import imported, meaning, objects, rewrite
+from unit.formats.iceberg.importing.imported import imported, meaning, objects, plan_of, rewrite
 
 REWRITE_OPTIONS = {
     "target-file-size-bytes": "268435456",
@@ -44,6 +44,8 @@ REWRITE_OPTIONS = {
     "max-output-size": "64",
 }
 """Every option of rewrite_data_files in Iceberg 1.11: of the action, of its planners, of Spark's runners."""
+WITHOUT_LIMIT = {"9223372036854775807", "2147483647"}
+"""The largest numbers of Java, which ask for nothing."""
 POSITION_DELETE_OPTIONS = (
     "target-file-size-bytes",
     "min-file-size-bytes",
@@ -57,6 +59,13 @@ POSITION_DELETE_OPTIONS = (
     "partial-progress.max-commits",
     "rewrite-job-order",
 )
+OTHER_VALUES = {
+    "target-file-size-bytes": "402653184",
+    "min-input-files": "3",
+    "delete-file-threshold": "4",
+    "delete-ratio-threshold": "0.055",
+    "max-files-to-rewrite": "10",
+}
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "rewrite_data_files": {
         "strategy": "'sort'",
@@ -307,12 +316,22 @@ def test_table_is_not_named_twice() -> None:
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(chosen=some.dictionaries(some.sampled_from(sorted(REWRITE_OPTIONS)), some.booleans()))
-def test_any_options_become_valid_objects(chosen: Mapping[str, bool]) -> None:
-    options = {name: REWRITE_OPTIONS[name] for name in chosen}
-    found = imported(
-        rewrite(options) + rewrite({name: options[name] for name in options if chosen[name]}, "a.b")
+@given(
+    chosen=some.dictionaries(
+        some.sampled_from(sorted(REWRITE_OPTIONS)), some.sampled_from(["", "same", "other"])
     )
-    for each in objects(found):
-        planning_options({**options, **each["spec"].get("tableOptions", {})}, {})
-    assert len(found.notes) == len(options) + sum(chosen.values()) + 2
+)
+def test_objects_plan_as_the_calls_did(chosen: Mapping[str, str]) -> None:
+    first = {name: REWRITE_OPTIONS[name] for name in chosen}
+    second = {
+        name: OTHER_VALUES.get(name, value) if chosen[name] == "other" else value
+        for name, value in first.items()
+        if chosen[name]
+    }
+    found = imported(rewrite(first) + rewrite(second, "a.b"))
+    policy, *tables = objects(found)
+    for options, table in zip((first, second), tables, strict=True):
+        limits = {name: value for name, value in options.items() if value not in WITHOUT_LIMIT}
+        expected = planning_options({**limits, "rewrite-all": "false"}, {})
+        assert plan_of(policy, table) == expected
+    assert len(found.notes) == len(first) + len(second) + 2
