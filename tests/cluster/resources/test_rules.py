@@ -349,7 +349,7 @@ class TestKubectl:
         kept("patch", "compaction", "story", "--subresource=status", "--type=merge", "-p", patch)
         row = kept("get", "compaction", "story", "--no-headers").split()
         assert row[:-1] == [
-            "story", "sales.orders", "Minor", "Compacted", "412→9", "6.1Gi→5.8Gi", "1", "94s",
+            "story", "sales.orders", "Compact", "Minor", "Compacted", "412→9", "6.1Gi→5.8Gi", "1", "94s",
         ]  # fmt: skip
         kept("wait", "--for=condition=Succeeded", "--timeout=10s", "compaction/story")
 
@@ -386,6 +386,7 @@ class TestKubectl:
         [
             (COMPACTION, {"tableRef": {"name": "sel"}}, RUN, "spec.tableRef.name=sel"),
             (COMPACTION, {**RUN, "strategy": "Full"}, RUN, "spec.strategy=Full"),
+            (COMPACTION, {**RUN, "kind": "ExpireSnapshots"}, RUN, "spec.kind=ExpireSnapshots"),
             (LAKE_TABLE, {**TABLE, "identifier": "sel.t"}, TABLE, "spec.identifier=sel.t"),
             (LAKE_TABLE, {**TABLE, "catalogRef": {"name": "sel"}}, TABLE, "spec.catalogRef.name=sel"),
             (LAKE_TABLE, {**TABLE, "policyRef": {"name": "sel"}}, TABLE, "spec.policyRef.name=sel"),

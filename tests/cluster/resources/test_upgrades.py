@@ -111,11 +111,22 @@ async def test_stored_objects_outlive_an_upgrade_of_the_definitions(kubectl: Kub
 
 
 def with_new_defaults(item: dict[str, Any]) -> dict[str, Any]:
-    """A spec with what the API server adds to it: policies have an empty block of each format's triggers."""
+    """A spec with what the API server adds to it.
+
+    Policies have an empty block of each format's triggers and let tables ask for maintenance; runs compact.
+    """
     spec: dict[str, Any] = item["spec"]
+    if item["kind"] == COMPACTION.name:
+        return {**spec, "kind": "Compact"}
     if item["kind"] != POLICY.name:
         return spec
-    return {**spec, "triggers": {**spec["triggers"], "partitionFiles": {}, "changeStore": {}}}
+    kinds = ("expireSnapshots", "expirePartitions", "manageTags")
+    asked = {kind: {"mode": "Automatic"} for kind in kinds}
+    return {
+        **spec,
+        "triggers": {**spec["triggers"], "partitionFiles": {}, "changeStore": {}},
+        "maintenance": asked,
+    }
 
 
 def set_status(kubectl: Kubectl, plural: str, name: str, status: dict[str, Any]) -> None:
