@@ -59,6 +59,7 @@ def live(entries: list[ManifestEntry]) -> list[ManifestEntry]:
     return [each for each in entries if each.kind == ADD and each.identity not in gone]
 
 
+@pytest.mark.thorough
 @given(seed=SEEDS, memory=st.sampled_from([1, 300, 2_000, MEMORY]))
 def test_sorted_manifests_have_the_live_entries_in_order(folder: Folder, seed: int, memory: int) -> None:
     rng = Random(seed)
@@ -75,6 +76,7 @@ def test_sorted_manifests_have_the_live_entries_in_order(folder: Folder, seed: i
     assert found == sorted(expected, key=place)
 
 
+@pytest.mark.thorough
 @given(seed=SEEDS, target=st.sampled_from([1, 500, 8 << 20]))
 def test_lists_say_the_same_of_sorted_manifests_as_of_those_of_commits(
     folder: Folder, seed: int, target: int
