@@ -24,7 +24,8 @@ from lithify.resources.crd import DEFINITIONS, schema_of
 from lithify.settings import TASK_MEMORY, WAREHOUSE, Setting, catalog_option
 
 PACKAGE = Path(lithify.__file__).parent
-FLAG = re.compile(r"(?<![\w-])--[a-z]")
+FLAG = re.compile(r"(?<![\w-])--(?!table-s3)[a-z]")
+"""Names of buckets of S3 Tables end in `--table-s3`."""
 AT_THE_COMMAND_LINE = {
     "settings.py",
     "controller/telemetry/server.py",

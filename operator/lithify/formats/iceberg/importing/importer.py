@@ -46,7 +46,7 @@ def import_settings(text: str, table: str | None = None) -> ImportedSettings | N
     """
     if _CALL.search(text):
         if table is not None:
-            raise InvalidOption("--table", "the CALL statements name their tables themselves")
+            raise InvalidOption("table", "the CALL statements name their tables themselves")
         return _of_calls(parse_calls(text))
     found = parse_properties(text)
     return _of_properties(found, table) if found else None
@@ -141,7 +141,7 @@ def _check(procedure: str, options: Mapping[str, str], source: str) -> None:
 
 
 def _of_properties(found: tuple[Property, ...], table: str | None) -> ImportedSettings:
-    named = None if table is None else TableName("", _identified(table, "--table"))
+    named = None if table is None else TableName("", _identified(table, "table"))
     is_keyed = any(map(_is_of_keyed_table, found))
     source = "keyed table" if is_keyed else "properties"
     source += f" {table}" if is_keyed and table else f" of {table}" if table else ""
