@@ -85,7 +85,7 @@ def test_values_end_no_comment(lithify: Lithify, tmp_path: Path) -> None:
         case(b"CALL s.p(", (), "line 1, column 10", id="half a statement"),
         case(b"a=1", ("--name", "Not_A_Name"), "--name: the name of an object has lower-case", id="bad name"),
         case(b"a=1", ("--catalog", "a b"), "--catalog: the name of an object has", id="bad catalog"),
-        case(b"a=1", ("--table", "t"), "--table: a table has to be named as database.table", id="bad table"),
+        case(b"a=1", ("--table", "t"), "table: a table has to be named as database.table", id="bad table"),
     ],
 )
 def test_what_cannot_be_imported_is_one_sentence(

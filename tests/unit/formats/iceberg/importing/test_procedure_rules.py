@@ -311,7 +311,7 @@ def test_what_iceberg_refuses_is_refused(text: str, message: str) -> None:
 
 
 def test_table_is_not_named_twice() -> None:
-    with pytest.raises(InvalidOption, match="--table"):
+    with pytest.raises(InvalidOption, match="table"):
         imported(rewrite({}), "db.t")
 
 
