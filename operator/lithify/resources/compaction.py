@@ -562,13 +562,6 @@ class Compaction:
         return self.status.automatic is not None
 
     @property
-    def recorded_time(self) -> Time | None:
-        """When its end was written to status, later if no operator ran; None while it is unfinished."""
-        condition = condition_of(self.status.conditions, SUCCEEDED)
-        ended = self.status.completion_time
-        return ended if ended is None or condition is None else condition.last_transition_time
-
-    @property
     def is_over(self) -> bool:
         """Whether it has ended."""
         return self.reason.is_final

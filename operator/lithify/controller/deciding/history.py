@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from lithify.controller.deciding.blocked import after_run
 from lithify.controller.deciding.due_compactions import handled_request
+from lithify.controller.deciding.ended_runs import NO_FAILURES, EndedRun, ended_runs
 from lithify.controller.deciding.hold_reasons import held_until
 from lithify.controller.deciding.maintenance_history import after_maintenance
 from lithify.plain_text import plain_line
-from lithify.resources.compaction import SUCCEEDED, Compaction, Reason, ResultSummary, RunStrategy
+from lithify.resources.compaction import Compaction, Reason, ResultSummary, RunStrategy
 from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.resources.names import ANNOTATION_REQUESTED
-from lithify.resources.objects import ConditionStatus, condition_of
+from lithify.resources.objects import ConditionStatus
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import (
     MOST_SECONDS,
@@ -32,8 +32,6 @@ from lithify.resources.table import (
 _DECIMALS = 3
 _LARGEST = 2**63 - 1
 """Largest number in a status; any account that may change pods may report any."""
-_NO_FAILURES = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND})
-"""Ends that a user wanted, or that an observation reports: they cause no back-off."""
 
 
 def active_of(runs: Sequence[Compaction]) -> Compaction | None:
@@ -46,23 +44,19 @@ def after_runs(
     table: LakeTable,
     runs: Sequence[Compaction],
     policy: CompactionPolicySpec,
-    now: datetime,
     policy_generation: int = 0,
 ) -> LakeTableStatus:
     """The table's status with all runs counted that have ended since the last write."""
     status = table.status
     last = status.last_compaction
-    mark = (last.recorded_time or last.completion_time, last.name) if last else None
-    ended = [run for run in runs if run.is_over and run.status.completion_time is not None]
-    for run in sorted((run for run in ended if not run.is_maintenance), key=_mark):
-        if mark is None or _mark(run) > mark:
-            status = _counted(status, run, table.metadata.uid, policy, now)
-            status = _after_cancel(status, run, table, policy_generation)
-    maintenance = [run for run in ended if run.is_maintenance and not run.spec.dry_run]
+    known, name = (last.recorded_time or last.completion_time, last.name) if last else (None, None)
+    ended = ended_runs(runs)
+    for each in ended:
+        if not each.run.is_maintenance and each.is_after(known, name):
+            status = _counted(status, each, table.metadata.uid, policy)
+            status = _after_cancel(status, each, table, policy_generation)
     status = after_maintenance(
-        status,
-        sorted(maintenance, key=_mark),
-        lambda failures, ended: held_until(failures, policy, table.metadata.uid, ended),
+        status, ended, lambda failures, moment: held_until(failures, policy, table.metadata.uid, moment)
     )
     active = active_of(runs)
     return replace(
@@ -73,22 +67,21 @@ def after_runs(
 
 
 def _counted(
-    status: LakeTableStatus, run: Compaction, seed: str, policy: CompactionPolicySpec, now: datetime
+    status: LakeTableStatus, ended: EndedRun, seed: str, policy: CompactionPolicySpec
 ) -> LakeTableStatus:
-    reason = run.reason
-    completed = run.status.completion_time or now
+    run, completed, reason = ended.run, ended.completed, ended.run.reason
     summary = RunSummary(
         name=run.metadata.name,
         strategy=run.spec.strategy.value,
         reason=reason.value,
         completion_time=completed,
-        recorded_time=_recorded(run),
+        recorded_time=ended.recorded,
         message=plain_line(run.message, MESSAGE_LENGTH),
         snapshot_id=run.status.committed_snapshot_id,
     )
     usage = _with_usage(status.usage, run.status.result)
     status = after_run(replace(status, last_compaction=summary, usage=usage), run)
-    if reason in _NO_FAILURES or _says_nothing(run):
+    if reason in NO_FAILURES or _says_nothing(run):
         return status
     if reason.status is ConditionStatus.TRUE:
         full_time = completed if _is_full(run) else status.last_full_time
@@ -122,22 +115,22 @@ def _with_usage(usage: TableUsage, result: ResultSummary | None) -> TableUsage:
 
 
 def _after_cancel(
-    status: LakeTableStatus, run: Compaction, table: LakeTable, policy_generation: int
+    status: LakeTableStatus, ended: EndedRun, table: LakeTable, policy_generation: int
 ) -> LakeTableStatus:
     """Remembers that a user cancelled a run of the operator, until a run ends otherwise.
 
     A user's own cancelled run says nothing about the operator's, and a dry run changes nothing.
     """
+    run = ended.run
     if run.reason is Reason.PLANNED:
         return status
     if run.reason is not Reason.CANCELLED:
         return replace(status, cancelled_run=None)
     if not run.is_automatic:
         return status
-    assert run.status.completion_time is not None  # noqa: S101  # only runs that are over are counted
     cancelled = CancelledRun(
         name=run.metadata.name,
-        completion_time=run.status.completion_time,
+        completion_time=ended.completed,
         table_generation=table.metadata.generation,
         policy_generation=policy_generation,
     )
@@ -167,17 +160,6 @@ def _handled(table: LakeTable, runs: Sequence[Compaction]) -> str | None:
     if requested and handled_request(requested) in answers:
         return handled_request(requested)
     return table.status.handled_request
-
-
-def _mark(run: Compaction) -> tuple[datetime, str]:
-    return _recorded(run), run.metadata.name
-
-
-def _recorded(run: Compaction) -> datetime:
-    """When a run's end was written to status: runs are counted in this order, not by when they ended."""
-    assert run.status.completion_time is not None  # noqa: S101  # only runs that are over are asked
-    succeeded = condition_of(run.status.conditions, SUCCEEDED)
-    return run.status.completion_time if succeeded is None else succeeded.last_transition_time
 
 
 def _created(run: Compaction) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from lithify.controller.deciding.ended_runs import NO_FAILURES, EndedRun
 from lithify.plain_text import plain_line
-from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.maintenance import RunKind
 from lithify.resources.modelling import MESSAGE_LENGTH
 from lithify.resources.objects import ConditionStatus
@@ -20,25 +20,23 @@ from lithify.resources.table import LakeTableStatus, MaintenanceRecord
 Backoff = Callable[[int, datetime], datetime | None]
 """Until when to wait after so many failures in a row, the last of which ended then."""
 
-_UNCOUNTED = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND})
-"""Ends that a user wanted, or that an observation reports."""
-
 
 def after_maintenance(
-    status: LakeTableStatus, ended: Iterable[Compaction], backoff: Backoff
+    status: LakeTableStatus, ended: Iterable[EndedRun], backoff: Backoff
 ) -> LakeTableStatus:
     """The status with all runs counted that have ended since the last write.
 
     Args:
         status: of the table.
-        ended: its finished runs of maintenance, in the order in which their ends were recorded.
+        ended: its finished runs, in the order in which their ends were recorded; compactions do not matter.
         backoff: how long a kind is left alone after a failure.
     """
     records = {record.kind: record for record in status.maintenance}
-    for run in ended:
-        before = records.get(run.spec.kind.value, MaintenanceRecord(kind=run.spec.kind.value))
-        if _is_newer(run, before):
-            records[run.spec.kind.value] = _counted(before, run, backoff)
+    for each in ended:
+        kind, is_real = each.run.spec.kind.value, each.run.is_maintenance and not each.run.spec.dry_run
+        before = records.get(kind, MaintenanceRecord(kind=kind))
+        if is_real and each.is_after(before.recorded_time or before.completion_time, before.name):
+            records[kind] = _counted(before, each, backoff)
     return replace(status, maintenance=_in_order(records))
 
 
@@ -58,23 +56,17 @@ def _in_order(records: Mapping[str, MaintenanceRecord]) -> tuple[MaintenanceReco
     return tuple(sorted(said, key=lambda record: record.kind))
 
 
-def _is_newer(run: Compaction, record: MaintenanceRecord) -> bool:
-    known, time = record.recorded_time or record.completion_time, run.recorded_time
-    return time is not None and (known is None or (time, run.metadata.name) > (known, record.name or ""))
-
-
-def _counted(record: MaintenanceRecord, run: Compaction, backoff: Backoff) -> MaintenanceRecord:
-    assert run.status.completion_time is not None  # noqa: S101  # only runs that are over are counted
-    ended = run.status.completion_time
-    has_failed = run.reason.status is ConditionStatus.FALSE and run.reason not in _UNCOUNTED
+def _counted(record: MaintenanceRecord, ended: EndedRun, backoff: Backoff) -> MaintenanceRecord:
+    run = ended.run
+    has_failed = run.reason.status is ConditionStatus.FALSE and run.reason not in NO_FAILURES
     failures = record.consecutive_failures + 1 if has_failed else 0
     return replace(
         record,
         name=run.metadata.name,
         reason=run.reason.value,
         message=plain_line(run.message, MESSAGE_LENGTH),
-        completion_time=ended,
-        recorded_time=run.recorded_time,
+        completion_time=ended.completed,
+        recorded_time=ended.recorded,
         consecutive_failures=failures,
-        held_until=backoff(failures, ended),
+        held_until=backoff(failures, ended.completed),
     )

@@ -84,7 +84,7 @@ class Tables:
         now = context.now()
         self._observe_after_runs(key, runs)
         self._observe_announced(table)
-        counted = replace(table, status=after_runs(table, runs, rules, now, generation))
+        counted = replace(table, status=after_runs(table, runs, rules, generation))
         missing, next_observation = await self._observe(counted, spec, context.store.catalog_of(table))
         decision_input = self._gather(counted, spec, runs, missing)
         decision_input = replace(decision_input, policy_generation=generation)

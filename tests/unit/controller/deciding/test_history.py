@@ -61,7 +61,7 @@ def run(name: str, reason: Reason, minutes: int, request: str = "", **spec: obje
 
 
 def after(*runs: Compaction, known: LakeTable | None = None) -> LakeTableStatus:
-    return after_runs(known or table(), runs, POLICY, NOON + timedelta(days=1))
+    return after_runs(known or table(), runs, POLICY)
 
 
 def test_a_success_is_the_last_run_and_forgives_failures() -> None:
@@ -135,7 +135,7 @@ def by_operator(ended: Compaction) -> Compaction:
     ],
 )
 def test_a_cancelled_run_is_remembered(ended: list[Compaction], name: str | None) -> None:
-    found = after_runs(table(), ended, POLICY, NOON + timedelta(days=1), 7).cancelled_run
+    found = after_runs(table(), ended, POLICY, 7).cancelled_run
     assert (found.name if found else None) == name
     assert found is None or (found.table_generation, found.policy_generation) == (0, 7)
 
@@ -210,14 +210,14 @@ def test_a_run_that_ended_earlier_but_was_recorded_later_counts() -> None:
     """After a downtime one is refused at once, and only then the end of another, hours ago, is recorded."""
     refused, ended = run("b", Reason.UNSUPPORTED, 60), run("a", Reason.COMPACTED, 61)
     ended = replace(ended, status=replace(ended.status, completion_time=NOON))
-    first = after_runs(table(), [refused], POLICY, NOON)
-    second = after_runs(replace(table(), status=first), [refused, ended], POLICY, NOON)
+    first = after_runs(table(), [refused], POLICY)
+    second = after_runs(replace(table(), status=first), [refused, ended], POLICY)
     assert first.last_compaction is not None
     assert second.last_compaction is not None
     assert (first.last_compaction.name, second.last_compaction.name) == ("b", "a")
     assert (second.last_success_time, second.consecutive_failures) == (NOON, 0)
     assert second.last_compaction.completion_time == NOON
-    third = after_runs(replace(table(), status=second), [refused, ended], POLICY, NOON)
+    third = after_runs(replace(table(), status=second), [refused, ended], POLICY)
     assert third == second, "each counts once"
 
 
