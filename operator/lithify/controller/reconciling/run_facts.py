@@ -140,10 +140,17 @@ class RunFactsGatherer:
 
 
 def _undo(table: LakeTable | None, catalog: Catalog | None) -> Callable[[SnapshotId], str] | None:
-    """Says how to go back to a snapshot of a table; None if its objects are missing, or its format cannot."""
+    """Says how to go back to a snapshot of a table; None if its objects are missing, or its format cannot.
+
+    Facts are gathered at every step of a run, and the sentence is needed at the end of one that committed.
+    """
     if table is None or catalog is None or not can_roll_back(format_titled(catalog.spec.format)):
         return None
+    return partial(_undo_sentence, table, catalog)
+
+
+def _undo_sentence(table: LakeTable, catalog: Catalog, before: SnapshotId) -> str:
     secret = catalog.spec.secret_ref
     unknown = dict.fromkeys(secret.options, "") if secret is not None else {}
     address = address_of(table, None, catalog, catalog_options(catalog.spec, unknown), NOWHERE)
-    return partial(undo_sentence, address, secret_options=[*unknown])
+    return undo_sentence(address, before, [*unknown])
