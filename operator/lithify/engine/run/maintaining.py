@@ -18,6 +18,7 @@ from lithify.formats.protocol.maintenance import (
     Maintained,
     Maintenance,
     MaintenanceKind,
+    MaintenancePlan,
     MaintenanceSettings,
 )
 from lithify.formats.protocol.model import SnapshotId
@@ -75,10 +76,9 @@ def maintain(
         StalePlan: the table has changed each time while it was planned.
     """
     maintenance = open_maintenance(address, kind, settings)
-    found = maintenance.plan(clock) if is_dry_run else _planned_and_executed(maintenance, clock)
-    return MaintenanceReport(
-        address.name, kind, found.figures, found.oldest, is_dry_run, tuple(found.samples)
-    )
+    if is_dry_run:
+        return _report(address, kind, maintenance.plan(clock), is_dry_run=True)
+    return _report(address, kind, _planned_and_executed(maintenance, clock))
 
 
 def maintain_fully(
@@ -93,13 +93,25 @@ def maintain_fully(
     operator, and a table that is new to it may have thousands. Raises what `maintain` raises, also after
     earlier rounds.
     """
-    report = maintain(address, kind, clock, settings)
+    maintenance = open_maintenance(address, kind, settings)
+    report = _report(address, kind, _planned_and_executed(maintenance, clock))
     for _ in range(MOST_ROUNDS if kind in _BOUNDED else 0):
-        more = maintain(address, kind, clock, settings)
+        more = _report(address, kind, _planned_and_executed(maintenance, clock))
         if more.status == "NothingToDo":
             break
         report = replace(report, figures=_sums(report.figures, more.figures), oldest=more.oldest)
     return report
+
+
+def _report(
+    address: TableAddress,
+    kind: MaintenanceKind,
+    found: MaintenancePlan | Maintained,
+    *,
+    is_dry_run: bool = False,
+) -> MaintenanceReport:
+    samples = tuple(found.samples)
+    return MaintenanceReport(address.name, kind, found.figures, found.oldest, is_dry_run, samples)
 
 
 def _sums(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
