@@ -24,11 +24,21 @@ def count_of(number: int, noun: str) -> str:
 def figures_text(figures: Mapping[str, int]) -> str:
     """Figures that are not zero, by their names in camelCase: `3 snapshots, 12 data files, 6.1Gi`."""
     told = (
-        bytes_text(number) if name == "bytes" else count_of(number, _singular(name))
+        bytes_text(number) if name == "bytes" else count_of(number, figure_noun(name))
         for name, number in figures.items()
         if number
     )
     return ", ".join(told)
+
+
+def figure_noun(name: str) -> str:
+    """What a figure counts, in the singular: `data file` for `dataFiles`."""
+    return words_of(name, " ").removesuffix("s")
+
+
+def words_of(name: str, joint: str) -> str:
+    """The words of a name in camelCase, in small letters."""
+    return joint.join(_CAPITAL.split(name)).lower()
 
 
 def moment_text(moment: datetime) -> str:
@@ -65,8 +75,3 @@ def size_text(size: int) -> str:
         scale = _KIBI ** (unit + 1)
         tenths = (size * 10 + scale // 2) // scale
     return f"{tenths // 10}.{tenths % 10}{_SIZES[unit]}"
-
-
-def _singular(name: str) -> str:
-    """`data file` for `dataFiles`."""
-    return " ".join(_CAPITAL.split(name)).lower().removesuffix("s")

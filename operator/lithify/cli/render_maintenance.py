@@ -5,18 +5,15 @@ Formats name their figures (`dataFiles`): what they are called here follows from
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from lithify.amounts import figure_noun, words_of
 from lithify.cli.output import number
 from lithify.engine.run.maintaining import MaintenanceReport
 from lithify.formats.protocol.maintenance import FOREIGN_FILES, MaintenanceKind
-
-_CAPITAL = re.compile(r"(?=[A-Z])")
-
 
 _VERBS = {
     MaintenanceKind.MERGE_MANIFESTS: ("rewrote", "would rewrite"),
@@ -36,7 +33,7 @@ def maintenance_view(report: MaintenanceReport, state: str = "") -> RenderableTy
     """
     figures = {name: count for name, count in report.figures.items() if count}
     foreign = figures.pop(FOREIGN_FILES, 0)
-    told = ", ".join(_amount(name, count) for name, count in figures.items())
+    told = ", ".join(number(count, figure_noun(name)) for name, count in figures.items())
     if not told:
         oldest = "the table has no snapshot" if report.oldest is None else f"the oldest is {report.oldest}"
         left = state or oldest
@@ -57,16 +54,7 @@ def maintenance_dict(report: MaintenanceReport) -> dict[str, Any]:
         "table": report.table,
         "kind": report.kind.value,
         "status": report.status,
-        "figures": {_spelled(name, "_"): count for name, count in report.figures.items()},
+        "figures": {words_of(name, "_"): count for name, count in report.figures.items()},
         "oldest_snapshot": report.oldest,
         "samples": [*report.samples],
     }
-
-
-def _amount(name: str, count: int) -> str:
-    return number(count, _spelled(name, " ").removesuffix("s"))
-
-
-def _spelled(name: str, joint: str) -> str:
-    """A name in camelCase with its words apart."""
-    return joint.join(_CAPITAL.split(name)).lower()
