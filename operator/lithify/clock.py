@@ -50,6 +50,11 @@ def find_zone(name: str | None) -> ZoneInfo:
         raise ValueError(f"'{name}' is not a time zone such as Europe/Berlin") from error
 
 
+def earliest(*moments: datetime | None) -> datetime | None:
+    """The earliest of some moments, without those that never come (None); None if none comes."""
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
 def wall_millis(moment: datetime) -> int:
     """The local time of a moment in its zone, as milliseconds since 1970 without a zone.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from lithify.clock import earliest
 from lithify.controller.deciding.decision_input import Decision, DecisionInput, DueMaintenance
 from lithify.controller.deciding.due_compactions import due_compactions
 from lithify.controller.deciding.due_maintenance import due_maintenance
@@ -35,14 +36,13 @@ def decide(decision_input: DecisionInput, now: datetime) -> Decision:
     found = due_compactions(decision_input, now)
     held = hold_reason(decision_input, found.due, now)
     maintenance = _maintenance(decision_input, now)
-    moments = (found.changes, held.changes, maintenance.changes)
     return Decision(
         due=found.due,
         not_due=found.not_due,
         held=held.reason,
         next_full=found.next_full,
         maintenance=maintenance,
-        wake=min((moment for moment in moments if moment is not None), default=None),
+        wake=earliest(found.changes, held.changes, maintenance.changes),
     )
 
 

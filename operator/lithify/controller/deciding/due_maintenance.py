@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lithify.clock import find_zone
+from lithify.clock import earliest, find_zone
 from lithify.controller.deciding.decision_input import Due, DueMaintenance
 from lithify.controller.deciding.reasons import MaintenanceTime
 from lithify.controller.deciding.schedule import MOST_AHEAD, DueTime, Recurrence, due_time
@@ -71,7 +71,7 @@ def due_maintenance(
         changes += [time.changes, until]
         if due is None and time.due is not None and until is None and window.is_open:
             due = wanted.due(time.due)
-    return DueMaintenance(due, next_times, min((each for each in changes if each is not None), default=None))
+    return DueMaintenance(due, next_times, earliest(*changes))
 
 
 def is_expired_by_operator(policy: CompactionPolicySpec | None, seen: Observation) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-from lithify.clock import find_zone
+from lithify.clock import earliest, find_zone
 from lithify.controller.deciding.decision_input import DecisionInput, Due
 from lithify.controller.deciding.problems import TableProblem
 from lithify.controller.deciding.reasons import (
@@ -143,12 +143,12 @@ def _by_the_clock(
         if now < reason.until <= now + longest:
             return Held(reason, reason.until)
         if now < reason.until:
-            doubted = _earlier(doubted, reason.until - longest)
+            doubted = earliest(doubted, reason.until - longest)
     too_little = _little_gain(policy, due)
     if too_little is not None:
         return Held(too_little, doubted)
     found = opening(policy.windows, find_zone(policy.time_zone), now)
-    changes = _earlier(doubted, found.until)
+    changes = earliest(doubted, found.until)
     if found.is_open or found.next_window is None:
         return Held(changes=changes)
     return Held(WindowClosed(found.next_window, policy.time_zone), changes)
@@ -201,7 +201,3 @@ def _after_cancel(decision_input: DecisionInput, longest: timedelta) -> Iterator
     written = None if seen is None else seen.snapshot_time
     if written is None or written <= cancelled.completion_time:
         yield RunCancelled(cancelled.name, cancelled.completion_time + longest)
-
-
-def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
-    return min((moment for moment in (one, other) if moment is not None), default=None)

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from cronsim import CronSim, CronSimError
 
-from lithify.clock import find_zone
+from lithify.clock import earliest, find_zone
 from lithify.resources.maintenance import RunKind
 from lithify.resources.policy import CompactionPolicySpec
 from lithify.resources.table import LakeTable
@@ -101,8 +101,7 @@ def due_time(
         found = _by_interval(recurrence, last or created, now)
     else:
         found = _by_schedule(recurrence, recurrence.schedule, promised, last, now)
-    changes = [moment for moment in (found.changes, doubted_until) if moment is not None]
-    return DueTime(found.due, found.next, min(changes, default=None))
+    return DueTime(found.due, found.next, earliest(found.changes, doubted_until))
 
 
 @lru_cache(maxsize=1024)

@@ -65,11 +65,6 @@ def needs_by_options(options: Mapping[str, str], *, is_asked: bool) -> Iterator[
             yield MaintenanceNeed(kind, f"{option} is {plain_line(value, _LONGEST)}", is_asked)
 
 
-def earliest(*moments: datetime | None) -> datetime | None:
-    """The earliest of some times; None if there is none."""
-    return min((moment for moment in moments if moment is not None), default=None)
-
-
 def _expiry_text(kept: KeptSnapshots, retention: RetentionOptions) -> str:
     counted = count_of(kept.count, "snapshot")
     if kept.count > retention.most:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.clock import moment_of
+from lithify.clock import earliest, moment_of
 from lithify.columns.column_groups import ColumnGroups, flagged, integers, is_one_of, listed, places_in, taken
 from lithify.engine.observe.summing import COMPACTOR_WINDOW, forgotten_at, idle_wait, most, total
 from lithify.formats.declarations import Block
@@ -22,7 +22,7 @@ from lithify.formats.paimon.declarations import APPEND, MERGE_TREE
 from lithify.formats.paimon.layout.file_locations import bucket_folder
 from lithify.formats.paimon.model import PLACE, POSTPONED
 from lithify.formats.paimon.observing.cached_state import PaimonCache, PaimonState
-from lithify.formats.paimon.observing.needs import earliest, expiry_need, needs_by_options
+from lithify.formats.paimon.observing.needs import expiry_need, needs_by_options
 from lithify.formats.paimon.observing.table_statistics import (
     blocked_buckets,
     delete_percent,

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lithify.formats.paimon.observing.needs import FoundNeed, earliest, expiry_need, needs_by_options
+from lithify.clock import earliest
+from lithify.formats.paimon.observing.needs import FoundNeed, expiry_need, needs_by_options
 from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.observation import KeptSnapshots
 from support.cases import case
