@@ -20,12 +20,13 @@ PREFIX_LENGTH = 24
 HEX = "[0-9a-f]"
 PREFIX = rf"{HEX}{{8}}-{HEX}{{4}}-4{HEX}{{3}}-[89ab]{HEX}{{3}}-"
 """Pattern of a prefix."""
+ANY_UUID = rf"{HEX}{{8}}(?:-{HEX}{{4}}){{3}}-{HEX}{{12}}"
+"""Pattern of a UUID of any version."""
 
 _PREFIX = re.compile(PREFIX)
 _RUN_ID = re.compile(RUN_ID)
-_ANY_UUID = rf"{HEX}{{8}}(?:-{HEX}{{4}}){{3}}-{HEX}{{12}}"
 _STEM = re.escape(TEMPORARY)
-_TEMPORARY = re.compile(rf"{_STEM}(?:(?:alive|stop)-{RUN_ID}-[0-9]{{1,9}}|probe-{_ANY_UUID}|.+\.{_ANY_UUID})")
+_TEMPORARY = re.compile(rf"{_STEM}(?:(?:alive|stop)-{RUN_ID}-[0-9]{{1,9}}|probe-{ANY_UUID}|.+\.{ANY_UUID})")
 _OPEN_NAME = re.compile(rf"(?P<run>{RUN_ID})-(?P<number>[0-9]{{1,9}})\.json")
 _COMMITTED_NAME = re.compile(
     rf"(?P<run>{RUN_ID})-(?P<number>[0-9]{{1,9}})"

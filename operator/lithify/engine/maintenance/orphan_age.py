@@ -6,11 +6,13 @@ writer that has not committed yet: nothing names it, and its commit would be bro
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from lithify.clock import Clock, epoch_millis
 from lithify.errors import InvalidOption
 from lithify.formats.protocol.maintenance import MaintenanceSettings
+from lithify.io.storage import Storage
 from lithify.settings import ORPHAN_AGE
 
 LEAST_AGE = timedelta(days=1)
@@ -28,6 +30,12 @@ def check_settings(settings: MaintenanceSettings) -> None:
         raise InvalidOption(ORPHAN_AGE, problem)
     if not 0 < settings.most_share <= 1:
         raise InvalidOption("most share", "it must be more than 0 and at most 1")
+
+
+def age_refusals(storage: Storage) -> Iterator[str]:
+    """Why the ages of files cannot be told, if so."""
+    if not (storage.is_local or storage.s3 is not None):
+        yield "a file system other than S3 and a local one: this release cannot tell how old its files are"
 
 
 def written_before(settings: MaintenanceSettings, clock: Clock) -> int:

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from lithify.columns.column_groups import Flags, Numbers
-from lithify.engine.maintenance.orphan_search import Candidates, Orphans, delete_orphans, find_orphans
+from lithify.engine.attempts.journal import Journal
+from lithify.engine.attempts.recorded_prefixes import recorded_prefixes
+from lithify.engine.maintenance import spared_paths
+from lithify.engine.maintenance.file_places import FilePlaces
+from lithify.engine.maintenance.orphan_search import (
+    Candidates,
+    Orphans,
+    delete_orphans,
+    find_orphans,
+    gather,
+)
 from lithify.engine.maintenance.share_limit import check_share
 from lithify.faults import failpoint
 from lithify.formats.protocol.maintenance import Maintained, MaintenanceKind, MaintenanceSettings
@@ -83,6 +94,36 @@ class OrphanPlan:
     def samples(self) -> Sequence[str]:
         """Paths of some orphans."""
         return [f"{self.root}/{path}" for path in self.orphans.samples]
+
+
+def search_orphans(
+    listings: Iterable[pa.Table],
+    places: FilePlaces,
+    journals: Callable[[], Iterable[Journal[Any]]],
+    read: Callable[[], NameReader],
+    root: str,
+    kinds: tuple[str, ...],
+    before_millis: int,
+) -> OrphanPlan:
+    """Lists the files of a table and compares them with names, in the order that is safe.
+
+    Args:
+        listings: batches of `io.listings.LISTED`, with paths relative to `root`.
+        places: which of them may be orphans.
+        journals: the journals of attempts; read after the listing, and before snapshots that attempts commit.
+        read: makes a reader of names that has read nothing.
+        root: the folder to which paths are relative.
+        kinds: the figure of each kind of files.
+        before_millis: when a file must have been written for the last time.
+
+    Raises:
+        CorruptTable: names cannot be read, so it is unknown what is needed.
+        StorageError: the table or the local disk refuses.
+    """
+    candidates = gather(listings, places.candidates, before_millis)
+    prefixes = recorded_prefixes(journals())
+    spared = partial(spared_paths.is_spared, folders=places.others, prefixes=prefixes)
+    return plan_orphans(candidates, read, spared, root, kinds)
 
 
 def plan_orphans(

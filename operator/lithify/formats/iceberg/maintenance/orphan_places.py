@@ -15,18 +15,12 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from lithify.engine.attempts.names import ANY_UUID
+from lithify.engine.maintenance.file_places import FilePlaces
 
-from lithify.columns.column_groups import flagged, flags, listed, whole, with_columns
-from lithify.engine.attempts.names import HEX
-from lithify.engine.maintenance.spared_paths import names_of_paths
-
-_UUID = f"{HEX}{{8}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{12}}"
 _START = r"(?:[A-Za-z0-9][A-Za-z0-9._-]*)?"
 """Letters that are the same in locations and in listings; hidden files are somebody's work in progress."""
-_STEM = rf"{_START}{_UUID}[A-Za-z0-9._-]*"
+_STEM = rf"{_START}{ANY_UUID}[A-Za-z0-9._-]*"
 _DATA_FILE = rf"{_STEM}\.(?:parquet|orc|avro|puffin)"
 _METADATA_FILE = rf"{_STEM}\.(?:avro|stats|puffin|parquet)"
 _FOLDERS = r"(?:[^/._][^/]*/)*"
@@ -45,11 +39,8 @@ FIGURES = ("dataFiles", "metadataFiles")
 """The figure of each kind."""
 
 
-class OrphanPlaces:
+class OrphanPlaces(FilePlaces):
     """The places of one table's files.
-
-    Attributes:
-        others: folders of other tables that were seen in the listing, relative to the table's.
 
     Args:
         data_folder: the folder of data files, relative to the table's.
@@ -57,21 +48,9 @@ class OrphanPlaces:
     """
 
     def __init__(self, data_folder: str, metadata_folder: str) -> None:
-        self._patterns = {
+        patterns: dict[int, str] = {
             FileKind.DATA: rf"^{re.escape(data_folder)}/{_FOLDERS}{_DATA_FILE}$",
             FileKind.METADATA: rf"^{re.escape(metadata_folder)}/{_METADATA_FILE}$",
         }
-        self._own = metadata_folder.rpartition("/")[0]
-        self.others: set[str] = set()
-
-    def candidates(self, files: pa.Table) -> tuple[pa.Table, pa.Array]:
-        """The files of a listing that may be orphans, with their kind, and the name of each."""
-        paths = whole(files["path"])
-        kinds = np.full(len(paths), -1, dtype=np.int8)
-        for kind, pattern in self._patterns.items():
-            kinds[flags(pc.match_substring_regex(paths, pattern))] = kind
-        found = pc.struct_field(pc.extract_regex(paths.filter(pa.array(kinds < 0)), _OTHER_TABLE), "folder")
-        self.others.update(listed(pc.unique(found.drop_null())))
-        self.others.discard(self._own)
-        chosen = flagged(with_columns(files, kind=kinds), kinds >= 0)
-        return chosen, names_of_paths(whole(chosen["path"]))
+        own = metadata_folder.rpartition("/")[0]
+        super().__init__(patterns, _OTHER_TABLE, lambda folder: folder == own)

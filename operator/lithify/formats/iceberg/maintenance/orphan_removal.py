@@ -7,18 +7,14 @@ newest metadata name (`names_in_use`), and compares the two (`engine.maintenance
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.clock import Clock
 from lithify.columns.column_groups import whole, with_columns
-from lithify.engine.attempts.recorded_prefixes import recorded_prefixes
-from lithify.engine.maintenance.orphan_age import check_settings, written_before
-from lithify.engine.maintenance.orphan_plan import OrphanPlan, plan_orphans, remove_planned
-from lithify.engine.maintenance.orphan_search import gather
-from lithify.engine.maintenance.spared_paths import is_spared
+from lithify.engine.maintenance.orphan_age import age_refusals, check_settings, written_before
+from lithify.engine.maintenance.orphan_plan import OrphanPlan, remove_planned, search_orphans
 from lithify.errors import UnsupportedTable
 from lithify.formats.iceberg.attempts.scope import journal_of
 from lithify.formats.iceberg.maintenance.names_in_use import NamesInUse
@@ -59,11 +55,15 @@ class OrphanRemoval(Maintenance[OrphanPlan]):
         data, own = _inside(metadata, metadata.data_folder), _inside(metadata, metadata.metadata_folder)
         places = OrphanPlaces(data, own)
         listings = _listings(table, metadata.location, (data, own))
-        candidates = gather(listings, places.candidates, written_before(self._settings, clock))
-        # Journals are read after the listing and before the snapshots that attempts may commit.
-        prefixes = recorded_prefixes([journal_of(table)])
-        spared = partial(is_spared, folders=places.others, prefixes=prefixes)
-        return plan_orphans(candidates, lambda: NamesInUse(table), spared, metadata.location, FIGURES)
+        return search_orphans(
+            listings,
+            places,
+            lambda: [journal_of(table)],
+            lambda: NamesInUse(table),
+            metadata.location,
+            FIGURES,
+            written_before(self._settings, clock),
+        )
 
     def execute(self, plan: OrphanPlan) -> Maintained:
         """See the Protocol.
@@ -87,8 +87,7 @@ def orphan_refusals(table: IcebergTable, metadata: TableMetadata) -> Iterator[st
                 f"its {name} files are in {folder}, which is not below {metadata.location}: nothing there "
                 "tells whose they are"
             )
-    if not (table.storage.is_local or table.storage.s3 is not None):
-        yield "a file system other than S3 and a local one: this release cannot tell how old its files are"
+    yield from age_refusals(table.storage)
 
 
 def _inside(metadata: TableMetadata, folder: str) -> str:

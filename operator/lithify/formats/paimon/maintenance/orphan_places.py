@@ -15,25 +15,19 @@ import re
 from collections.abc import Sequence
 from enum import IntEnum
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from lithify.columns.column_groups import flagged, flags, listed, whole, with_columns
-from lithify.engine.attempts.names import HEX
-from lithify.engine.maintenance.spared_paths import names_of_paths
+from lithify.engine.attempts.names import ANY_UUID
+from lithify.engine.maintenance.file_places import FilePlaces
 from lithify.files.names import FORMATS
 from lithify.formats.paimon.names.file_names import INDEX_FOLDER
 from lithify.formats.paimon.names.partition_names import escape
 
-_UUID = f"{HEX}{{8}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{12}}"
-_INDEX_FILE = rf"index-{_UUID}-[0-9]+"
-_DATA_FILE = rf"[^/]*{_UUID}-[0-9]+(?:\.[a-z0-9_]+)?\.(?:{'|'.join(FORMATS)})(?:(?:-[0-9]+)?\.index)?"
-_MANIFEST = rf"(?:manifest|manifest-list|index-manifest)-{_UUID}-[0-9]+"
-_TEMPORARY = rf"\.(?:snapshot-[0-9]+|changelog-[0-9]+|EARLIEST|LATEST)\.{_UUID}\.tmp"
+_INDEX_FILE = rf"index-{ANY_UUID}-[0-9]+"
+_DATA_FILE = rf"[^/]*{ANY_UUID}-[0-9]+(?:\.[a-z0-9_]+)?\.(?:{'|'.join(FORMATS)})(?:(?:-[0-9]+)?\.index)?"
+_MANIFEST = rf"(?:manifest|manifest-list|index-manifest)-{ANY_UUID}-[0-9]+"
+_TEMPORARY = rf"\.(?:snapshot-[0-9]+|changelog-[0-9]+|EARLIEST|LATEST)\.{ANY_UUID}\.tmp"
 """Java writes snapshots and hints under such names and renames them (`Path.createTempPath`)."""
 _METADATA = (
-    rf"manifest/{_MANIFEST}|statistics/stat-{_UUID}-[0-9]+"
+    rf"manifest/{_MANIFEST}|statistics/stat-{ANY_UUID}-[0-9]+"
     rf"|(?:branch/branch-[^/]+/)?(?:snapshot|changelog)/{_TEMPORARY}"
 )
 _OTHER_TABLE = (
@@ -54,11 +48,8 @@ FIGURES = ("dataFiles", "indexFiles", "metadataFiles")
 """The figure of each kind."""
 
 
-class OrphanPlaces:
+class OrphanPlaces(FilePlaces):
     """The places of one table's files.
-
-    Attributes:
-        others: folders of other tables that were seen in the listing, relative to the table's.
 
     Args:
         partition_keys: the partition columns.
@@ -69,24 +60,9 @@ class OrphanPlaces:
         levels = [*([directory] if directory else []), *(f"{escape(key)}=" for key in partition_keys)]
         folders = "".join(f"{re.escape(level)}{'[^/]*' if level.endswith('=') else ''}/" for level in levels)
         bucket = rf"{folders}bucket-(?:[0-9]+|postpone)"
-        self._patterns = {
+        patterns: dict[int, str] = {
             FileKind.DATA: rf"^{bucket}/{_DATA_FILE}$",
             FileKind.INDEX: rf"^(?:{bucket}|{INDEX_FOLDER})/{_INDEX_FILE}$",
             FileKind.METADATA: rf"^(?:{_METADATA})$",
         }
-        self.others: set[str] = set()
-
-    def candidates(self, files: pa.Table) -> tuple[pa.Table, pa.Array]:
-        """The files of a listing that may be orphans, with their kind, and the name of each."""
-        paths = whole(files["path"])
-        kinds = np.full(len(paths), -1, dtype=np.int8)
-        for kind, pattern in self._patterns.items():
-            kinds[flags(pc.match_substring_regex(paths, pattern))] = kind
-        self._note_others(paths.filter(pa.array(kinds < 0)))
-        chosen = flagged(with_columns(files, kind=kinds), kinds >= 0)
-        return chosen, names_of_paths(whole(chosen["path"]))
-
-    def _note_others(self, paths: pa.Array) -> None:
-        found = pc.struct_field(pc.extract_regex(paths, _OTHER_TABLE), "folder")
-        folders = listed(pc.unique(found.drop_null()))
-        self.others.update(folder for folder in folders if not _BRANCH.fullmatch(folder))
+        super().__init__(patterns, _OTHER_TABLE, lambda folder: _BRANCH.fullmatch(folder) is not None)

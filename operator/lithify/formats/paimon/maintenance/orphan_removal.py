@@ -8,15 +8,11 @@ that have a journal, which clean-up deletes, and empty directories.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from lithify.clock import Clock
 from lithify.engine.attempts.journal import Journal
-from lithify.engine.attempts.recorded_prefixes import recorded_prefixes
-from lithify.engine.maintenance.orphan_age import check_settings, written_before
-from lithify.engine.maintenance.orphan_plan import OrphanPlan, plan_orphans, remove_planned
-from lithify.engine.maintenance.orphan_search import gather
-from lithify.engine.maintenance.spared_paths import is_spared
+from lithify.engine.maintenance.orphan_age import age_refusals, check_settings, written_before
+from lithify.engine.maintenance.orphan_plan import OrphanPlan, remove_planned, search_orphans
 from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.access.identity import is_main
 from lithify.formats.paimon.maintenance.names_in_use import NamesInUse
@@ -56,11 +52,15 @@ class OrphanRemoval(Maintenance[OrphanPlan]):
         table = self._table
         places = OrphanPlaces(table.schema.partition_keys, table.options.locations.directory)
         listings = table.storage.listings(table.root)
-        candidates = gather(listings, places.candidates, written_before(self._settings, clock))
-        # Journals are read after the listing and before the snapshots that attempts may commit.
-        prefixes = recorded_prefixes(_journals(table))
-        spared = partial(is_spared, folders=places.others, prefixes=prefixes)
-        return plan_orphans(candidates, lambda: NamesInUse(table), spared, table.root, FIGURES)
+        return search_orphans(
+            listings,
+            places,
+            lambda: _journals(table),
+            lambda: NamesInUse(table),
+            table.root,
+            FIGURES,
+            written_before(self._settings, clock),
+        )
 
     def execute(self, plan: OrphanPlan) -> Maintained:
         """See the Protocol.
@@ -78,8 +78,7 @@ def orphan_refusals(table: PaimonTable) -> Iterator[str]:
         yield f"branch {table.native.current_branch()}: name the table, whose folder has the files of all"
     if table.snapshots.has_server:
         yield "a catalog whose server commits: it may know snapshots that are not in the table's folder"
-    if not (table.storage.is_local or table.storage.s3 is not None):
-        yield "a file system other than S3 and a local one: this release cannot tell how old its files are"
+    yield from age_refusals(table.storage)
 
 
 def _journals(table: PaimonTable) -> Iterator[Journal[AttemptScope]]:
