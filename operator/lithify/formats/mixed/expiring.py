@@ -22,6 +22,7 @@ from lithify.columns.column_groups import Numbers, integers, taken
 from lithify.engine.attempts.heartbeat import Heartbeat
 from lithify.engine.commit import loop
 from lithify.engine.commit.patience import backoff_of
+from lithify.engine.maintenance.own_commit import OwnAttempt
 from lithify.errors import LithifyError, MissingFile
 from lithify.faults import failpoint
 from lithify.formats.iceberg.attempts.scope import Scope, journal_of
@@ -138,10 +139,7 @@ def _commit(
     committer = Committer(change, attempt.prefix, start, lambda _: notes, fence, clock, extension)
     patience = commit_patience(change.properties)
     outcome = loop.commit(committer, changes, backoff_of(attempt.prefix, patience, clock))
-    if outcome.overwritten:
-        journal.condemn(attempt, clock.now())  # others may build on its snapshot: a later run cleans up
-    else:
-        journal.close(attempt)
+    OwnAttempt(journal, attempt, clock).end(outcome)
 
 
 def _changes(

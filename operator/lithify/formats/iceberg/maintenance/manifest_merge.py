@@ -7,17 +7,14 @@ entry, so what a killed run leaves is cleaned like the remains of any other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from uuid import uuid4
 
 from lithify.clock import Clock
 from lithify.engine.attempts.clean_up import recover
-from lithify.engine.commit import loop
-from lithify.engine.commit.loop import CommitOutcome
 from lithify.engine.commit.patience import backoff_of
-from lithify.errors import CommitUnknown, LithifyError, MissingFile, StalePlan, UnsupportedTable
+from lithify.engine.maintenance.merge_plan import ManifestMergePlan
+from lithify.engine.maintenance.own_commit import OwnAttempt, commit_own
+from lithify.errors import MissingFile, StalePlan, UnsupportedTable
 from lithify.faults import failpoint
 from lithify.formats.iceberg.attempts.remains import IcebergRemains
 from lithify.formats.iceberg.attempts.scope import IcebergAttempt, Scope, journal_of
@@ -37,7 +34,6 @@ from lithify.formats.protocol.maintenance import (
     Maintenance,
     MaintenanceKind,
 )
-from lithify.formats.protocol.model import SnapshotId
 
 _LOOKS = 5
 NOTHING = {
@@ -50,44 +46,10 @@ NOTHING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestMergePlan:
-    """What a merge of manifests rewrites.
-
-    Attributes:
-        base: the newest snapshot when it was planned; None for a branch without snapshots.
-        planned: the manifests; None if nothing is to be done.
-        oldest: the oldest snapshot.
-        clock: source of the time for the commit.
-    """
-
-    base: Base | None
-    planned: Planned | None
-    oldest: SnapshotId | None
-    clock: Clock = field(repr=False)
-
-    @property
-    def kind(self) -> MaintenanceKind:
-        """The kind of maintenance."""
-        return MaintenanceKind.MERGE_MANIFESTS
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is gained by a merge."""
-        return self.planned is None
-
-    @property
-    def figures(self) -> Mapping[str, int]:
-        """Numbers of manifests, entries and delete files; of new manifests an estimate."""
-        return NOTHING if self.planned is None else self.planned.selection.figures
-
-    @property
-    def samples(self) -> Sequence[str]:
-        """None: no file is deleted."""
-        return ()
+MergePlan = ManifestMergePlan[Base, Planned]
 
 
-class ManifestMerge(Maintenance[ManifestMergePlan]):
+class ManifestMerge(Maintenance[MergePlan]):
     """Merges the manifests of a table.
 
     Args:
@@ -101,7 +63,7 @@ class ManifestMerge(Maintenance[ManifestMergePlan]):
         self._table = table
         self._memory = memory
 
-    def plan(self, clock: Clock) -> ManifestMergePlan:
+    def plan(self, clock: Clock) -> MergePlan:
         """See the Protocol."""
         if self._table.refusals:
             raise UnsupportedTable(self._table.name, self._table.refusals, "maintained")
@@ -114,69 +76,49 @@ class ManifestMerge(Maintenance[ManifestMergePlan]):
                     raise
         raise AssertionError
 
-    def _planned(self, base: Base | None, clock: Clock) -> ManifestMergePlan:
+    def _planned(self, base: Base | None, clock: Clock) -> MergePlan:
         if base is None:
-            return ManifestMergePlan(None, None, None, clock)
+            return ManifestMergePlan(None, None, NOTHING, None, clock)
         history = [*base.metadata.ancestry(self._table.branch)]
         reader = ManifestReader(self._table.storage)
         manifests = reader.manifests(base.head.manifest_list)
         planned = plan_merge(self._table, reader, base, manifests)
-        is_worthwhile = planned.selection.is_worthwhile
-        return ManifestMergePlan(base, planned if is_worthwhile else None, history[-1].snapshot_id, clock)
+        oldest = history[-1].snapshot_id
+        if not planned.selection.is_worthwhile:
+            return ManifestMergePlan(base, None, NOTHING, oldest, clock)
+        return ManifestMergePlan(base, planned, planned.selection.figures, oldest, clock)
 
-    def execute(self, plan: ManifestMergePlan) -> Maintained:
-        """See the Protocol."""
-        if plan.base is None or plan.planned is None:
-            return Maintained(self.kind, plan.figures, plan.oldest)
-        self._table.check_writable()
-        recover(IcebergRemains(self._table), plan.clock)
-        attempt = self._begin(plan.base, plan.clock)
-        failpoint("journal-written")
-        committer = ManifestCommitter(self._table, attempt, plan.clock, self._memory)
-        backoff = backoff_of(attempt.prefix, commit_patience(self._table.properties), plan.clock)
-        try:
-            outcome = loop.commit(committer, {MANIFESTS: plan.planned}, backoff)
-        except CommitUnknown:
-            raise
-        except Exception:
-            self._give_up(committer, attempt, plan.clock)
-            raise
-        return self._ended(committer, attempt, outcome, plan)
-
-    def _begin(self, base: Base, clock: Clock) -> IcebergAttempt:
-        scope = Scope(base.head.id, base.head.sequence, self._table.branch, {})
-        return journal_of(self._table).begin(f"merge-manifests-{uuid4().hex[:8]}", scope, clock.now())
-
-    def _ended(
-        self,
-        committer: ManifestCommitter,
-        attempt: IcebergAttempt,
-        outcome: CommitOutcome,
-        plan: ManifestMergePlan,
-    ) -> Maintained:
-        """Closes the journal entry, and says what was done.
+    def execute(self, plan: MergePlan) -> Maintained:
+        """See the Protocol.
 
         Raises:
             StalePlan: nothing was committed, or not for long.
         """
-        journal = journal_of(self._table)
-        if outcome.overwritten:
-            journal.condemn(attempt, plan.clock.now())  # others may build on it: a later run cleans up
-        else:
-            journal.close(attempt)
+        table, clock = self._table, plan.clock
+        if plan.base is None or plan.planned is None:
+            return Maintained(self.kind, plan.figures, plan.oldest)
+        table.check_writable()
+        recover(IcebergRemains(table), clock)
+        attempt = self._begin(plan.base, clock)
+        failpoint("journal-written")
+        committer = ManifestCommitter(table, attempt, clock, self._memory)
+
+        def remove() -> None:
+            committer.forget()
+            IcebergRemains(table).sweep_own(attempt)
+
+        outcome = commit_own(
+            committer,
+            {MANIFESTS: plan.planned},
+            backoff_of(attempt.prefix, commit_patience(table.properties), clock),
+            OwnAttempt(journal_of(table), attempt, clock),
+            remove,
+            may_write_late=not (table.storage.is_local and table.server is None),
+        )
         if outcome.snapshot is None:
-            raise StalePlan(self._table.name, next(iter(outcome.conflicts.values())))
+            raise StalePlan(table.name, next(iter(outcome.conflicts.values())))
         return Maintained(self.kind, committer.figures, plan.oldest)
 
-    def _give_up(self, committer: ManifestCommitter, attempt: IcebergAttempt, clock: Clock) -> None:
-        """Ends an attempt that can no longer be committed, without hiding its error.
-
-        Unanswered requests may still be carried out, so its journal entry stays open where they may.
-        """
-        with suppress(LithifyError):
-            journal_of(self._table).condemn(attempt, clock.now())
-        with suppress(LithifyError):
-            committer.forget()
-            IcebergRemains(self._table).sweep_own(attempt)
-            if self._table.storage.is_local and self._table.server is None:
-                journal_of(self._table).close(attempt)
+    def _begin(self, base: Base, clock: Clock) -> IcebergAttempt:
+        scope = Scope(base.head.id, base.head.sequence, self._table.branch, {})
+        return journal_of(self._table).begin(f"merge-manifests-{uuid4().hex[:8]}", scope, clock.now())
