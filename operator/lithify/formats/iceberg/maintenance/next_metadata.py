@@ -1,9 +1,9 @@
 """The next version of table metadata, without some snapshots and references. Pure.
 
-Called by `publisher` and by planning. The result is that of Java's `TableMetadata.Builder.removeSnapshots`:
-statistics of snapshots that go leave with them, and the log of main begins after the last of its snapshots
-that is gone, because with a gap it would name the wrong snapshot for a time. Parents that are gone are still
-named.
+Called by `removal_commit` and by planning. The result is that of Java's
+`TableMetadata.Builder.removeSnapshots`: statistics of snapshots that go leave with them, and the log of main
+begins after the last of its snapshots that is gone, because with a gap it would name the wrong snapshot for a
+time. Parents that are gone are still named.
 """
 
 from __future__ import annotations

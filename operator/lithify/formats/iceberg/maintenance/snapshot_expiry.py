@@ -23,7 +23,7 @@ from lithify.formats.iceberg.maintenance.journal import delete_journals, read_jo
 from lithify.formats.iceberg.maintenance.next_metadata import without
 from lithify.formats.iceberg.maintenance.options import expiry_refusals, history_of, rules_of
 from lithify.formats.iceberg.maintenance.plan import ExpiryPlan, figures_of
-from lithify.formats.iceberg.maintenance.publisher import commit_removal, is_gone
+from lithify.formats.iceberg.maintenance.removal_commit import commit_removal, is_gone
 from lithify.formats.iceberg.maintenance.retention import Removal, expired
 from lithify.formats.iceberg.manifests.view import ManifestReader
 from lithify.formats.iceberg.table.metadata import TableMetadata, parse_metadata

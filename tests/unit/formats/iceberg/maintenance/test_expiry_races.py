@@ -16,7 +16,7 @@ from lithify.errors import CommitUnknown, LithifyError, StalePlan
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.sql import SqlTables
 from lithify.formats.iceberg.maintenance import deleting
-from lithify.formats.iceberg.maintenance.publisher import RemovalPublisher
+from lithify.formats.iceberg.maintenance.metadata_commit import MetadataPublisher
 from lithify.formats.iceberg.maintenance.snapshot_expiry import READER_FLOOR, expiry_of_table
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import TableAddress
@@ -94,7 +94,7 @@ class TestFolders:
         if point == "expiry-committed":
             step_at(monkeypatch, point, rename_over)
         else:
-            step_after(monkeypatch, (RemovalPublisher, point), rename_over)
+            step_after(monkeypatch, (MetadataPublisher, point), rename_over)
         with pytest.raises(CommitUnknown):
             expire(address)
         table = StaticTable.from_metadata(str(self.newest(lakehouse)))

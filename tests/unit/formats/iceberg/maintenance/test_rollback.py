@@ -15,12 +15,14 @@ from pyiceberg.table import Table
 from lithify.clock import SystemClock
 from lithify.errors import (
     CommitsWouldBeLost,
+    CommitUnknown,
     InvalidOption,
     MissingFile,
     NotFound,
     StalePlan,
     UnsupportedTable,
 )
+from lithify.formats.iceberg.maintenance.metadata_commit import MetadataPublisher
 from lithify.formats.iceberg.maintenance.rollback import IcebergRollback
 from lithify.formats.iceberg.maintenance.rollback_commit import version_with_head
 from lithify.formats.iceberg.maintenance.rollback_plan import RollbackPlan
@@ -33,6 +35,7 @@ from support.cases import case
 from support.iceberg_commits import commit, plan, rewritten
 from support.iceberg_rest import IcebergRestServer, Reply
 from support.iceberg_tables import NAME, Lakehouse, as_folder_table, metadata_of, rows, with_fields
+from support.races import step_after
 
 pytestmark = pytest.mark.thorough
 
@@ -256,6 +259,20 @@ def test_commit_after_the_plan_makes_it_stale(lakehouse: Lakehouse, in_folder: b
     assert found is not None
     assert found.id == second
     assert roll_back(address, first).figures["snapshots"] == 1
+
+
+def test_rollback_that_others_rename_over_is_not_reported_as_done(
+    lakehouse: Lakehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, first = metadata_of(loaded(lakehouse)), snapshots(lakehouse)[0]
+    folder = as_folder_table(loaded(lakehouse), tmp_path / "folders")
+
+    def rename_over() -> None:
+        (folder / "v2.metadata.json").write_text(json.dumps(before), "utf-8")
+
+    step_after(monkeypatch, (MetadataPublisher, "find_published"), rename_over)
+    with pytest.raises(CommitUnknown):
+        roll_back(TableAddress(str(tmp_path / "folders"), NAME, format="iceberg"), first)
 
 
 def test_commit_in_the_last_moment_is_not_undone(

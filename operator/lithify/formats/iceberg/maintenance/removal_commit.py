@@ -1,0 +1,94 @@
+"""Commits that some snapshots and references leave the metadata.
+
+Called by `snapshot_expiry`. A commit that was outrun is tried again on the newer metadata, if that would let
+the same snapshots go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from lithify.clock import Clock, epoch_millis
+from lithify.engine.commit.patience import backoff_of
+from lithify.errors import CommitOutrun
+from lithify.formats.iceberg.commit.options import commit_patience
+from lithify.formats.iceberg.maintenance.metadata_commit import commit_metadata
+from lithify.formats.iceberg.maintenance.next_metadata import (
+    removal_requirements,
+    removal_updates,
+    version_without,
+)
+from lithify.formats.iceberg.maintenance.retention import Removal
+from lithify.formats.iceberg.table.evolving import NextVersion
+from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.table import IcebergTable
+
+CheckCurrent = Callable[[], None]
+"""Raises `StalePlan` if something may not leave the metadata as it was last loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalChange:
+    """Snapshots and references leave; implements `metadata_commit.MetadataChange`.
+
+    Attributes:
+        removal: what leaves.
+    """
+
+    removal: Removal
+
+    @property
+    def title(self) -> str:
+        """How many snapshots go."""
+        return f"without {len(self.removal.snapshots)} snapshots"
+
+    def version(self, base: TableMetadata, millis: int) -> NextVersion:
+        """See the Protocol."""
+        return version_without(base, self.removal, millis)
+
+    def updates(self, base: TableMetadata) -> Sequence[Mapping[str, Any]]:
+        """See the Protocol."""
+        return removal_updates(base, self.removal)
+
+    def requirements(self, base: TableMetadata) -> Sequence[Mapping[str, Any]]:
+        """See the Protocol."""
+        return removal_requirements(base)
+
+    def is_in(self, found: TableMetadata) -> bool:
+        """See the Protocol."""
+        return is_gone(self.removal, found)
+
+
+def is_gone(removal: Removal, metadata: TableMetadata) -> bool:
+    """Whether metadata have nothing of what leaves them."""
+    return not (removal.snapshots & metadata.snapshots.keys() or removal.references & metadata.refs.keys())
+
+
+def commit_removal(
+    table: IcebergTable, removal: Removal, check_current: CheckCurrent, clock: Clock
+) -> TableMetadata:
+    """Removes snapshots and references from a table's metadata; returns the metadata without them.
+
+    Raises:
+        StalePlan: they may not go any more.
+        CommitOutrun: other commits were faster at every try.
+        CommitUnknown: the outcome is unknown, so no file may be deleted.
+        LithifyError: they certainly have not gone.
+    """
+    change, began = RemovalChange(removal), clock.now()
+    backoff = backoff_of(str(uuid4()), commit_patience(table.properties), clock)
+    for tries in count():
+        table.refresh()
+        check_current()
+        millis = epoch_millis(clock.now())
+        if commit_metadata(table, table.metadata, table.pointer, change, backoff, millis):
+            return table.metadata
+        seconds = (clock.now() - began).total_seconds()
+        if tries >= backoff.patience.max_retries and seconds > backoff.patience.timeout:
+            raise CommitOutrun(table.name, tries + 1, seconds)
+        backoff.wait(tries)
+    raise AssertionError("unreachable")
