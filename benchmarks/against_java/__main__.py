@@ -6,8 +6,8 @@ copied instead of decoded; with --append, tables without a key are compacted; wi
 compacted with changelogs, lookups and deletion vectors; with --shared, small tables are compacted by a driver
 each and by one for all; with --iceberg, tables of Iceberg are compacted by Spark and by us; with
 --iceberg-planning, such of many files are planned; with --manifests, tables are planned before and after
-their manifests are merged; with --keyed, a keyed table is merged by Arctic and by us; with --orphans, tables
-of many files are searched for those that nothing names.
+their manifests are merged; with --keyed, a keyed table is merged by Arctic and by us; with --orphans, orphan
+files are searched in tables of many files.
 Java and ours are pinned to the same core wherever they are compared, one at a time.
 """
 

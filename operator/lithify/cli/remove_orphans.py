@@ -1,4 +1,4 @@
-"""`lithify remove-orphans`: lists files of a table that nothing names, and deletes them if it is told to."""
+"""`lithify remove-orphans`: lists files of a table that nothing names, and deletes them with `--delete`."""
 
 from __future__ import annotations
 

@@ -309,8 +309,8 @@ class LakeTableStatus:
     )
     debt: str | None = Field(
         default=None,
-        description="Bytes that a compaction would read because a trigger fired, for people; after a plus "
-        "those that only snapshots hold that may expire, as in `1.2Gi+5.0Mi`. Unset if there are none.",
+        description="Bytes that a compaction would read because a trigger fired, for people. Bytes that an "
+        "expiry of snapshots would free follow after a plus, as in `1.2Gi+5.0Mi`. Unset if there are none.",
         max_length=32,
     )
     blocked_buckets: tuple[BucketBlock, ...] = Field(

@@ -106,7 +106,7 @@ def is_initial(before: LakeTableStatus, after: LakeTableStatus) -> bool:
 
 
 def _debt(due: int, old: int) -> str | None:
-    """Bytes to compact, and after a plus those that only snapshots hold that may expire: `1.2Gi+5.0Mi`."""
+    """Bytes to compact, and after a plus the bytes that an expiry of snapshots would free: `1.2Gi+5.0Mi`."""
     if old:
         return f"{size_text(due)}+{size_text(old)}"
     return size_text(due) if due else None
