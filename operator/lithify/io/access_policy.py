@@ -1,7 +1,7 @@
 """Paths for which the process's own rights may be used: its cloud identity and its local files.
 
 Built by the command line from flags, carried with a table's address, enforced where tables are opened and
-where S3 is accessed. Catalogs with credentials of their own need none of this.
+where object stores are accessed. Catalogs with credentials of their own need none of this.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from lithify.errors import OutOfReach
-from lithify.io.locations import has_dots, local_path, s3_path
+from lithify.io.locations import has_dots, local_path, object_path
 from lithify.settings import OWN_IDENTITY
 
 EVERY_NAMESPACE = "*"
@@ -22,7 +22,7 @@ EVERY_NAMESPACE = "*"
 _NAMESPACE = re.compile(r"\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 Place = tuple[str, ...]
-"""A location: kind of store, then the path's segments (for S3 the first one is the bucket)."""
+"""A location: kind of store, on object stores account and bucket, then the path's segments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,10 @@ def read_own_identity(entries: Iterable[str]) -> OwnIdentity:
         if not equals or not _NAMESPACE.fullmatch(namespace):
             raise ValueError(f"'{entry}' does not begin with a namespace and =, or with *=")
         if _place(prefix) is None:
-            raise ValueError(f"'{prefix}' is neither s3://bucket/path nor an absolute path without dots")
+            raise ValueError(
+                f"'{prefix}' is no path without dots of the form s3://bucket/path, gs://bucket/path, "
+                "abfss://container@account.dfs.core.windows.net/path or /path"
+            )
         grants.append((namespace, prefix))
     return OwnIdentity(tuple(grants))
 
@@ -107,5 +110,5 @@ def _place(path: str) -> Place | None:
         return (
             ("file", *PurePosixPath(realpath(local)).parts[1:]) if is_plain and not has_dots(local) else None
         )
-    there = s3_path(path)
-    return None if there is None else ("s3", there.bucket, *there.segments)
+    there = object_path(path)
+    return None if there is None else there.place

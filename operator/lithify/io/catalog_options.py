@@ -42,6 +42,7 @@ class CatalogOptions:
 
     Attributes:
         known: the options of each metastore.
+        families: what the names of further options begin with, such as those for one account of a store.
         uris: the metastores that need a URI, and its form.
         from_server: what a REST server may set for its clients.
         skips_empty: whether an empty value of a server means none; else its form is checked like any other.
@@ -53,6 +54,7 @@ class CatalogOptions:
     known: Mapping[str, Mapping[str, Check]]
     uris: Mapping[str, Check]
     from_server: Mapping[str, Check]
+    families: tuple[str, ...] = ()
     skips_empty: bool = False
     control_characters: frozenset[str] = field(default_factory=frozenset)
     own_headers: frozenset[str] = field(default_factory=frozenset)
@@ -102,6 +104,10 @@ class CatalogOptions:
                 taken[name] = value
         return taken
 
+    def is_about_files(self, name: str) -> bool:
+        """Whether an option has a meaning for the files of tables, whatever the metastore."""
+        return name in self.known[FOLDER] or name.startswith(self.families)
+
     def _check(self, name: str, value: str, metastore: str) -> None:
         if name in _BESIDE:
             return
@@ -110,7 +116,7 @@ class CatalogOptions:
         if metastore == "rest" and name.startswith(_HEADER):
             self._check_header(name, value)
             return
-        check = self.known[metastore].get(name)
+        check = anything if name.startswith(self.families) else self.known[metastore].get(name)
         if check is None:
             kind = f"{self.format} and the metastore" if self.format else "the metastore"
             problem = (
@@ -118,7 +124,7 @@ class CatalogOptions:
                 "docs/commands.md lists the known options"
             )
             raise InvalidOption(catalog_option(_CONTROL.sub("?", name[:128])), problem)
-        _check_value(name, value, check)
+        _check_value(name, value, check, allows_control=name in self.control_characters)
 
     def _check_header(self, name: str, value: str) -> None:
         header = name.removeprefix(_HEADER)

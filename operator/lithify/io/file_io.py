@@ -1,7 +1,7 @@
 """Methods required of other file systems: a format library's own file access.
 
-Used by `storage` for everything that is neither local nor on S3. The methods can be provided by the file
-systems of pypaimon and PyIceberg; an adapter wraps what it has.
+Used by `storage` for everything that is neither local nor on an object store. The methods can be
+provided by the file systems of pypaimon and PyIceberg; an adapter wraps what it has.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Installed once by an observing worker, permanently; called by code that connects on behalf of a Catalog. Every
 Python socket is checked when it connects, whoever opened it, so a name that later resolves to another address
-gains nothing. Libraries that open sockets themselves go through `io.s3.gate`, or are only checked in
+gains nothing. Libraries that open sockets themselves go through `io.objects.gate`, or are only checked in
 advance (`admit`).
 """
 

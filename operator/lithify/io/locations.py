@@ -1,6 +1,6 @@
 """Parses the paths of files and folders, with or without a scheme. Pure.
 
-The only parser of such paths: `reach` decides with it what may be accessed, and `s3.files` and
+The only parser of such paths: `access_policy` decides with it what may be accessed, and `objects.files` and
 `storage_paths` access files with it. Two parsers that differ in one character would grant one place and
 access another.
 """
@@ -8,10 +8,30 @@ access another.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
-S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
-"""URL schemes of S3; treated as equal, as in Paimon."""
+
+class Store(StrEnum):
+    """A kind of object store, by the name that messages give it."""
+
+    S3 = "S3"
+    GCS = "Google Cloud Storage"
+    AZURE = "Azure storage"
+    OSS = "Alibaba Cloud OSS"
+
+
+STORES = f"{', '.join(Store)}"
+"""All of them, for messages."""
+_STORES = {
+    **dict.fromkeys(("s3", "s3a", "s3n"), Store.S3),
+    "gs": Store.GCS,
+    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs"), Store.AZURE),
+    "oss": Store.OSS,
+}
+"""URL schemes; those of one store are treated as equal, as in Paimon."""
+_SCHEMES = {Store.S3: "s3", Store.GCS: "gs", Store.OSS: "oss"}
+"""The scheme by which messages name paths; Azure's have accounts, too."""
 
 _LOCATION = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<host>[^/]*))?(?P<path>.*)", re.DOTALL
@@ -19,6 +39,14 @@ _LOCATION = re.compile(
 _FILE = re.compile(r"file:(//[^/]*)?(?=/)")
 _BUCKET = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?")
 """The bucket becomes a part of a host name."""
+_OSS_BUCKET = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
+"""OSS has no dots in names: `bucket.region.oss-dls.aliyuncs.com` is OSS-HDFS, another service."""
+AZURE_CLOUDS = ("core.windows.net", "core.usgovcloudapi.net", "core.chinacloudapi.cn")
+_CONTAINER = re.compile(
+    r"(?P<container>[$a-z0-9][a-z0-9-]{0,62})@(?P<account>[A-Za-z0-9]{3,24})\.(?i:dfs|blob)\."
+    rf"(?P<cloud>(?i:{'|'.join(map(re.escape, AZURE_CLOUDS))}))"
+)
+"""The account becomes a part of a host name, to which the process may send its own credentials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +65,41 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
-class S3Path:
-    """A path on S3: the bucket, and the segments of the key in it."""
+class ObjectPath:
+    """A path on an object store.
 
+    Attributes:
+        store: the kind of store.
+        bucket: the bucket; on Azure the container.
+        segments: the segments of the key in it.
+        account: on Azure the account and its cloud, such as `lake.core.windows.net`; else empty.
+    """
+
+    store: Store
     bucket: str
-    segments: tuple[str, ...]
+    segments: tuple[str, ...] = ()
+    account: str = ""
 
     @property
     def key(self) -> str:
         """The key, without a leading slash; empty for the bucket itself."""
         return "/".join(self.segments)
+
+    @property
+    def root(self) -> ObjectPath:
+        """The bucket itself."""
+        return replace(self, segments=())
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What tells places apart, however they are spelled."""
+        return (self.store, self.account, self.bucket, *self.segments)
+
+    def __str__(self) -> str:
+        if self.store is Store.AZURE:
+            name, _, cloud = self.account.partition(".")
+            return f"abfss://{self.bucket}@{name}.dfs.{cloud}/{self.key}"
+        return f"{_SCHEMES[self.store]}://{self.bucket}/{self.key}"
 
 
 def parse_location(text: str) -> Location:
@@ -57,17 +110,24 @@ def parse_location(text: str) -> Location:
     return Location((found["scheme"] or "").lower(), found["host"] or "", found["path"])
 
 
-def is_s3(path: str) -> bool:
-    """Whether a path is meant to be on S3, whether its bucket is valid or not."""
-    return parse_location(path).scheme in S3_SCHEMES
+def store_of(path: str) -> Store | None:
+    """The kind of object store on which a path is meant to be, whether its bucket is valid or not."""
+    return _STORES.get(parse_location(path).scheme)
 
 
-def s3_path(path: str) -> S3Path | None:
-    """The bucket and key of a path on S3; None if it names no bucket, or if its key has dots as segments."""
+def object_path(path: str) -> ObjectPath | None:
+    """The parts of a path on an object store; None if it names no bucket, or has dots as segments."""
     found = parse_location(path)
-    if found.scheme not in S3_SCHEMES or not _BUCKET.fullmatch(found.host) or has_dots(found.path):
+    store = _STORES.get(found.scheme)
+    if store is None or has_dots(found.path):
         return None
-    return S3Path(found.host, tuple(part for part in found.path.split("/") if part))
+    segments = tuple(part for part in found.path.split("/") if part)
+    if store is Store.AZURE:
+        named = _CONTAINER.fullmatch(found.host)
+        account = f"{named['account']}.{named['cloud']}".lower() if named else ""
+        return ObjectPath(store, named["container"], segments, account) if named else None
+    form = _OSS_BUCKET if store is Store.OSS else _BUCKET
+    return ObjectPath(store, found.host, segments) if form.fullmatch(found.host) else None
 
 
 def local_path(path: str) -> str | None:

@@ -1,7 +1,7 @@
 """Small metadata files, read with an upper bound: a table's folder may contain anything.
 
-Used by `storage`, `s3` and the adapters. Reading stops at a size that no such file reaches; pipes and devices
-do not block the reader.
+Used by `storage`, `objects` and the adapters. Reading stops at a size that no such file reaches; pipes and
+devices do not block the reader.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The file system of a table: data files in and out, small files, listings.
 
-Table format adapters and a run's tasks access files through a `Storage`. S3 is accessed by requests of our
-own (`s3`). On the local file system data goes through PyArrow's native files (no Python in the data path) and
-small files through `local_files`. Other file systems are accessed through the format's library (`file_io`).
+Table format adapters and a run's tasks access files through a `Storage`. Object stores are accessed by
+requests of our own (`objects`). On the local file system data goes through PyArrow's native files (no
+Python in the data path) and small files through `local_files`. Other file systems are accessed through the
+format's library (`file_io`).
 
 A `Storage` is created with the roots of a table: its folder and its external paths. It reads, writes and
 deletes nothing outside them, whatever path it gets and whatever symbolic links exist; without roots it
@@ -18,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
+from pathlib import Path
 
 import pyarrow as pa
 from pyarrow.fs import FileType
@@ -49,7 +51,7 @@ _ASKED_AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
-    """How a file on S3 is read: bytes per request, and bytes to keep (those of one request by default)."""
+    """How an object is read: bytes per request, and bytes to keep (those of one request by default)."""
 
     block: int = 8 << 20
     kept: int = 0
@@ -84,7 +86,7 @@ class Storage(StoragePaths):
         Args:
             path: the file.
             size: its bytes, if known: saves a request.
-            fetching: how to read it on S3.
+            fetching: how to read it on an object store.
 
         Raises:
             FileNotFoundError: it does not exist.
@@ -93,9 +95,9 @@ class Storage(StoragePaths):
         self.check_inside(path)
         if self.is_local:
             return pa.OSFile(self._local(path))
-        if self.s3 is not None:
+        if self.objects is not None:
             how = fetching or Fetching()
-            return pa.PythonFile(self.s3.open(path, size, how.block, how.kept), mode="r")
+            return pa.PythonFile(self.objects.open(path, size, how.block, how.kept), mode="r")
         stream = self._file_io.new_input_stream(path)
         return stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
 
@@ -115,8 +117,8 @@ class Storage(StoragePaths):
         """Creates a file for writing, and its parent directories."""
         self.check_inside(path)
         with reporting(path):
-            if self.s3 is not None:
-                upload = self.s3.upload(path)
+            if self.objects is not None:
+                upload = self.objects.upload(path)
                 return NewFile(pa.PythonFile(upload, mode="w"), lambda: self._give_up(path, upload.give_up))
             if self.is_local:
                 local = self.local_path(path)
@@ -160,8 +162,8 @@ class Storage(StoragePaths):
         """
         try:
             with reporting(path):
-                if self.s3 is not None:
-                    return self.s3.read(path, most)
+                if self.objects is not None:
+                    return self.objects.read(path, most)
                 if self.is_local:
                     check_local(self.local_path(path), most)
                 with self._file_io.new_input_stream(path) as stream:
@@ -182,8 +184,8 @@ class Storage(StoragePaths):
             raise CorruptTable(folder, str(error)) from error
 
     def _names_in(self, folder: str) -> Iterator[str]:
-        if self.s3 is not None:
-            yield from self.s3.names_below(folder)
+        if self.objects is not None:
+            yield from self.objects.names_below(folder)
         elif self.is_local:
             with os.scandir(self.local_path(folder)) as entries:
                 yield from (entry.name for entry in entries)
@@ -202,7 +204,8 @@ class Storage(StoragePaths):
     def create_text(self, path: str, text: str, is_wanted: Callable[[], bool] = lambda: True) -> bool:
         """Creates a small file unless it exists; returns whether it was written.
 
-        On a local file system and on S3 this is atomic; elsewhere two concurrent callers may both succeed.
+        On a local file system and on object stores this is atomic; elsewhere two concurrent callers may both
+        succeed.
 
         Args:
             path: the file.
@@ -216,8 +219,8 @@ class Storage(StoragePaths):
                 return link_text(self.local_path(path), text, is_wanted)
             if not is_wanted():
                 return False
-            if self.s3 is not None:
-                return self.s3.create(path, text)
+            if self.objects is not None:
+                return self.objects.create(path, text)
             if self._file_io.exists(path):
                 return False
             self._file_io.write_file(path, text)
@@ -226,8 +229,8 @@ class Storage(StoragePaths):
     def delete_text(self, path: str, is_meant: Callable[[str], bool]) -> bool:
         """Deletes a small file if it has the expected text; returns whether it did.
 
-        On a local file system a file that is renamed over it concurrently is not deleted. On S3 one that is
-        put there between check and deletion is.
+        On a local file system a file that is renamed over it concurrently is not deleted. On an object store
+        one that is put there between check and deletion is.
         """
         self.root_of(path)  # refuses paths outside the roots, and any path without roots
         self.check_inside(path)
@@ -242,7 +245,7 @@ class Storage(StoragePaths):
     def persist(self, paths: Iterable[str]) -> None:
         """Flushes finished files and their names to disk.
 
-        Only a local file system needs this: S3 answers when an object is durable.
+        Only a local file system needs this: object stores answer when an object is durable.
 
         Raises:
             StorageError: a file is gone, or the file system refuses.
@@ -294,22 +297,34 @@ class Storage(StoragePaths):
                 self._file_io.delete(path)
 
     def delete_all(self, paths: Sequence[str]) -> None:
-        """Deletes files in the roots, several at a time; missing files are no error.
+        """Deletes files in the roots, in any order; missing files are no error.
 
-        Deletes none if one lies outside the roots. After any other error some are deleted and others not.
+        Several at a time; on S3 a request deletes up to 1,000 of them. Deletes none if one lies outside the
+        roots. After any other error, which names a file, some are deleted and others not.
 
         Raises:
             CorruptTable: one is outside the roots, is reached through a symbolic link, or is no regular file.
         """
         for path in paths:
             self.root_of(path)
-        if self.s3 is not None:
+        if self.objects is not None:
             with reporting(", ".join(paths[:1])):
-                self.s3.delete_all(paths)
+                self.objects.delete_all(paths)
             return
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
             for _ in pool.map(self.delete, paths):
                 pass
+
+    def delete_folders(self, folder: str) -> None:
+        """Deletes a directory of a local file system if nothing but empty directories are below it.
+
+        Object stores have no directories.
+        """
+        self.root_of(folder)
+        if self.is_local:
+            for above, _, _ in os.walk(self.local_path(folder), topdown=False):
+                with suppress(OSError):
+                    Path(above).rmdir()
 
     def _unlink(self, path: str, root: str) -> None:
         try:
@@ -327,7 +342,9 @@ class Storage(StoragePaths):
         self.check_inside(path)
         with reporting(path):
             return bool(
-                self._file_io.exists(self._plain(path)) if self.s3 is None else self.s3.has_file(path)
+                self._file_io.exists(self._plain(path))
+                if self.objects is None
+                else self.objects.has_file(path)
             )
 
     def files_below(self, folder: str) -> Iterator[str]:
@@ -336,9 +353,9 @@ class Storage(StoragePaths):
         On a local file system symbolic links are neither followed nor returned.
         """
         self.check_inside(folder)
-        if self.s3 is not None:
+        if self.objects is not None:
             with reporting(folder):
-                yield from self.s3.files_below(folder)
+                yield from self.objects.files_below(folder)
         elif self.is_local:
             local = self.local_path(folder)
             with reporting(folder):
@@ -351,8 +368,8 @@ class Storage(StoragePaths):
     def listings(self, folder: str) -> Iterator[pa.Table]:
         """The files below a directory as columns (`listings.LISTED`), in batches; empty if it does not exist.
 
-        Only for file systems that tell how old files are: local ones and S3. Symbolic links to files are left
-        out, and those to directories not followed; the directory itself may be one.
+        Only for file systems that tell how old files are: local ones and object stores. Symbolic links to
+        files are left out, and those to directories not followed; the directory itself may be one.
 
         Raises:
             ValueError: it is another file system.
@@ -360,8 +377,8 @@ class Storage(StoragePaths):
         """
         self.check_inside(folder)
         with reporting(folder):
-            if self.s3 is not None:
-                yield from self.s3.listings(folder)
+            if self.objects is not None:
+                yield from self.objects.listings(folder)
             elif self.is_local:
                 yield from local_listings(self.local_path(folder))
             else:
@@ -375,7 +392,7 @@ class Storage(StoragePaths):
         """Lists the direct children of a directory; empty if it does not exist."""
         self.check_inside(folder)
         with reporting(folder):
-            is_there = self.s3 is not None or self._file_io.exists(self._plain(folder))
+            is_there = self.objects is not None or self._file_io.exists(self._plain(folder))
             statuses = self._file_io.list_status(self._plain(folder)) if is_there else []
         return [
             ListedFile(

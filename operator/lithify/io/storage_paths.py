@@ -15,8 +15,8 @@ from pathlib import Path
 
 from lithify.errors import CorruptTable
 from lithify.io.file_io import FileIO
-from lithify.io.locations import is_s3, local_path, parse_location
-from lithify.io.s3.files import S3Files
+from lithify.io.locations import local_path, parse_location, store_of
+from lithify.io.objects.files import ObjectFiles
 
 _DATABASE = ".db"
 """Suffix of database folders in Paimon's catalogs."""
@@ -29,12 +29,12 @@ class FileAccess:
     Attributes:
         file_io: the format library's access, for file systems not implemented here.
         is_local: whether they are local files.
-        s3: S3 access, if the files are on S3.
+        objects: access to an object store, if the files are on one.
     """
 
     file_io: FileIO
     is_local: bool = False
-    s3: S3Files | None = None
+    objects: ObjectFiles | None = None
 
 
 class StoragePaths:
@@ -79,9 +79,8 @@ class StoragePaths:
         return self.local_path(path).resolve().parts if self.is_local else self._parts(path)
 
     def _parts(self, path: str) -> tuple[str, ...]:
-        if self.s3 is not None and is_s3(path):
-            bucket, key = self.s3.bucket(path)
-            return (bucket.name, *key.split("/")) if key else (bucket.name,)
+        if self.objects is not None and self.reaches(path):
+            return self.objects.place(path)
         plain = self._plain(path)
         return ("/" if plain.startswith("/") else "", *(part for part in plain.split("/") if part))
 
@@ -138,13 +137,15 @@ class StoragePaths:
         return (local_path(path) if self.is_local else None) or path
 
     @property
-    def s3(self) -> S3Files | None:
-        """S3 access, if the files are on S3."""
-        return self._access.s3
+    def objects(self) -> ObjectFiles | None:
+        """Access to an object store, if the files are on one."""
+        return self._access.objects
 
     def reaches(self, uri: str) -> bool:
         """Whether a full URI is on the same kind of file system."""
-        return is_s3(uri) if self.s3 is not None else self.is_local and parse_location(uri).scheme == "file"
+        if self.objects is not None:
+            return store_of(uri) is self.objects.store
+        return self.is_local and parse_location(uri).scheme == "file"
 
     def is_same_place(self, one: str, other: str) -> bool:
         """Whether two directories are the same, however spelt; false if one of them is not a path."""
@@ -154,9 +155,8 @@ class StoragePaths:
             return False
 
     def _is_same_place(self, one: str, other: str) -> bool:
-        if self.s3 is not None and is_s3(one) and is_s3(other):
-            (first, key), (second, other_key) = self.s3.bucket(one), self.s3.bucket(other)
-            return (first.name, key) == (second.name, other_key)
+        if self.objects is not None and self.reaches(one) and self.reaches(other):
+            return self.objects.place(one) == self.objects.place(other)
         if self.is_local:
             return self.local_path(one).resolve() == self.local_path(other).resolve()
         return one.rstrip("/") == other.rstrip("/")

@@ -42,7 +42,8 @@ TablePattern = Annotated[
 ]
 _DECLARED_CREDENTIALS = (re.escape(name) for each in FORMATS for name in declared(each).credential_options)
 _CREDENTIAL_WORDS = (
-    *("^header[.]", "secret", "password", "api.?key", "access.?key", "(session|security).?token", "^token$"),
+    *("^header[.]", "secret", "password", "(api|access|account|private).?key", "(session|security).?token"),
+    *("(access.?token|[.]token|^token)$", "(sas|fixed).?token([.]|$)"),
     *(f"^{name}$" for name in _DECLARED_CREDENTIALS),
 )
 _CREDENTIAL = f"(?i)({'|'.join(_CREDENTIAL_WORDS)})"

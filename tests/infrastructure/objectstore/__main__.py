@@ -1,4 +1,4 @@
-"""The S3 server, from the folder tests/: `python -m infrastructure.objectstore build` or `serve FOLDER`."""
+"""The servers, from the folder tests/: `python -m infrastructure.objectstore build` or `serve FOLDER`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from infrastructure.building.once import NotBuilt
 from infrastructure.cluster.processes import StartFailed
-from infrastructure.objectstore.binaries import PROGRAMS
+from infrastructure.objectstore.binaries import AZURITE, GCS_PROGRAMS, PROGRAMS
 from infrastructure.objectstore.server import ACCESS_KEY, SECRET_KEY, S3Server
 
 
@@ -16,8 +16,8 @@ def main() -> int:
     """Runs one command and returns the exit code."""
     parser = ArgumentParser(prog="python -m infrastructure.objectstore")
     commands = parser.add_subparsers(required=True)
-    commands.add_parser("build", help="build the server unless it is there").set_defaults(command=_build)
-    serve = commands.add_parser("serve", help="serve the buckets of a folder until interrupted")
+    commands.add_parser("build", help="build the servers unless they are there").set_defaults(command=_build)
+    serve = commands.add_parser("serve", help="serve the buckets of a folder by S3 until interrupted")
     serve.add_argument("folder", type=Path)
     serve.add_argument("--address", default="127.0.0.1")
     serve.add_argument("--port", type=int, default=7070)
@@ -32,7 +32,8 @@ def main() -> int:
 
 
 def _build(arguments: Namespace) -> None:
-    print(PROGRAMS.build())
+    for program in (PROGRAMS, GCS_PROGRAMS, AZURITE):
+        print(program.build())
 
 
 def _serve(arguments: Namespace) -> None:

@@ -1,4 +1,4 @@
-"""Stands between a client and the S3 server: counts requests, and does what networks and bad stores do.
+"""Stands between a client and a store's server: counts requests, and does what networks and bad stores do.
 
 Requests are passed on byte for byte, with the Host header that they were signed with.
 """
@@ -16,9 +16,10 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from infrastructure.objectstore.server import S3Server
+from infrastructure.objectstore.store_server import StoreServer
 
 _TIMEOUT = 30.0
+_CONDITIONS = ("if-none-match", "x-goog-if-generation-match", "x-oss-forbid-overwrite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Asked:
     @property
     def is_conditional(self) -> bool:
         """Whether it is to be refused if there is such an object."""
-        return any(name.lower() == "if-none-match" for name, _ in self.headers)
+        return any(name.lower() in _CONDITIONS for name, _ in self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class S3Proxy:
         always: what is done to all of them, where there are no steps.
     """
 
-    def __init__(self, server: S3Server, concerns: Callable[[Asked], bool] | None = None) -> None:
+    def __init__(self, server: StoreServer, concerns: Callable[[Asked], bool] | None = None) -> None:
         self.asked: list[Asked] = []
         self.steps: list[Step] = []
         self.always: Step = pass_on

@@ -1,4 +1,4 @@
-"""Tables on the S3 server, made where its files are and compacted through its protocol."""
+"""Tables on a store's server: made where its files are, or published there, and compacted by its protocol."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner, TaskRunner
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
-from lithify.io.s3.settings import PATIENCE
+from lithify.io.objects import azure, gcs, oss
+from lithify.io.objects import s3 as of_s3
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable
 from support.tables import make_plain
 
 NAME = "db.t"
-IMPATIENT = {PATIENCE: "1"}
+IMPATIENT = {each.PATIENCE: "1" for each in (azure, gcs, oss, of_s3)}
 """For tests of what happens when a store does not answer."""
 
 
 def java_table(oracle: Oracle, s3: Bucket, **how: Any) -> Table:
     """A table that Java has made."""
-    return make_plain(oracle, s3.folder / "lake", **how)
+    table = make_plain(oracle, s3.folder / "lake", **how)
+    s3.publish()
+    return table
 
 
 def small_table(s3: Bucket, **how: Any) -> SmallTable:
@@ -34,6 +37,7 @@ def small_table(s3: Bucket, **how: Any) -> SmallTable:
     table = SmallTable(s3.folder / "lake", **how).create()
     for _ in range(2):
         table.append()
+    s3.publish()
     return table
 
 

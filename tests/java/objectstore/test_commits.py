@@ -29,7 +29,7 @@ from infrastructure.objectstore.tables import IMPATIENT, java_table, run
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.errors import CommitConflict, CommitUnknown, StorageError
-from lithify.io.s3.bucket import CREATE_SECONDS, SILENCE_SECONDS
+from lithify.io.objects.bucket import CREATE_SECONDS, SILENCE_SECONDS
 from support.cases import case
 from support.crashes import SETTLED
 from support.tables import append, expire, journals, stray_files
@@ -64,15 +64,18 @@ UNANSWERED: list[tuple[Sequence[Step], int]] = [
 ]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(("steps", "puts"), UNANSWERED)
 def test_what_became_of_a_put_is_found_out(
-    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy, steps: list[Step], puts: int
+    oracle: Oracle, bucket: Bucket, steps: list[Step], puts: int
 ) -> None:
+    table = java_table(oracle, bucket, commits=2)
     rows, before = oracle.read(table), kinds(oracle, table)
-    proxy.steps = list(steps)
 
-    report = run(s3, proxy.endpoint)
+    with S3Proxy(bucket.server) as proxy:
+        proxy.steps = list(steps)
+        report = run(bucket, proxy.endpoint)
+    bucket.fetch()
 
     assert (report.status, report.commit_tries) == ("Compacted", 1)
     sent = [asked for asked in proxy.asked if is_snapshot_put(asked)]
@@ -84,11 +87,15 @@ def test_what_became_of_a_put_is_found_out(
     assert (stray_files(oracle, table), journals(table)) == (set(), set())
 
 
-def overtaken(oracle: Oracle, table: Table, then: Step) -> Step:
+def overtaken(oracle: Oracle, table: Table, then: Step, bucket: Bucket | None = None) -> Step:
     """Somebody else commits first."""
 
     def step(asked: Asked, forward: Forward) -> Answered | None:
+        if bucket is not None:
+            bucket.fetch()
         append(oracle, table)
+        if bucket is not None:
+            bucket.publish()
         return then(asked, forward)
 
     return step
@@ -98,12 +105,13 @@ def just_forward(asked: Asked, forward: Forward) -> Answered | None:
     return forward()
 
 
-def test_a_put_that_was_refused_is_built_again(
-    oracle: Oracle, s3: Bucket, table: Table, proxy: S3Proxy
-) -> None:
-    proxy.steps = [overtaken(oracle, table, just_forward)]
+def test_a_put_that_was_refused_is_built_again(oracle: Oracle, bucket: Bucket) -> None:
+    table = java_table(oracle, bucket, commits=2)
 
-    report = run(s3, proxy.endpoint)
+    with S3Proxy(bucket.server) as proxy:
+        proxy.steps = [overtaken(oracle, table, just_forward, bucket)]
+        report = run(bucket, proxy.endpoint)
+    bucket.fetch()
 
     assert (report.status, report.commit_tries) == ("Compacted", 2)
     assert kinds(oracle, table)[-2:] == ["APPEND", "COMPACT"]
@@ -256,7 +264,7 @@ def test_a_put_that_hangs_is_given_up_soon_and_sent_again(
 ) -> None:
     """Long before any other request, so that less can happen to its base."""
     assert CREATE_SECONDS < SILENCE_SECONDS
-    monkeypatch.setattr("lithify.io.s3.bucket.CREATE_SECONDS", 1)
+    monkeypatch.setattr("lithify.io.objects.bucket.CREATE_SECONDS", 1)
     is_over = Event()
 
     def hang(asked: Asked, forward: Forward) -> Answered | None:

@@ -1,4 +1,4 @@
-"""Orphan files on S3: those go that Java finds, by one request each, and failures leave the rest."""
+"""Orphan files on S3: those go that Java finds, by few requests, and failures leave the rest."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def test_files_that_java_removes_are_removed(
 
     assert plan.orphans.listed.files == there, "no other table's"
     assert done.figures == {"dataFiles": LEFTOVERS, "indexFiles": 0, "metadataFiles": 0, "bytes": LEFTOVERS}
-    assert proxy.counted()["DELETE"] == LEFTOVERS
+    counted = proxy.counted()
+    assert (counted["POST"], counted["DELETE"]) == (2, 0), "a request deletes a thousand"
     assert files_of(table) == files_of(java)
 
 
@@ -86,11 +87,11 @@ def test_removal_that_a_store_fails_is_completed_by_the_next(
     rows, before = oracle.read(table), files_of(table)
     made = removal(s3, proxy)
     plan = made.plan(LATER)
-    proxy.steps, proxy.always = [pass_on] * 100, fail_before
+    proxy.steps, proxy.always = [pass_on], fail_before
 
     with pytest.raises(StorageUnavailable):
         made.execute(plan)
-    assert len(before - files_of(table)) == 100
+    assert len(before - files_of(table)) in (1000, LEFTOVERS - 1000)
     assert oracle.read(table) == rows
     proxy.always = pass_on
     made.execute(made.plan(LATER))
@@ -100,4 +101,4 @@ def test_removal_that_a_store_fails_is_completed_by_the_next(
 
 
 def _is_told(asked: Asked) -> bool:
-    return asked.method == "DELETE"
+    return asked.method in ("POST", "DELETE")

@@ -6,18 +6,18 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import obstore
 import pytest
-from obstore.store import S3Store
 from pypaimon import CatalogFactory
 
 from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.proxy import Answered, Asked, Forward, S3Proxy
-from infrastructure.objectstore.server import ACCESS_KEY, REGION, SECRET_KEY
 from infrastructure.objectstore.tables import IMPATIENT, address, run, small_table
 from lithify.errors import InvalidOption, NotAllowed, StorageUnavailable, UnsupportedTable
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import TableAddress
+from lithify.io.locations import store_of
+from lithify.io.objects.files import ObjectFiles
+from lithify.io.objects.stores import dialect_of, settings_for
 from support.cases import case
 
 
@@ -35,32 +35,28 @@ def files(s3: Bucket) -> set[Path]:
     return {path for path in s3.folder.rglob("lake/**/*") if path.is_file()}
 
 
-def overwrites(s3: Bucket) -> S3Store:
-    return S3Store(
-        s3.name,
-        endpoint=s3.server.endpoint,
-        region=REGION,
-        access_key_id=ACCESS_KEY,
-        secret_access_key=SECRET_KEY,
-        client_options={"allow_http": True},
-    )
+WRITTEN = (("ETag", '"0"'), ("x-goog-generation", "1"), ("Last-Modified", "Fri, 27 Nov 2026 12:00:00 GMT"))
+"""What stores say of an object that was written."""
 
 
-def test_a_store_that_ignores_the_condition(s3: Bucket, proxy: S3Proxy) -> None:
-    small_table(s3)
-    before = files(s3)
-    store = overwrites(s3)
+def test_a_store_that_ignores_the_condition(bucket: Bucket) -> None:
+    small_table(bucket)
+    before = files(bucket)
 
     def ignore(asked: Asked, forward: Forward) -> Answered | None:
-        obstore.put(store, asked.key, asked.body, mode="overwrite")
-        return Answered(200, (("ETag", '"0"'),), b"")
+        del forward
+        objects, _ = ObjectFiles(settings_for(bucket.url, bucket.options())).bucket(bucket.url)
+        objects.write(asked.key.removeprefix(f"{bucket.name}/"), asked.body)
+        return Answered(200, WRITTEN, b"")
 
-    proxy.always = ignore
-    with pytest.raises(UnsupportedTable) as caught:
-        run(s3, proxy.endpoint)
+    with S3Proxy(bucket.server, is_conditional) as proxy:
+        proxy.always = ignore
+        with pytest.raises(UnsupportedTable) as caught:
+            run(bucket, proxy.endpoint)
 
-    assert "If-None-Match" in caught.value.reasons[0]
-    assert files(s3) == before
+    bucket.fetch()
+    assert dialect_of(store_of(bucket.url)).condition in caught.value.reasons[0]
+    assert files(bucket) == before
 
 
 @pytest.mark.parametrize(

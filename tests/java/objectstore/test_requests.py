@@ -19,13 +19,14 @@ from infrastructure.objectstore.tables import IMPATIENT, address, run, small_tab
 from lithify.clock import SystemClock
 from lithify.errors import StorageUnavailable
 from lithify.files.parquet.footers import MOST_FETCHED, Footers
+from lithify.formats.iceberg.rewriting.place_files import StoredPlaces, write_places
 from lithify.formats.paimon.access.file_access import storage_of
-from lithify.formats.paimon.access.s3_file_io import S3FileIO
+from lithify.formats.paimon.access.object_file_io import ObjectFileIO
 from lithify.formats.paimon.catalog.connecting import list_tables
 from lithify.formats.paimon.observing.observer import open_observer
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.observing import ObservationRequest
-from lithify.io.s3.settings import read_settings
+from lithify.io.objects.s3 import read_settings
 from lithify.io.storage import NewFile, Storage
 
 MIB = 1 << 20
@@ -39,7 +40,7 @@ def proxy(s3: Bucket) -> Iterator[S3Proxy]:
 
 @pytest.fixture
 def storage(s3: Bucket, proxy: S3Proxy) -> Storage:
-    return storage_of(S3FileIO(read_settings({**s3.options(proxy.endpoint), **IMPATIENT})), (s3.url,))
+    return storage_of(ObjectFileIO(read_settings({**s3.options(proxy.endpoint), **IMPATIENT})), (s3.url,))
 
 
 def test_a_look_at_an_unchanged_table_is_one_small_request(
@@ -241,3 +242,21 @@ class TestUploads:
         for _ in range(64):
             new.sink.write(os.urandom(MIB))
         new.sink.close()
+
+
+def test_places_of_rows_are_written_in_one_request_and_read_once(
+    s3: Bucket, storage: Storage, proxy: S3Proxy, tmp_path: Path
+) -> None:
+    places, path = np.random.default_rng(1).permutation(50_000).astype(np.int32), f"{s3.url}/places.parquet"
+    proxy.counted()
+
+    size = write_places(storage, path, len(places), iter([places]))
+    written = proxy.counted()
+    stored = StoredPlaces(storage, path, size, len(places), tmp_path / "places")
+    first = np.array(stored.slab(0))
+    read = proxy.counted()
+    second = np.array(stored.slab(0))
+
+    assert (written, read, proxy.counted()) == ({"PUT": 1}, {"GET": 1}, {})
+    assert np.array_equal(first, places)
+    assert np.array_equal(second, places)

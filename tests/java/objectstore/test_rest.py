@@ -1,4 +1,4 @@
-"""REST catalogs whose tables are on S3: the server commits, and may hand out the keys to the files."""
+"""REST catalogs whose tables are on a store: the server commits, and may hand out the keys to the files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from support.tables import journals, stray_files
 
 pytestmark = pytest.mark.oracle
 
-KEYS = {"s3.access-key", "s3.secret-key"}
+KEYS = {"S3": ("s3.access-key", "s3.secret-key"), "OSS": ("fs.oss.accessKeyId", "fs.oss.accessKeySecret")}
+TOKEN_KEYS = {"S3": ("fs.s3.accessKeyId", "fs.s3.accessKeySecret"), "OSS": KEYS["OSS"]}
 
 
 class PicklingRunner(InlineRunner):
@@ -35,18 +36,21 @@ class PicklingRunner(InlineRunner):
         return super().run(pickle.loads(pickle.dumps(tasks)), clock, progress)
 
 
+@pytest.mark.stores("s3", "oss")
 @pytest.mark.parametrize("gives_tokens", [False, True], ids=["keys of the client", "keys of the server"])
 def test_the_server_commits_and_java_reads_the_same_rows(
-    oracle: Oracle, s3: Bucket, gives_tokens: bool
+    oracle: Oracle, bucket: Bucket, gives_tokens: bool
 ) -> None:
-    table = java_table(oracle, s3)
+    table, kind = java_table(oracle, bucket), bucket.server.kind
     rows = oracle.read(table)
-    reach = {key: value for key, value in s3.options().items() if not (gives_tokens and key in KEYS)}
-    where = {"path": f"{s3.url}/lake/db.db/t"}
-    token = {"fs.s3.accessKeyId": ACCESS_KEY, "fs.s3.accessKeySecret": SECRET_KEY}
+    reach = {
+        key: value for key, value in bucket.options().items() if not (gives_tokens and key in KEYS[kind])
+    }
+    where = {"path": f"{bucket.url}/lake/db.db/t"}
+    token = dict(zip(TOKEN_KEYS[kind], (ACCESS_KEY, SECRET_KEY), strict=True))
     expires = int(time.time() * 1000) + 2 * 3_600_000
 
-    with RestServer(s3.folder / "lake", gives_tokens=gives_tokens, table_fields=where) as server:
+    with RestServer(bucket.folder / "lake", gives_tokens=gives_tokens, table_fields=where) as server:
         server.canned["token"] = 200, {"token": token, "expiresAtMillis": expires}
         address = TableAddress(WAREHOUSE, "db.t", {**server.options, **reach})
         report = compact(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -29,21 +30,21 @@ BOUND_SECONDS = 15.0
 
 
 @contextmanager
-def stopped(s3: Bucket) -> Iterator[str]:
-    s3.server.kill()
-    yield s3.server.endpoint
+def stopped(bucket: Bucket) -> Iterator[str]:
+    bucket.server.kill()
+    yield bucket.server.endpoint
 
 
 @contextmanager
-def black_hole(s3: Bucket) -> Iterator[str]:
+def black_hole(bucket: Bucket) -> Iterator[str]:
     """Takes connections in, and nothing ever comes out."""
     with closing(socket.create_server(("127.0.0.1", 0), backlog=64)) as hole:
         yield f"http://127.0.0.1:{hole.getsockname()[1]}"
 
 
 @contextmanager
-def something_else(s3: Bucket) -> Iterator[str]:
-    """A server that speaks HTTP and has never heard of S3."""
+def something_else(bucket: Bucket) -> Iterator[str]:
+    """A server that speaks HTTP and has never heard of object stores."""
 
     class NotThere(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -66,18 +67,19 @@ def something_else(s3: Bucket) -> Iterator[str]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lithify.io.s3.bucket.SILENCE_SECONDS", 1)
+    monkeypatch.setattr("lithify.io.objects.bucket.SILENCE_SECONDS", 1)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("trouble", [stopped, black_hole, something_else], ids=lambda each: each.__name__)
 @pytest.mark.parametrize("asked", ["a table", "the tables"])
 @pytest.mark.usefixtures("quick")
 def test_it_is_said_within_a_bounded_time(
-    s3: Bucket, trouble: Callable[[Bucket], Iterator[str]], asked: str
+    bucket: Bucket, trouble: Callable[[Bucket], Iterator[str]], asked: str
 ) -> None:
-    small_table(s3)
-    with trouble(s3) as endpoint:  # type: ignore[attr-defined]
-        where = address(s3, endpoint, **IMPATIENT)
+    small_table(bucket)
+    with trouble(bucket) as endpoint:  # type: ignore[attr-defined]
+        where = address(bucket, endpoint, **IMPATIENT)
         began = time.monotonic()
 
         with pytest.raises(StorageUnavailable) as caught:
@@ -102,25 +104,34 @@ def test_a_table_that_is_open_says_so_too_whatever_the_number_of_its_snapshot(s3
             look()
 
 
-def test_credentials_that_are_not_accepted(s3: Bucket) -> None:
-    small_table(s3)
+WRONG = {
+    "S3": {"s3.secret-key": "wrong-secret"},
+    "OSS": {"fs.oss.accessKeySecret": "wrong-secret"},
+    "GCS": {"gcs.oauth2.token": "wrong-secret"},
+    "Azure": {"adls.auth.shared-key.account.key": b64encode(b"wrong-secret").decode()},
+}
+
+
+def test_credentials_that_are_not_accepted(bucket: Bucket) -> None:
+    small_table(bucket)
+    [(name, wrong)] = WRONG[bucket.server.kind].items()
 
     with pytest.raises(NotAllowed) as caught:
-        open_table(address(s3, **{"s3.secret-key": "wrong-secret"}))
+        open_table(address(bucket, **{name: wrong}))
 
-    assert "wrong-secret" not in str(caught.value)
+    assert wrong not in str(caught.value)
 
 
-def test_what_does_not_exist(s3: Bucket) -> None:
-    small_table(s3)
+def test_what_does_not_exist(bucket: Bucket) -> None:
+    small_table(bucket)
 
     with pytest.raises(NotFound) as no_folder:
-        list_tables(f"{s3.url}/sea", s3.options())
+        list_tables(f"{bucket.url}/sea", bucket.options())
     with pytest.raises(NotFound) as no_bucket:
-        list_tables("s3://no-such-bucket/lake", s3.options())
+        list_tables(f"{bucket.url.replace(bucket.name, 'no-such-bucket')}/lake", bucket.options())
 
     assert (no_folder.value.what, no_bucket.value.what) == ("warehouse", "warehouse")
-    assert list_tables(f"{s3.url}/lake", s3.options()) == ("db.t",)
+    assert list_tables(f"{bucket.url}/lake", bucket.options()) == ("db.t",)
 
 
 def test_a_short_outage_is_ridden_out(s3: Bucket) -> None:
@@ -137,29 +148,32 @@ def test_a_short_outage_is_ridden_out(s3: Bucket) -> None:
         assert newest.result() is not None
 
 
-def test_no_secret_is_in_errors_logs_and_journals(s3: Bucket, caplog: pytest.LogCaptureFixture) -> None:
-    small_table(s3)
+def test_no_secret_is_in_errors_logs_and_journals(bucket: Bucket, caplog: pytest.LogCaptureFixture) -> None:
+    small_table(bucket)
     caplog.set_level("DEBUG")
-    secrets = (SECRET_KEY, "a-very-secret-token")
-    table = open_table(address(s3, **IMPATIENT))
+    secrets = (bucket.server.secret, "a-very-secret-token")
+    table = open_table(address(bucket, **IMPATIENT))
 
-    run(s3)
-    s3.server.kill()
+    run(bucket)
+    bucket.fetch()
+    bucket.server.kill()
     with pytest.raises(StorageUnavailable) as caught:
         table.snapshots.latest()
 
-    told = f"{caught.value}{caught.value!r}{table.storage.s3!r}{vars(table.storage.s3)!r}{caplog.text}"
-    kept = "".join(path.read_text(errors="replace") for path in s3.folder.rglob("lithify/**/*.json"))
+    told = (
+        f"{caught.value}{caught.value!r}{table.storage.objects!r}{vars(table.storage.objects)!r}{caplog.text}"
+    )
+    kept = "".join(path.read_text(errors="replace") for path in bucket.folder.rglob("lithify/**/*.json"))
     assert not any(secret in told + kept for secret in secrets)
 
 
-def test_storage_is_shipped_whole(s3: Bucket) -> None:
-    small_table(s3)
-    storage = open_table(address(s3)).storage
+def test_storage_is_shipped_whole(bucket: Bucket) -> None:
+    small_table(bucket)
+    storage = open_table(address(bucket)).storage
 
     shipped = pickle.loads(pickle.dumps(storage))
 
-    assert shipped.read_text(f"{s3.url}/lake/db.db/t/snapshot/LATEST") == "2"
+    assert shipped.read_text(f"{bucket.url}/lake/db.db/t/snapshot/LATEST") == "2"
 
 
 def test_the_command_says_it_with_its_exit_code(s3: Bucket) -> None:

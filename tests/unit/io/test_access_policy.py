@@ -18,8 +18,9 @@ from lithify.io.access_policy import (
     AccessPolicy,
     read_own_identity,
 )
-from lithify.io.s3.files import S3Files
-from lithify.io.s3.settings import S3Settings
+from lithify.io.objects.files import ObjectFiles
+from lithify.io.objects.s3 import S3Settings
+from lithify.io.objects.stores import settings_for
 from lithify.settings import WAREHOUSE
 from support.cases import case
 
@@ -86,7 +87,7 @@ def test_what_is_granted_is_what_is_accessed(bucket: str, rest: str) -> None:
     path = f"s3://{bucket}{rest}"
     reach = AccessPolicy(("s3://a", "s3://bkt/prefix"), with_endpoint=False)
     try:
-        accessed, key = S3Files(replace(KEYLESS, reach=reach)).bucket(path)
+        accessed, key = ObjectFiles(replace(KEYLESS, reach=reach)).bucket(path)
     except (OutOfReach, CorruptTable):
         return
     assert accessed.name == "a" or (accessed.name, key.split("/")[0]) == ("bkt", "prefix")
@@ -96,7 +97,7 @@ def test_what_is_granted_is_what_is_accessed(bucket: str, rest: str) -> None:
 @pytest.mark.parametrize("path", ["s3://[x/y", "s3://", "s3:///x", "s3:x", "s3://a b/c", "s3://a/../b"])
 def test_path_without_a_bucket_is_an_error_of_its_author(path: str) -> None:
     with pytest.raises(CorruptTable) as caught:
-        S3Files(KEYLESS).bucket(path)
+        ObjectFiles(KEYLESS).bucket(path)
     assert (caught.value.path, caught.value.failure) == (path, Failure.USER)
     with pytest.raises(InvalidOption) as refused:
         load_table(path, "db.t", {})
@@ -136,7 +137,7 @@ def test_grants_are_of_namespaces() -> None:
     ],
 )
 def test_entries_that_are_none(entry: str) -> None:
-    with pytest.raises(ValueError, match=r"namespace|neither"):
+    with pytest.raises(ValueError, match=r"namespace|no path"):
         read_own_identity([entry])
 
 
@@ -152,3 +153,49 @@ def test_each_kind_of_policy_covers_what_it_says(
     reach: AccessPolicy, everywhere: bool, with_endpoint: bool
 ) -> None:
     assert (reach.covers("/anything"), reach.with_endpoint) == (everywhere, with_endpoint)
+
+
+@pytest.mark.parametrize(
+    ("grant", "path", "is_granted"),
+    [
+        ("gs://lake/a", "gs://lake/a/t", True),
+        ("gs://lake/a", "gs://lake/ab", False),
+        ("gs://lake/a", "s3://lake/a/t", False),
+        ("s3://lake/a", "oss://lake/a/t", False),
+        ("abfss://c@lake.dfs.core.windows.net/a", "wasbs://c@lake.blob.core.windows.net/a/t", True),
+        ("abfss://c@lake.dfs.core.windows.net/a", "abfss://c@other.dfs.core.windows.net/a/t", False),
+        ("abfss://c@lake.dfs.core.windows.net/a", "abfss://d@lake.dfs.core.windows.net/a/t", False),
+        ("abfss://c@lake.dfs.core.windows.net/a", "abfss://c@lake.dfs.core.chinacloudapi.cn/a/t", False),
+    ],
+)
+def test_grants_on_other_stores_are_by_account_bucket_and_folder(
+    grant: str, path: str, is_granted: bool
+) -> None:
+    policy = read_own_identity([f"team={grant}"]).reach("team")
+    assert policy.covers(path) is is_granted
+
+
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [
+        ("gs://lake/t", {"gcs.service.host": "https://store.example.org"}),
+        (
+            "abfss://c@lake.dfs.core.windows.net/t",
+            {"adls.connection-string.lake.dfs.core.windows.net": "https://store.example.org"},
+        ),
+    ],
+)
+def test_own_credentials_are_not_sent_to_an_endpoint_that_a_catalog_names(
+    path: str, options: dict[str, str]
+) -> None:
+    reach = AccessPolicy((path,), with_endpoint=False)
+    with pytest.raises(InvalidOption):
+        ObjectFiles(settings_for(path, options, reach)).bucket(path)
+
+
+@pytest.mark.parametrize("reach", [UNBOUNDED, DRIVER, NOWHERE, AccessPolicy(("oss://lake",))])
+def test_store_without_an_identity_gets_no_credentials_of_the_environment(reach: AccessPolicy) -> None:
+    options = {"fs.oss.endpoint": "https://oss-cn-hangzhou.aliyuncs.com"}
+    with pytest.raises(InvalidOption) as caught:
+        ObjectFiles(settings_for("oss://lake/t", options, reach)).bucket("oss://lake/t")
+    assert caught.value.option == "fs.oss.accessKeyId"

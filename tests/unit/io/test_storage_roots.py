@@ -15,8 +15,8 @@ from pypaimon.filesystem.local_file_io import LocalFileIO
 
 from lithify.errors import CorruptTable, LithifyError
 from lithify.formats.paimon.access.file_access import storage_of
-from lithify.formats.paimon.access.s3_file_io import S3FileIO
-from lithify.io.s3.settings import read_settings
+from lithify.formats.paimon.access.object_file_io import ObjectFileIO
+from lithify.io.objects.s3 import read_settings
 from lithify.io.storage import Storage
 
 KEYS = {"s3.endpoint": "http://127.0.0.1:1", "s3.access-key": "a", "s3.secret-key": "b", "s3.region": "r"}
@@ -172,7 +172,7 @@ class TestOnS3:
     ROOT = "s3://bucket/lake/db.db/t"
 
     def storage(self) -> Storage:
-        return storage_of(S3FileIO(read_settings(KEYS)), (self.ROOT, "s3://elsewhere/t"))
+        return storage_of(ObjectFileIO(read_settings(KEYS)), (self.ROOT, "s3://elsewhere/t"))
 
     @pytest.mark.parametrize(
         "path",
@@ -219,7 +219,7 @@ class TestOnS3:
 def test_where_other_tables_are(tmp_path: Path, place: str, is_others: bool) -> None:
     local = storage_of(LocalFileIO())
     assert local.is_of_another_table(f"file:{tmp_path}/{place}", f"{tmp_path}/lake/db.db/t") is is_others
-    remote = storage_of(S3FileIO(read_settings(KEYS)))
+    remote = storage_of(ObjectFileIO(read_settings(KEYS)))
     assert remote.is_of_another_table(f"s3://b/{place}", "s3a://b/lake/db.db/t") is is_others
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from lithify.errors import InvalidOption, NotFound, OutOfReach
-from lithify.formats.iceberg.catalog.credentials import has_keys, s3_options
+from lithify.formats.iceberg.catalog.credentials import has_keys, store_options
 from lithify.formats.iceberg.catalog.folders import FolderTables
 from lithify.formats.iceberg.catalog.model import PointerCatalog, ServerCatalog
 from lithify.formats.iceberg.catalog.names import TableName
@@ -24,10 +24,10 @@ from lithify.formats.iceberg.catalog.options import (
 from lithify.io.access_policy import UNBOUNDED, AccessPolicy
 from lithify.io.catalog_options import FOLDER
 from lithify.io.local_storage import local_storage
-from lithify.io.locations import is_s3, local_path
-from lithify.io.s3.files import KeySource
-from lithify.io.s3.settings import read_settings
-from lithify.io.s3_storage import s3_storage
+from lithify.io.locations import STORES, local_path, object_path, store_of
+from lithify.io.object_storage import object_storage
+from lithify.io.objects.files import KeySource
+from lithify.io.objects.stores import settings_for
 from lithify.io.storage import Storage
 from lithify.settings import WAREHOUSE, catalog_option
 
@@ -97,9 +97,9 @@ def _rest_client(warehouse: str, options: Mapping[str, str]) -> RestClient:
 
 
 def _folders(warehouse: str, options: Mapping[str, str], reach: AccessPolicy) -> FolderTables:
-    if not is_s3(warehouse) and local_path(warehouse) is None:
+    if object_path(warehouse) is None and local_path(warehouse) is None:
         problem = (
-            f"{warehouse} is neither a local path nor on S3: elsewhere a table in a folder cannot be "
+            f"{warehouse} is neither a local path nor on {STORES}: elsewhere a table in a folder cannot be "
             "committed to atomically"
         )
         raise InvalidOption(WAREHOUSE, problem)
@@ -118,12 +118,13 @@ def storage_for(
         OutOfReach: the process may not use its own rights there, or no such store is read.
         InvalidOption: the options contradict each other.
     """
-    if all(map(is_s3, roots)):
-        return s3_storage(read_settings(s3_options(options), reach), source, roots)
+    stores = set(map(store_of, roots))
+    if len(stores) == 1 and None not in stores:
+        return object_storage(settings_for(roots[0], store_options(options), reach), source, roots)
     for root in roots:
         if local_path(root) is None:
             raise OutOfReach(
-                root, "files of Iceberg tables are read on S3 and on local file systems, all on one"
+                root, f"files of Iceberg tables are read on {STORES} and local file systems, all on one"
             )
         reach.check(root)
     return local_storage(roots)

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from lithify.errors import InvalidOption
 from lithify.io.catalog_options import FOLDER, CatalogOptions, Check, anything, boolean, http_uri
 from lithify.io.jdbc_uri import read_jdbc_uri
-from lithify.io.s3.settings import OPTION_NAMES as S3_OPTIONS
-from lithify.io.s3.settings import PATIENCE
+from lithify.io.objects.gcs import ENDPOINT as GCS_ENDPOINT
+from lithify.io.objects.oss import ICEBERG_ENDPOINT as OSS_ENDPOINT
+from lithify.io.objects.stores import OPTION_FAMILIES, OPTION_NAMES, WITH_LINES
 from lithify.settings import URI
 
 REST, SQL, HIVE, GLUE = "rest", "jdbc", "hive", "glue"
@@ -58,8 +59,7 @@ _ICEBERG_S3 = frozenset(
 """The names that Iceberg's own clients have for S3; `credentials` translates them."""
 
 _EVERYWHERE: dict[str, Check] = {
-    **dict.fromkeys((*S3_OPTIONS, *_ICEBERG_S3), anything),  # `s3.settings` checks their values
-    PATIENCE: anything,
+    **dict.fromkeys((*OPTION_NAMES, *_ICEBERG_S3), anything),  # `io.objects` checks their values
 }
 CATALOG_OPTIONS = CatalogOptions(
     format="Iceberg",
@@ -88,8 +88,10 @@ CATALOG_OPTIONS = CatalogOptions(
         "rest-page-size": _page_size,
         "s3.remote-signing-enabled": boolean,
         **dict.fromkeys(("s3.endpoint", "s3.region", "client.region", "s3.path-style-access"), anything),
+        **dict.fromkeys((GCS_ENDPOINT, OSS_ENDPOINT), anything),
     },
+    families=OPTION_FAMILIES,
     skips_empty=True,
-    control_characters=frozenset({"namespace-separator"}),
+    control_characters=frozenset({"namespace-separator", *WITH_LINES}),
     own_headers=frozenset({"x-iceberg-access-delegation"}),
 )

@@ -9,6 +9,7 @@ from lithify.errors import CatalogUnavailable, NotFound
 from lithify.formats.iceberg.catalog.model import Json, Pointer
 from lithify.formats.iceberg.catalog.names import TableName
 from lithify.formats.iceberg.catalog.rest_client import RestClient, is_conflict
+from lithify.io.locations import store_of
 
 _TABLE = "namespaces/{namespace}/tables/{table}"
 _TABLES = "namespaces/{namespace}/tables"
@@ -101,10 +102,11 @@ def _keys_for(found: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str
 
 
 def _scheme_free(prefix: str, location: str) -> str:
-    """A prefix with the location's spelling of S3: `s3://` and `s3a://` are the same store."""
-    scheme, separator, rest = prefix.partition("://")
+    """A prefix with the location's spelling of its store: `s3://` and `s3a://` are the same."""
+    _, separator, rest = prefix.partition("://")
     own = location.partition("://")[0]
-    return f"{own}://{rest}" if separator and {scheme, own} <= {"s3", "s3a", "s3n"} else prefix
+    is_same = separator and store_of(prefix) is not None and store_of(prefix) is store_of(location)
+    return f"{own}://{rest}" if is_same else prefix
 
 
 def _texts(sent: object) -> dict[str, str]:

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from lithify.errors import InvalidOption
 from lithify.io.catalog_options import FOLDER, CatalogOptions, Check, anything, boolean, http_uri
 from lithify.io.jdbc_uri import read_jdbc_uri
-from lithify.io.s3.settings import OPTION_NAMES as S3_OPTIONS
-from lithify.io.s3.settings import PATIENCE
+from lithify.io.objects.stores import OPTION_FAMILIES, OPTION_NAMES, WITH_LINES
 from lithify.settings import catalog_option
 
 _PREFIX = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9_~. -]{0,255}")
@@ -43,8 +42,7 @@ def _prefix(text: str) -> str | None:
 
 
 _EVERYWHERE: dict[str, Check] = {
-    **dict.fromkeys(S3_OPTIONS, anything),  # `s3.settings` checks their values
-    PATIENCE: anything,
+    **dict.fromkeys(OPTION_NAMES, anything),  # `io.objects` checks their values
     "lock.enabled": boolean,
     # Known to Java's catalogs; accepted so that one description serves both, ignored here.
     **dict.fromkeys(("allow-upper-case", "cache-enabled", "case-sensitive", "client-pool-size"), anything),
@@ -67,5 +65,7 @@ CATALOG_OPTIONS = CatalogOptions(
         },
     },
     uris={"rest": http_uri, "jdbc": anything},
+    families=OPTION_FAMILIES,
     from_server={"prefix": _prefix, "data-token.enabled": boolean},
+    control_characters=WITH_LINES,
 )

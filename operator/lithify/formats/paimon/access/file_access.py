@@ -1,7 +1,7 @@
 """Accesses the files of a table, through pypaimon or without it.
 
-Called by all code that opens tables. Local files and S3 are accessed by `io`; every other file system
-through pypaimon's FileIO.
+Called by all code that opens tables. Local files and object stores are accessed by `io`; every other file
+system through pypaimon's FileIO.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pypaimon.common.file_io import FileIO
 from pypaimon.filesystem.local_file_io import LocalFileIO
 
-from lithify.formats.paimon.access.s3_file_io import S3FileIO
+from lithify.formats.paimon.access.object_file_io import ObjectFileIO
 from lithify.io.small_files import MOST_JSON, check_local, read_stream
 from lithify.io.storage import Storage
 from lithify.io.storage_paths import FileAccess
@@ -19,8 +19,8 @@ from lithify.io.storage_paths import FileAccess
 
 def storage_of(file_io: FileIO, roots: Sequence[str] = ()) -> Storage:
     """Access to the files in some folders; without folders, all can be read and written, none deleted."""
-    s3 = file_io.files if isinstance(file_io, S3FileIO) else None
-    return Storage(FileAccess(file_io, is_local=isinstance(file_io, LocalFileIO), s3=s3), roots)
+    objects = file_io.files if isinstance(file_io, ObjectFileIO) else None
+    return Storage(FileAccess(file_io, is_local=isinstance(file_io, LocalFileIO), objects=objects), roots)
 
 
 class SmallLocalFiles(LocalFileIO):  # type: ignore[misc]  # pypaimon is untyped

@@ -1,8 +1,8 @@
 """The HTTP client for REST catalogs, with bounds: every request ends and its response stays small.
 
-Replaces pypaimon's client when this module is imported, by `connecting` and by `s3_file_io`, which executors
-load. Requests go through `io.bounded_http`; no text of the server is in any error: it may be another service
-that a Catalog's author could not access otherwise.
+Replaces pypaimon's client when this module is imported, by `connecting` and by `object_file_io`, which
+executors load. Requests go through `io.bounded_http`; no text of the server is in any error: it may be
+another service that a Catalog's author could not access otherwise.
 """
 
 from __future__ import annotations

@@ -53,9 +53,9 @@ from lithify.formats.paimon.access.catalog_options import check_catalog_options
 from lithify.formats.paimon.access.data_tokens import DataTokens
 from lithify.formats.paimon.access.file_access import bounded_local, storage_of
 from lithify.formats.paimon.access.identity import home, is_main
-from lithify.formats.paimon.access.s3_file_io import S3FileIO
+from lithify.formats.paimon.access.object_file_io import ObjectFileIO, TokenKeys
 from lithify.formats.paimon.catalog.jdbc import (
-    JdbcCatalogOnS3,
+    JdbcCatalogOfObjects,
     database_answering,
     driver_settings,
 )
@@ -63,9 +63,9 @@ from lithify.formats.paimon.catalog.schema_files import read_table_schema
 from lithify.io.access_policy import UNBOUNDED, AccessPolicy
 from lithify.io.databases import check_database
 from lithify.io.file_names import is_file_name, shown
-from lithify.io.locations import is_s3, local_path, parse_location
-from lithify.io.s3.answers import NO_BUCKET
-from lithify.io.s3.settings import read_settings
+from lithify.io.locations import STORES, local_path, parse_location, store_of
+from lithify.io.objects.answers import NO_BUCKET
+from lithify.io.objects.stores import settings_for
 from lithify.io.storage import reporting
 from lithify.settings import CATALOG_SETTINGS, TABLE, WAREHOUSE
 
@@ -126,31 +126,38 @@ def _with_own_schema(branch: FileStoreTable) -> FileStoreTable:
 
 
 def _reach_files(table: FileStoreTable, catalog_options: Mapping[str, str], reach: AccessPolicy) -> None:
-    """Makes a table on S3 use our S3 access."""
+    """Makes a table on an object store use our access to it."""
     _check_location(str(table.table_path), reach)
     reaches = table.file_io = bounded_local(table.file_io)
-    if not is_s3(table.table_path) or isinstance(reaches, S3FileIO):
+    path = str(table.table_path)
+    if store_of(path) is None or isinstance(reaches, ObjectFileIO):
         return
+    tokens = reaches if isinstance(reaches, DataTokens) else None
     with answering(str(catalog_options.get("uri"))):
-        table.file_io = _on_s3(catalog_options, reach, reaches if isinstance(reaches, DataTokens) else None)
+        table.file_io = _objects(path, catalog_options, reach, tokens)
 
 
-def _on_s3(options: Mapping[str, str], reach: AccessPolicy, tokens: DataTokens | None = None) -> S3FileIO:
-    """Access to files on S3 by a catalog's options, or by its tokens; no other code reads the settings."""
+def _objects(
+    path: str, options: Mapping[str, str], reach: AccessPolicy, tokens: DataTokens | None = None
+) -> ObjectFileIO:
+    """Access to an object store by a catalog's options or tokens; no other code reads the settings."""
     given = options if tokens is None else {**options, **tokens.valid_token().token}
-    return S3FileIO(read_settings(given, reach), tokens)
+    source = None if tokens is None else TokenKeys(path, tokens)
+    return ObjectFileIO(settings_for(path, given, reach), source)
 
 
 def _check_location(path: str, reach: AccessPolicy) -> None:
-    """Refuses files that only the process's own rights can access; S3 files are checked on access.
+    """Refuses files that only the process's own rights can access; objects are checked on access.
 
     Raises:
         OutOfReach: the process may not use its own rights there, or it is unknown whether it would.
     """
     if local_path(path) is not None:
         reach.check(path)
-    elif not is_s3(path) and reach.prefixes is not None:
-        raise OutOfReach(path, "the operator reads tables on S3 and on file systems of its own, no others")
+    elif store_of(path) is None and reach.prefixes is not None:
+        raise OutOfReach(
+            path, f"the operator reads tables on {STORES} and on file systems of its own, no others"
+        )
 
 
 def check_catalog(
@@ -244,7 +251,7 @@ def _translated(error: Exception, catalog: str) -> LithifyError:
 
 
 class _CatalogOfFiles(FileSystemCatalog):  # type: ignore[misc]  # pypaimon is untyped
-    """pypaimon's filesystem catalog without its own S3 access, and with bounds on what it reads."""
+    """pypaimon's filesystem catalog without its own access to stores, and with bounds on what it reads."""
 
     def __init__(self, warehouse: str, options: Mapping[str, str], file_io: FileIO) -> None:
         self.warehouse = warehouse
@@ -272,8 +279,8 @@ class _RestCatalog(RESTCatalog):  # type: ignore[misc]
     def file_io_from_options(self, table_path: str) -> FileIO:
         """File access by the catalog's options."""
         _check_location(table_path, self._reach)
-        if is_s3(table_path):
-            return _on_s3(self._given, self._reach)
+        if store_of(table_path) is not None:
+            return _objects(table_path, self._given, self._reach)
         return FileIO.get(table_path, self.context.options)
 
     def file_io_for_data(self, table_path: str, identifier: Identifier) -> FileIO:
@@ -301,9 +308,9 @@ def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: AccessPolicy,
     metastore = options.get("metastore", "filesystem")
     if metastore == "rest":
         return _RestCatalog(options, reach, owner)
-    if is_s3(warehouse):
-        file_io = _on_s3(options, reach)
-        return (JdbcCatalogOnS3 if metastore == "jdbc" else _CatalogOfFiles)(warehouse, options, file_io)
+    if store_of(warehouse) is not None:
+        file_io = _objects(warehouse, options, reach)
+        return (JdbcCatalogOfObjects if metastore == "jdbc" else _CatalogOfFiles)(warehouse, options, file_io)
     catalog = CatalogFactory.create(options)
     if type(catalog) is FileSystemCatalog:
         return _CatalogOfFiles(warehouse, options, bounded_local(catalog.file_io))
@@ -311,12 +318,12 @@ def _catalog_of(warehouse: str, options: Mapping[str, Any], reach: AccessPolicy,
 
 
 def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: AccessPolicy) -> None:
-    if is_s3(warehouse):
-        _check_prefix(warehouse, _on_s3(options, reach))
+    if store_of(warehouse) is not None:
+        _check_prefix(warehouse, _objects(warehouse, options, reach))
         return
     _check_location(warehouse, reach)
     if local_path(warehouse) is None and parse_location(warehouse).scheme:
-        raise InvalidOption(WAREHOUSE, f"{warehouse} is neither a local path nor on S3")
+        raise InvalidOption(WAREHOUSE, f"{warehouse} is neither a local path nor on {STORES}")
     try:
         with reporting(warehouse):
             exists = FileIO.get(warehouse, Options(dict(options))).exists(warehouse)
@@ -326,10 +333,10 @@ def _check_warehouse(warehouse: str, options: Mapping[str, str], reach: AccessPo
         raise NotFound("warehouse", warehouse, "the directory does not exist")
 
 
-def _check_prefix(warehouse: str, s3: S3FileIO) -> None:
+def _check_prefix(warehouse: str, objects: ObjectFileIO) -> None:
     """An empty bucket is a warehouse without tables; an empty folder does not exist."""
     try:
-        bucket, prefix = s3.bucket(warehouse)
+        bucket, prefix = objects.bucket(warehouse)
         is_there = bucket.has_any(prefix) or not prefix
     except CorruptTable as error:
         raise InvalidOption(WAREHOUSE, f"{warehouse}: {error.problem}") from error

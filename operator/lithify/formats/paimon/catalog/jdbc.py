@@ -20,15 +20,15 @@ from pypaimon.common.options import Options
 from pypaimon.common.options.config import JdbcCatalogOptions
 
 from lithify.errors import LithifyError
-from lithify.formats.paimon.access.s3_file_io import S3FileIO
+from lithify.formats.paimon.access.object_file_io import ObjectFileIO
 from lithify.io.databases import CONNECT_SECONDS, SILENCE_SECONDS, database_failure
 from lithify.io.jdbc_uri import JdbcUri
 
 
-class JdbcCatalogOnS3(JdbcCatalog):  # type: ignore[misc]  # pypaimon is untyped
-    """pypaimon's JDBC catalog without its own S3 access."""
+class JdbcCatalogOfObjects(JdbcCatalog):  # type: ignore[misc]  # pypaimon is untyped
+    """pypaimon's JDBC catalog without its own access to object stores."""
 
-    def __init__(self, warehouse: str, options: Mapping[str, Any], file_io: S3FileIO) -> None:
+    def __init__(self, warehouse: str, options: Mapping[str, Any], file_io: ObjectFileIO) -> None:
         self.catalog_options = Options(dict(options))
         self.context = CatalogContext.create_from_options(self.catalog_options)
         self.options = self.catalog_options.to_map()

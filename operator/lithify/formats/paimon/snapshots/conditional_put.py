@@ -1,8 +1,8 @@
-"""Snapshots on S3: written by a conditional PUT that is refused if the name is taken.
+"""Snapshots on object stores: written by a conditional PUT that is refused if the name is taken.
 
 Used by `snapshots`, which reads back what is in place whatever the result of a write;
-docs/design/0009-object-stores.md explains why that is safe. A driver calls `check_heeded` of `io.s3` before
-it begins, because not all stores honour the condition.
+docs/design/0009-object-stores.md explains why that is safe. A driver calls `check_heeded` of `io.objects`
+before it begins, because not all stores honour the condition.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pypaimon.common.json_util import JSON
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
-from lithify.io.s3.files import S3Files
+from lithify.io.objects.files import ObjectFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class ConditionalPut:
     """Creates the object of a snapshot by a single request."""
 
     folder: str
-    s3: S3Files
+    objects: ObjectFiles
 
     can_be_late = True
     """An unanswered request may still be carried out."""
@@ -34,4 +34,4 @@ class ConditionalPut:
             LithifyError: the store refused; it was not written.
         """
         del base, statistics
-        return self.s3.create(f"{self.folder}/snapshot-{snapshot.id}", JSON.to_json(snapshot, indent=2))
+        return self.objects.create(f"{self.folder}/snapshot-{snapshot.id}", JSON.to_json(snapshot, indent=2))

@@ -109,10 +109,10 @@ class WritableSnapshots(Snapshots):
         return self._storage.create_text(self.path(snapshot.id), JSON.to_json(snapshot, indent=2))
 
     def _file_writer(self) -> SnapshotWriter:
-        s3 = self._storage.s3
-        if s3 is None:
+        objects = self._storage.objects
+        if objects is None:
             return _LinkWriter(self, self._storage)
-        return ConditionalPut(self._files.snapshot_dir, s3)
+        return ConditionalPut(self._files.snapshot_dir, objects)
 
     def advance_hint(self, snapshot_id: int) -> None:
         """Points the LATEST hint to a new snapshot; servers do that themselves."""

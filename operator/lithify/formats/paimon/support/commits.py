@@ -12,11 +12,11 @@ from pypaimon.table.file_store_table import FileStoreTable
 from lithify.formats.paimon.access.identity import is_main
 from lithify.formats.paimon.snapshots.committing_server import has_server
 from lithify.formats.paimon.snapshots.snapshots import Snapshots
+from lithify.io.locations import STORES
 from lithify.io.storage import Storage
 
 _LOCK = "lock.enabled"
-"""The catalog option for Java's lock around commits; by default a lock is used on S3 if the catalog has one.
-"""
+"""The catalog option for Java's lock around commits; by default it is taken on object stores."""
 
 
 def commit_refusals(
@@ -33,11 +33,11 @@ def _refusals_without_server(
     table: FileStoreTable, storage: Storage, catalog_options: Mapping[str, str]
 ) -> Iterator[str]:
     """Why snapshots cannot be committed safely if no server commits."""
-    is_on_s3 = storage.s3 is not None
-    if not (storage.is_local or is_on_s3):
+    is_on_objects = storage.objects is not None
+    if not (storage.is_local or is_on_objects):
         yield (
             f"table location = {table.table_path}: no atomic way to write snapshots there is known to this "
-            "release (accepted: a local path, S3, or a REST catalog that commits)"
+            f"release (accepted: a local path, {STORES}, or a REST catalog that commits)"
         )
     lock = catalog_options.get(_LOCK)
     if lock is not None and lock.strip().lower() != "false":
@@ -45,10 +45,11 @@ def _refusals_without_server(
             f"catalog option {_LOCK} = {lock}: this release cannot take a catalog's lock, and would commit "
             "without it while others hold it; commit through a REST catalog"
         )
-    elif lock is None and is_on_s3 and catalog_options.get("metastore") == "jdbc":
+    elif lock is None and is_on_objects and catalog_options.get("metastore") == "jdbc":
         yield (
-            f"catalog option metastore = jdbc on S3: Java writers take the catalog's lock there, which this "
-            f"release cannot; commit through a REST catalog, or set {_LOCK} = false here and on every writer"
+            "catalog option metastore = jdbc on an object store: Java writers take the catalog's lock there, "
+            "which this release cannot; commit through a REST catalog, or set "
+            f"{_LOCK} = false here and on every writer"
         )
 
 

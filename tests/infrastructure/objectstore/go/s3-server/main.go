@@ -1,6 +1,8 @@
 // versitygw's S3 gateway over a folder, as a package of this module, so that go.mod pins what the tests run.
 //
-//	s3-server --listen 127.0.0.1:7070 [--log FILE] FOLDER
+//	s3-server --listen 127.0.0.1:7070 [--log FILE] [--oss] FOLDER
+//
+// With --oss it takes conditions as Alibaba Cloud OSS does, see oss.go.
 //
 // Buckets are the folder's folders, objects their files. The keys come from ROOT_ACCESS_KEY and ROOT_SECRET_KEY.
 package main
@@ -46,6 +48,7 @@ func (a attributes) RetrieveAttribute(f *os.File, bucket, object, name string) (
 func main() {
 	listen := flag.String("listen", "127.0.0.1:7070", "address and port")
 	requests := flag.String("log", "", "file to write a line a request to")
+	speaksOSS := flag.Bool("oss", false, "take conditions as Alibaba Cloud OSS does")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		log.Fatal("name the folder that holds the buckets")
@@ -54,13 +57,18 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	address := *listen
+	if *speaksOSS {
+		address = fmt.Sprintf("@lithify-s3-server-%d", os.Getpid())
+		go func() { log.Fatal(serveOSS(*listen, address)) }()
+	}
 	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	err = embedgw.RunVersityGW(ended, store, &embedgw.Config{
 		RootUserAccess:    os.Getenv("ROOT_ACCESS_KEY"),
 		RootUserSecret:    os.Getenv("ROOT_SECRET_KEY"),
 		Region:            "us-east-1",
-		Ports:             []string{*listen},
+		Ports:             []string{address},
 		MaxConnections:    most,
 		MaxRequests:       most,
 		MultipartMaxParts: mostParts,

@@ -12,9 +12,14 @@ import pytest
 
 from lithify.errors import CatalogUnavailable
 from lithify.formats.iceberg.catalog.connecting import vended_options
-from lithify.formats.iceberg.catalog.credentials import VendedKeys, s3_options, taken_from_server
+from lithify.formats.iceberg.catalog.credentials import (
+    VendedKeys,
+    place_of_store,
+    store_options,
+    taken_from_server,
+)
 from lithify.formats.iceberg.catalog.names import TableName
-from lithify.io.s3.settings import read_settings
+from lithify.io.objects.s3 import S3Keys, read_settings
 
 START = datetime(2026, 11, 25, tzinfo=UTC)
 TABLE = TableName(("db",), "t")
@@ -110,7 +115,7 @@ def test_names_of_icebergs_clients_are_understood() -> None:
         "s3.endpoint": "http://127.0.0.1:9000",
         "s3.path-style-access": "true",
     }
-    settings = read_settings(s3_options(options))
+    settings = read_settings(store_options(options))
     assert settings.keys is not None
     assert (settings.keys.access_key, settings.keys.secret_key) == ("AK", "SK")
     assert (settings.region, settings.endpoint, settings.path_style) == (
@@ -120,6 +125,47 @@ def test_names_of_icebergs_clients_are_understood() -> None:
     )
 
 
+def test_keys_of_oss_that_a_server_vends_are_used() -> None:
+    config = taken_from_server(
+        {
+            "client.access-key-id": "AK",
+            "client.access-key-secret": "SK",
+            "client.security-token": "ST",
+            "oss.endpoint": "https://oss-cn-hangzhou.aliyuncs.com",
+            "client.factory-impl": "evil.Factory",
+        }
+    )
+    keys = VendedKeys({"token": uuid4().hex}, "", TABLE, "oss://lake/t", Server(), lambda: START)
+    keys.begin_with(config)
+    found = keys.keys()
+    assert isinstance(found, S3Keys)
+    assert (found.access_key, found.secret_key, found.token) == ("AK", "SK", "ST")
+    assert place_of_store(config) == {"oss.endpoint": "https://oss-cn-hangzhou.aliyuncs.com"}
+    assert "client.factory-impl" not in config
+
+
 def test_a_servers_other_options_for_a_table_are_dropped() -> None:
     sent = {"s3.endpoint": "https://s3", "py-io-impl": "os.system", "token": "x", "client.region": "r"}
     assert taken_from_server(sent) == {"s3.endpoint": "https://s3", "client.region": "r"}
+
+
+@pytest.mark.parametrize(
+    ("location", "sent", "expiry"),
+    [
+        ("gs://bucket/t", {"gcs.oauth2.token": "vended"}, "gcs.oauth2.token-expires-at"),
+        (
+            "abfss://c@lake.dfs.core.windows.net/t",
+            {"adls.sas-token.lake.dfs.core.windows.net": "vended"},
+            "adls.sas-token-expires-at-ms.lake.dfs.core.windows.net",
+        ),
+    ],
+    ids=["Google Cloud Storage", "Azure"],
+)
+def test_credentials_for_other_stores_are_renewed_before_their_end(
+    location: str, sent: Mapping[str, str], expiry: str
+) -> None:
+    end = START + timedelta(hours=1)
+    config = taken_from_server({**sent, expiry: str(int(end.timestamp() * 1000)), "token": "x"})
+    keys = VendedKeys({"token": uuid4().hex}, "", TABLE, location, Server(), lambda: START)
+    keys.begin_with(config)
+    assert (keys.keys().token, keys.keys().expires) == ("vended", end - timedelta(minutes=5))

@@ -73,7 +73,7 @@ def test_what_does_not_exist_is_not_found(metadata: Path) -> None:
         open_catalog(str(metadata / "none"), {})
 
 
-@pytest.mark.parametrize("warehouse", ["hdfs://nn/warehouse", "gs://bucket/warehouse", "abfss://c@a/w"])
+@pytest.mark.parametrize("warehouse", ["hdfs://nn/warehouse", "obs://bucket/warehouse", "abfss://c@a/w"])
 def test_stores_without_an_atomic_commit_are_refused_by_name(warehouse: str) -> None:
     with pytest.raises(InvalidOption) as refused:
         open_catalog(warehouse, {})

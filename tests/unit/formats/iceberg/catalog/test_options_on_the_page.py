@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from lithify.formats.iceberg.catalog.options import CATALOG_OPTIONS
 from lithify.formats.iceberg.declarations import FORMAT
-from lithify.io.s3.settings import OPTION_NAMES, PATIENCE
+from lithify.io.objects.stores import OPTION_NAMES
 from support.pages import COMMANDS
 
 SECTION = COMMANDS.prose.partition("### Catalog options of Iceberg")[2].partition("\n## ")[0]
 
 
 def test_every_option_is_there() -> None:
-    every = {name for options in CATALOG_OPTIONS.known.values() for name in options} - {
-        *OPTION_NAMES,
-        PATIENCE,
-    }
+    every = {name for options in CATALOG_OPTIONS.known.values() for name in options} - OPTION_NAMES
     assert sorted(name for name in every if f"`{name}`" not in SECTION) == []
 
 

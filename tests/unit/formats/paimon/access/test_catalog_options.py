@@ -14,7 +14,7 @@ from lithify.formats.paimon.access.catalog_options import (
     check_catalog_options,
 )
 from lithify.io.jdbc_uri import JdbcUri, read_jdbc_uri
-from lithify.io.s3.settings import OPTION_NAMES as S3_OPTIONS
+from lithify.io.objects.stores import OPTION_NAMES
 from lithify.redaction import NOTHING_KNOWN, is_telling
 from lithify.resources.catalog import is_credential
 from support.cases import case
@@ -120,10 +120,33 @@ def test_jdbc_uris_of_other_forms(uri: str) -> None:
     assert uri not in str(caught.value)
 
 
-CREDENTIALS = {
-    name for name in S3_OPTIONS if not name.endswith(("endpoint", "region", "access", "style-access"))
-}
-"""What of S3 is left without the addresses: keys and tokens."""
+PLAIN = (
+    *(
+        "endpoint",
+        "region",
+        "access",
+        "style-access",
+        "seconds",
+        "host",
+        "no-auth",
+        "project-id",
+        "project.id",
+    ),
+    *(
+        "client-lib-token",
+        "size",
+        "size-bytes",
+        "enable",
+        "email",
+        "expires-at",
+        "expiration",
+        "name",
+        "type",
+    ),
+    *("client-id", "client.id", "tenant-id", "expires-at-ms", "sld.enabled", "impl", "staging-dir"),
+)
+CREDENTIALS = {name for name in OPTION_NAMES if not name.endswith(PLAIN)}
+"""What of object stores is left without addresses and names: keys and tokens."""
 
 
 def test_which_options_are_credentials_follows_from_the_options_that_there_are() -> None:

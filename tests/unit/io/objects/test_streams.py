@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.io.s3.bucket import Tail
-from lithify.io.s3.streams import TAIL_BYTES, BlockReader
+from lithify.io.objects.bucket import Tail
+from lithify.io.objects.streams import TAIL_BYTES, BlockReader
 
 DATA = bytes(number * 31 % 251 for number in range(100_000))
 

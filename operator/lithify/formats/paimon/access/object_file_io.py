@@ -1,4 +1,4 @@
-"""pypaimon's FileIO for S3, implemented with `io.s3`.
+"""pypaimon's FileIO for object stores, implemented with `io.objects`.
 
 Passed to pypaimon's catalogs, tables and manifest writers instead of its own, which detects absence by words
 in error messages (any failure about `snapshot-133` counts as absence), creates a directory for every folder,
@@ -15,40 +15,41 @@ from pypaimon.common.file_io import FileIO
 
 from lithify.errors import LithifyError
 from lithify.formats.paimon.access.data_tokens import DataTokens
-from lithify.io.s3.bucket import S3Bucket
-from lithify.io.s3.files import S3Files
-from lithify.io.s3.settings import S3Keys, S3Settings, read_keys
-from lithify.io.s3_storage import S3Access
+from lithify.io.object_storage import ObjectAccess
+from lithify.io.objects.bucket import Bucket
+from lithify.io.objects.files import KeySource, ObjectFiles
+from lithify.io.objects.stores import ExpiringKeys, StoreSettings, keys_for, renewed_at
 
 
-class _TokenKeys:
-    """Credentials from the tokens of a REST catalog; pypaimon renews them in time."""
+class TokenKeys:
+    """Credentials for a table's folder from the tokens of a REST catalog; pypaimon renews them in time."""
 
-    def __init__(self, tokens: DataTokens) -> None:
+    def __init__(self, path: str, tokens: DataTokens) -> None:
+        self._path = path
         self._tokens = tokens
 
-    def keys(self) -> S3Keys:
+    def keys(self) -> ExpiringKeys:
+        """Valid credentials and their expiry."""
         token = self._tokens.valid_token()
-        keys = None if token is None else read_keys(token.token)
-        if token is None or keys is None:
-            raise ValueError("the catalog's token has no keys for S3")
-        expires = datetime.fromtimestamp(token.expire_at_millis / 1000, UTC)
-        return S3Keys(keys.access_key, keys.secret_key, keys.token, expires)
+        keys = None if token is None else keys_for(self._path, token.token)
+        if token is None or not isinstance(keys, ExpiringKeys):
+            raise ValueError(f"the catalog's token has no credentials for {self._path}")
+        return renewed_at(keys, datetime.fromtimestamp(token.expire_at_millis / 1000, UTC))
 
 
-class S3FileIO(S3Access, FileIO):  # type: ignore[misc]  # pypaimon is untyped
-    """Files on S3, with the interface of pypaimon's FileIO.
+class ObjectFileIO(ObjectAccess, FileIO):  # type: ignore[misc]  # pypaimon is untyped
+    """Files on an object store, with the interface of pypaimon's FileIO.
 
     Args:
         settings: connection settings.
-        tokens: a REST catalog's source of credentials, None if the settings have credentials.
+        source: source of expiring credentials, None if the settings have credentials.
     """
 
-    def __init__(self, settings: S3Settings, tokens: DataTokens | None = None) -> None:
-        super().__init__(S3Files(settings, None if tokens is None else _TokenKeys(tokens)))
+    def __init__(self, settings: StoreSettings, source: KeySource | None = None) -> None:
+        super().__init__(ObjectFiles(settings, source))
 
-    def bucket(self, path: str) -> tuple[S3Bucket, str]:
-        """The bucket of a path, and the key in it; see `S3Files.bucket`."""
+    def bucket(self, path: str) -> tuple[Bucket, str]:
+        """The bucket of a path, and the key in it; see `ObjectFiles.bucket`."""
         return self.files.bucket(path)
 
     def get_file_status(self, path: str) -> FileInfo:
@@ -73,10 +74,10 @@ class S3FileIO(S3Access, FileIO):  # type: ignore[misc]  # pypaimon is untyped
             self.delete(path)
 
     def mkdirs(self, path: str) -> bool:
-        """Does nothing: S3 folders exist as long as files are in them."""
+        """Does nothing: folders of object stores exist as long as files are in them."""
         del path
         return True
 
     def rename(self, src: str, dst: str) -> bool:
-        """Not supported: S3 has no rename, and emulations are not atomic."""
-        raise NotImplementedError(f"{src} cannot be renamed to {dst} on S3")
+        """Not supported: object stores have no rename, and emulations are not atomic."""
+        raise NotImplementedError(f"{src} cannot be renamed to {dst} on an object store")

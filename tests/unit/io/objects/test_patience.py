@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lithify.controller.deciding.limits import OperatorLimits
-from lithify.io.s3 import bucket
-from lithify.io.s3.settings import S3Settings, read_settings
+from lithify.io.objects import bucket, clients
+from lithify.io.objects.s3 import S3Settings, read_settings
 from lithify.resources.catalog import CatalogSpec
 
 
@@ -15,6 +15,6 @@ def test_the_default_time_out_of_a_look_is_above_what_s3_takes_to_fail() -> None
 
 
 def test_what_s3_takes_to_fail_is_all_that_its_client_is_told_to_wait() -> None:
-    backoff, settings = bucket._BACKOFF["max_backoff"].total_seconds(), S3Settings(patience=7.0)
-    waits = backoff + bucket._CONNECT_SECONDS + bucket.SILENCE_SECONDS
+    backoff, settings = clients.LONGEST_BACKOFF, S3Settings(patience=7.0)
+    waits = backoff + clients.CONNECT_SECONDS + bucket.SILENCE_SECONDS
     assert bucket.seconds_to_failure(settings) == 7.0 + waits

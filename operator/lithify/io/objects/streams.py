@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lithify.io.s3.answers import answering
-from lithify.io.s3.bucket import S3Bucket
+from lithify.io.objects.bucket import Bucket
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,7 +34,7 @@ class BlockReader(io.RawIOBase):
         kept: bytes to keep in addition to one block.
     """
 
-    def __init__(self, bucket: S3Bucket, key: str, size: int | None, block: int, kept: int) -> None:
+    def __init__(self, bucket: Bucket, key: str, size: int | None, block: int, kept: int) -> None:
         super().__init__()
         self._bucket = bucket
         self._key = key
@@ -141,7 +140,7 @@ class _Block:
 class SmallObject(io.BytesIO):
     """A small object being written: sent in one request when closed, not sent after an error."""
 
-    def __init__(self, bucket: S3Bucket, key: str) -> None:
+    def __init__(self, bucket: Bucket, key: str) -> None:
         super().__init__()
         self._bucket = bucket
         self._key = key
@@ -166,9 +165,10 @@ class SmallObject(io.BytesIO):
 class Upload(io.RawIOBase):
     """An object of any size being written. It exists once it is closed."""
 
-    def __init__(self, bucket: S3Bucket, key: str) -> None:
+    def __init__(self, bucket: Bucket, key: str) -> None:
         super().__init__()
-        self._where = f"s3://{bucket.name}/{key}"
+        self._bucket = bucket
+        self._key = key
         self._writer = bucket.upload(key)
         self._position = 0
         self._is_over = False
@@ -184,7 +184,7 @@ class Upload(io.RawIOBase):
     def write(self, data: ReadableBuffer) -> int:
         """Adds bytes."""
         view = memoryview(data).cast("B")
-        with answering(self._where):
+        with self._bucket.answering(self._key):
             self._writer.write(view)
         self._position += len(view)
         return len(view)
@@ -210,7 +210,7 @@ class Upload(io.RawIOBase):
 
     def _finish(self) -> None:
         if not self._is_over:
-            with answering(self._where):
+            with self._bucket.answering(self._key):
                 self._writer.close()
             self._is_over = True
 

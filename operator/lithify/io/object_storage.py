@@ -1,4 +1,4 @@
-"""Access to files on S3 without a format's library. Used by adapters whose library brings none."""
+"""Access to files on object stores without a format's library. Used by adapters whose library brings none."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from io import BytesIO
 
 from pyarrow.fs import FileInfo, FileType
 
-from lithify.io.s3.bucket import ListedObject
-from lithify.io.s3.files import KeySource, S3Files
-from lithify.io.s3.settings import S3Settings
-from lithify.io.s3.streams import SmallObject
+from lithify.io.objects.bucket import ListedObject
+from lithify.io.objects.files import KeySource, ObjectFiles
+from lithify.io.objects.stores import StoreSettings
+from lithify.io.objects.streams import SmallObject
 from lithify.io.small_files import MOST_JSON, MOST_MANIFEST
 from lithify.io.storage import Storage
 from lithify.io.storage_paths import FileAccess
 
 
-class S3Access:
-    """Reads and writes small files on S3. Picklable: executors get one with their task."""
+class ObjectAccess:
+    """Reads and writes small files on an object store. Picklable: executors get one with their task."""
 
-    def __init__(self, files: S3Files) -> None:
+    def __init__(self, files: ObjectFiles) -> None:
         self.files = files
 
     def new_input_stream(self, path: str) -> BytesIO:
@@ -50,8 +50,8 @@ class S3Access:
         return [_info(bucket.name, listed) for listed in bucket.list_folder(key) if listed.key != key]
 
 
-class S3FileIO(S3Access):
-    """Files on S3; implements `FileIO`."""
+class ObjectFileIO(ObjectAccess):
+    """Files on an object store; implements `FileIO`."""
 
     def write_file(self, path: str, content: str) -> None:
         """Writes a small object."""
@@ -74,7 +74,7 @@ def _info(bucket: str, listed: ListedObject) -> FileInfo:
     return FileInfo(path, FileType.File, mtime=listed.modified, size=listed.size)
 
 
-def s3_storage(settings: S3Settings, source: KeySource | None, roots: Sequence[str]) -> Storage:
-    """Access to the files in some folders on S3; `source` gives credentials that expire."""
-    files = S3Files(settings, source)
-    return Storage(FileAccess(S3FileIO(files), s3=files), roots)
+def object_storage(settings: StoreSettings, source: KeySource | None, roots: Sequence[str]) -> Storage:
+    """Access to the files in some folders on an object store; `source` gives credentials that expire."""
+    files = ObjectFiles(settings, source)
+    return Storage(FileAccess(ObjectFileIO(files), objects=files), roots)

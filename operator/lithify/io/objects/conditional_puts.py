@@ -1,4 +1,4 @@
-"""Checks that a store on S3 honours conditional puts, on which commits and journals depend.
+"""Checks that an object store honours conditional puts, on which commits and journals depend.
 
 Called by adapters before a run, because not all stores do; docs/design/0009-object-stores.md has more.
 """
@@ -10,13 +10,13 @@ from uuid import uuid4
 
 from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable, UnsupportedTable
 from lithify.io.local_files import TEMPORARY
-from lithify.io.s3.files import S3Files
+from lithify.io.objects.files import ObjectFiles
 from lithify.io.small_files import MOST_JSON
 
 _FIRST, _SECOND = "first", "second"
 
 
-def check_heeded(table: str, root: str, s3: S3Files) -> None:
+def check_heeded(table: str, root: str, objects: ObjectFiles) -> None:
     """Checks that a store refuses to create an existing object; three small requests in the table's folder.
 
     Raises:
@@ -26,19 +26,20 @@ def check_heeded(table: str, root: str, s3: S3Files) -> None:
     """
     # If a crash leaves it behind, it is cleaned up like other temporary files.
     probe = f"{root}/lithify/attempts/{TEMPORARY}probe-{uuid4()}"
+    condition = objects.dialect.condition
     try:
-        if not s3.create(probe, _FIRST):
-            raise _unsupported(table, root, "refuses If-None-Match where nothing is")
-        heeded = not s3.create(probe, _SECOND) and s3.read(probe, MOST_JSON) == _FIRST.encode()
+        if not objects.create(probe, _FIRST):
+            raise _unsupported(table, root, f"refuses {condition} where nothing is")
+        heeded = not objects.create(probe, _SECOND) and objects.read(probe, MOST_JSON) == _FIRST.encode()
     except (NotAllowed, StorageUnavailable):
         raise
     except (StorageError, FileNotFoundError) as error:
-        raise _unsupported(table, root, f"refuses If-None-Match ({error})") from error
+        raise _unsupported(table, root, f"refuses {condition} ({error})") from error
     finally:
         with suppress(LithifyError):
-            s3.delete(probe)
+            objects.delete(probe)
     if not heeded:
-        raise _unsupported(table, root, "ignores If-None-Match, so that commits could overwrite each other")
+        raise _unsupported(table, root, f"ignores {condition}, so that commits could overwrite each other")
 
 
 def _unsupported(table: str, root: str, problem: str) -> UnsupportedTable:

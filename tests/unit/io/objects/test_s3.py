@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from lithify.errors import InvalidOption
-from lithify.io.locations import is_s3
-from lithify.io.s3.settings import (
+from lithify.io.locations import ObjectPath, Store
+from lithify.io.objects.s3 import (
     PATIENCE,
     S3Keys,
     S3Settings,
@@ -102,7 +102,7 @@ def test_what_makes_no_sense(options: Mapping[str, str], option: str) -> None:
     ],
 )
 def test_endpoint_of_a_bucket(settings: S3Settings, endpoint: str | None) -> None:
-    assert settings.endpoint_of("lake") == endpoint
+    assert settings.endpoint_of(ObjectPath(Store.S3, "lake")) == endpoint
 
 
 def test_what_is_secret_is_not_shown_and_is_shipped() -> None:
@@ -110,11 +110,3 @@ def test_what_is_secret_is_not_shown_and_is_shipped() -> None:
 
     assert "hidden" not in repr(settings)
     assert pickle.loads(pickle.dumps(settings)) == settings
-
-
-@pytest.mark.parametrize(
-    ("path", "wanted"),
-    [("s3://b/w", True), ("s3a://b/w", True), ("/w", False), ("file:/w", False), ("oss://b/w", False)],
-)
-def test_paths_on_s3(path: str, wanted: bool) -> None:
-    assert is_s3(path) is wanted

@@ -1,4 +1,4 @@
-"""What S3's answers mean."""
+"""What the answers of object stores mean."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import pytest
 from obstore.exceptions import AlreadyExistsError, GenericError, PermissionDeniedError, UnauthenticatedError
 
 from lithify.errors import NotAllowed, StorageError, StorageUnavailable
-from lithify.io.s3.answers import OutOfRange, Taken, answering
+from lithify.io.objects.answers import OutOfRange, Taken, answering
+from lithify.io.objects.azure import DIALECT as AZURE
+from lithify.io.objects.gcs import DIALECT as GCS
+from lithify.io.objects.oss import DIALECT as OSS
+from lithify.io.objects.s3 import DIALECT
+from lithify.io.objects.settings import Dialect
 from support.cases import case
 
 URL = "http://store:9000/lake/key"
@@ -47,7 +52,7 @@ def said(status: int, code: str = "", message: str = "") -> str:
     ],
 )
 def test_each_answer_becomes_its_error_without_secrets(error: Exception, meaning: type[Exception]) -> None:
-    with pytest.raises(meaning) as caught, answering("s3://lake/key"):
+    with pytest.raises(meaning) as caught, answering("s3://lake/key", DIALECT, creates=True):
         raise error
 
     assert type(caught.value) is meaning
@@ -85,11 +90,61 @@ def unanswered(cause: str) -> GenericError:
     ],
 )
 def test_no_answer_is_told_in_the_networks_words(error: Exception, failure: str | None, words: str) -> None:
-    with pytest.raises(StorageUnavailable) as caught, answering("s3://lake/key", lambda: failure):
+    with pytest.raises(StorageUnavailable) as caught, answering("s3://lake/key", DIALECT, lambda: failure):
         raise error
     assert words in caught.value.problem
 
 
 def test_what_is_ours_goes_through() -> None:
-    with pytest.raises(ValueError, match="ours"), answering("s3://lake/key"):
+    with pytest.raises(ValueError, match="ours"), answering("s3://lake/key", DIALECT):
         raise ValueError("ours")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "error", "meaning"),
+    [
+        case(GCS, FileNotFoundError(said(404, "NoSuchKey")), FileNotFoundError, id="no object on GCS"),
+        case(OSS, AlreadyExistsError(said(409, "FileAlreadyExists")), Taken, id="taken on OSS"),
+        case(OSS, GenericError(said(400, "NotImplemented")), StorageError, id="OSS does not know a header"),
+        case(OSS, GenericError(said(403, "InvalidSecurityToken")), NotAllowed, id="a token of OSS"),
+        case(GCS, GenericError(said(429, "SlowDown")), StorageUnavailable, id="GCS is too busy"),
+        case(GCS, AlreadyExistsError(said(412, "PreconditionFailed")), Taken, id="taken on GCS"),
+        case(
+            GCS, UnauthenticatedError(said(401, "AuthenticationRequired")), NotAllowed, id="no token for GCS"
+        ),
+        case(AZURE, FileNotFoundError(said(404, "BlobNotFound")), FileNotFoundError, id="no blob"),
+        case(AZURE, FileNotFoundError(said(404, "NoSuchKey")), StorageUnavailable, id="S3 instead of Azure"),
+        case(AZURE, FileNotFoundError(said(404, "ContainerNotFound")), StorageError, id="no container"),
+        case(AZURE, AlreadyExistsError(said(409, "BlobAlreadyExists")), Taken, id="taken on Azure"),
+        case(AZURE, PermissionDeniedError(said(403, "AuthorizationFailure")), NotAllowed, id="a wrong key"),
+        case(AZURE, GenericError(said(503, "ServerBusy")), StorageUnavailable, id="Azure is too busy"),
+        case(
+            AZURE,
+            FileNotFoundError("Object not found: Bulk delete request failed for key a/b: gone (code: 404)"),
+            FileNotFoundError,
+            id="no blob to delete",
+        ),
+        case(
+            GCS,
+            GenericError('Failed to parse value for CONTENT_RANGE header: "bytes 0--1/0"'),
+            OutOfRange,
+            id="nothing in it",
+        ),
+    ],
+)
+def test_each_store_has_its_own_words(dialect: Dialect, error: Exception, meaning: type[Exception]) -> None:
+    with pytest.raises(meaning) as caught, answering("key", dialect, creates=True):
+        raise error
+    assert type(caught.value) is meaning
+
+
+def test_conflict_of_a_plain_request_is_a_refusal_and_no_taken_name() -> None:
+    """Azure's policies of immutability answer so to a deletion."""
+    with pytest.raises(StorageError), answering("key", AZURE):
+        raise AlreadyExistsError(said(409, "BlobImmutableDueToPolicy"))
+
+
+def test_options_that_are_missing_are_named() -> None:
+    with pytest.raises(NotAllowed) as caught, answering("key", GCS, remark="; give gcs.oauth2.token"):
+        raise UnauthenticatedError(said(401))
+    assert "gcs.oauth2.token" in str(caught.value)

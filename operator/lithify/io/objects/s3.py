@@ -12,10 +12,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import ip_address
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from lithify.errors import InvalidOption
 from lithify.io.access_policy import UNBOUNDED, AccessPolicy
+from lithify.io.locations import ObjectPath, Store
+from lithify.io.objects.settings import (
+    PATIENCE_SECONDS,
+    Dialect,
+    first,
+    read_boolean,
+    read_endpoint,
+    read_millis,
+    read_patience,
+)
 from lithify.settings import catalog_option
 
 PATIENCE = "lithify.s3.patience-seconds"
@@ -26,21 +37,29 @@ _ACCESS_KEY = ("accessKeyId", "access-key", "access.key")
 _SECRET_KEY = ("accessKeySecret", "secret-key", "secret.key")
 _TOKEN = ("securityToken", "session-token", "session.token", "security-token", "security.token")
 _PATH_STYLE = ("path-style-access", "path.style.access")
-_PATIENCE_SECONDS = 40.0
+_EXPIRES = "s3.session-token-expires-at-ms"
+"""Sent by the servers of Iceberg's REST catalogs; no option of a Catalog."""
 _PLAIN_HOST = re.compile(r"[^.]+")
 _REGION = re.compile(r"[A-Za-z0-9-]{1,64}")
 """The region becomes a part of a host name."""
-_ENDPOINT = re.compile(
-    r"https?://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?)(:[0-9]{1,5})?"
-    r"(/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*)*"
-)
-
 OPTION_NAMES = frozenset(
     prefix + name
     for prefix in _PREFIXES
     for name in ("endpoint", "region", *_ACCESS_KEY, *_SECRET_KEY, *_TOKEN, *_PATH_STYLE)
 )
 """The options that are read here, except PATIENCE."""
+DIALECT = Dialect(
+    name=Store.S3,
+    missing=frozenset({"NoSuchKey"}),
+    no_bucket=frozenset({"NoSuchBucket"}),
+    rejected=frozenset({"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}),
+    passing=frozenset({"RequestTimeout", "RequestTimeTooSkewed", "SlowDown", "ThrottlingException"}),
+    endpoint="s3.endpoint",
+    credentials="s3.access-key and s3.secret-key",
+    form="s3://bucket/key",
+    condition="If-None-Match",
+    deletes_in_bulk=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +89,28 @@ class S3Settings:
     region: str | None = None
     path_style: bool = False
     keys: S3Keys | None = None
-    patience: float = _PATIENCE_SECONDS
+    patience: float = PATIENCE_SECONDS
     reach: AccessPolicy = UNBOUNDED
 
-    def endpoint_of(self, bucket: str) -> str | None:
+    store: ClassVar[Store] = Store.S3
+    dialect: ClassVar[Dialect] = DIALECT
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there are credentials at all."""
+        return self.keys is not None
+
+    def keys_of(self, root: ObjectPath) -> S3Keys | None:
+        """The keys: the same for all buckets."""
+        del root
+        return self.keys
+
+    def endpoint_of(self, root: ObjectPath) -> str | None:
         """The URL of a bucket's endpoint, None for the region's."""
         if self.endpoint is None or self.path_style:
             return self.endpoint
         parts = urlsplit(self.endpoint)
-        return parts._replace(netloc=f"{bucket}.{parts.netloc}").geturl()
+        return parts._replace(netloc=f"{root.bucket}.{parts.netloc}").geturl()
 
 
 def read_settings(options: Mapping[str, str], reach: AccessPolicy = UNBOUNDED) -> S3Settings:
@@ -87,20 +119,20 @@ def read_settings(options: Mapping[str, str], reach: AccessPolicy = UNBOUNDED) -
     Raises:
         InvalidOption: an option is invalid, or options contradict each other.
     """
-    endpoint = _endpoint(_first(options, ("endpoint",)))
+    endpoint = read_endpoint("s3.endpoint", _first(options, ("endpoint",)))
     return S3Settings(
         endpoint=endpoint,
-        region=_region(_first(options, ("region",))),
-        path_style=_boolean(options, _PATH_STYLE) or _has_no_subdomains(endpoint),
+        region=read_region("s3.region", _first(options, ("region",))),
+        path_style=read_boolean("s3.path.style.access", _first(options, _PATH_STYLE))
+        or has_no_subdomains(endpoint),
         keys=read_keys(options),
-        patience=_patience(options),
+        patience=read_patience(options, PATIENCE),
         reach=reach,
     )
 
 
 def _first(options: Mapping[str, str], names: tuple[str, ...]) -> str | None:
-    keys = (prefix + name for name in names for prefix in _PREFIXES)
-    return next((str(options[key]).strip() for key in keys if options.get(key)), None)
+    return first(options, (prefix + name for name in names for prefix in _PREFIXES))
 
 
 def read_keys(options: Mapping[str, str]) -> S3Keys | None:
@@ -114,34 +146,24 @@ def read_keys(options: Mapping[str, str]) -> S3Keys | None:
         present, missing = ("secret", "access") if access is None else ("access", "secret")
         problem = f"it is missing, but there is an s3.{present}-key"
         raise InvalidOption(catalog_option(f"s3.{missing}-key"), problem)
-    return None if access is None or secret is None else S3Keys(access, secret, _first(options, _TOKEN))
-
-
-def _endpoint(text: str | None) -> str | None:
-    if text is None:
+    if access is None or secret is None:
         return None
-    url = text.rstrip("/") if "://" in text else f"https://{text.rstrip('/')}"
-    if not _ENDPOINT.fullmatch(url) or not _has_port(url):
-        raise InvalidOption(catalog_option("s3.endpoint"), "it is not of the form https://host:port")
-    return url
+    return S3Keys(access, secret, _first(options, _TOKEN), read_millis(options.get(_EXPIRES)))
 
 
-def _has_port(url: str) -> bool:
-    """Whether the port, if there is one, is a valid port number."""
-    try:
-        return urlsplit(url).port != 0
-    except ValueError:
-        return False
+def read_region(name: str, text: str | None) -> str | None:
+    """The name of a region.
 
-
-def _region(text: str | None) -> str | None:
+    Raises:
+        InvalidOption: it is none.
+    """
     if text is not None and not _REGION.fullmatch(text):
         problem = "it is no name of a region: letters, digits and hyphens"
-        raise InvalidOption(catalog_option("s3.region"), problem)
+        raise InvalidOption(catalog_option(name), problem)
     return text
 
 
-def _has_no_subdomains(endpoint: str | None) -> bool:
+def has_no_subdomains(endpoint: str | None) -> bool:
     """Whether a bucket name cannot precede the host: it is an address, or a single label."""
     host = urlsplit(endpoint).hostname if endpoint else None
     if host is None:
@@ -151,23 +173,3 @@ def _has_no_subdomains(endpoint: str | None) -> bool:
     except ValueError:
         return _PLAIN_HOST.fullmatch(host) is not None
     return True
-
-
-def _boolean(options: Mapping[str, str], names: tuple[str, ...]) -> bool:
-    text = (_first(options, names) or "false").lower()
-    if text not in ("true", "false"):
-        raise InvalidOption(catalog_option("s3.path.style.access"), f"'{text}' is neither true nor false")
-    return text == "true"
-
-
-def _patience(options: Mapping[str, str]) -> float:
-    text = options.get(PATIENCE)
-    if text is None:
-        return _PATIENCE_SECONDS
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 600:
-        raise InvalidOption(catalog_option(PATIENCE), f"'{text}' is not a number of seconds from 0 to 600")
-    return seconds

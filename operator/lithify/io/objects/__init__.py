@@ -1,0 +1,1 @@
+"""Tables on object stores: every request that Lithify makes to them."""
