@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import signal
+import time
+from datetime import timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from infrastructure.oracle.client import Oracle, Table
 from infrastructure.oracle.model import Row
 from lithify.errors import AttemptFenced
+from lithify.formats.paimon.maintenance.orphan_removal import OrphanRemoval
+from lithify.formats.protocol.maintenance import FOREIGN_FILES, Maintained
+from support.expired_snapshots import opened
+from support.orphan_files import ALL_GOES
 from support.races import Meanwhile
-from support.runs import clean_up, run_inline, start
+from support.runs import ShiftedClock, clean_up, run_inline, start
 from support.tables import copy_of, expire, journals, make_plain, upserts
 
 pytestmark = pytest.mark.oracle
@@ -136,3 +143,50 @@ def test_old_and_new_places_are_read_and_expired(oracle: Oracle, table: Table, o
     expire(oracle, table)
     assert oracle.read(table) == rows
     assert files_in(outside) == live_outside(oracle, table) == {file.name for file in oracle.files(table)}
+
+
+@pytest.mark.parametrize("strategy", ["round-robin", "entropy-inject"])
+def test_orphans_that_java_would_delete_there_are_counted_and_stay(
+    oracle: Oracle, table: Table, outside: list[Path], strategy: str
+) -> None:
+    oracle.alter_table(table, {"set_option": ["data-file.external-paths.strategy", strategy]})
+    oracle.write(table, upserts(range(5, 15), strategy))
+    rows, left, deeper = oracle.read(table), leftovers(outside), leftovers(outside, "0100/1010/1111/10110010")
+    before = files_in(outside)
+
+    done = removed(table)
+
+    assert done.figures[FOREIGN_FILES] == 4
+    assert {sample.partition(" (")[0].rpartition("/")[2] for sample in done.samples} == left | deeper
+    assert files_in(outside) == before
+    oracle.remove_orphan_files(table, older_than=time.time_ns() // 1_000_000 + 1000)
+    assert before - files_in(outside) == left, "Java looks into the folders of buckets, and no deeper"
+    assert oracle.read(table) == rows
+
+
+def test_orphans_of_a_copy_are_no_reason_to_delete_files_of_the_original(
+    oracle: Oracle, table: Table, tmp_path: Path, outside: list[Path]
+) -> None:
+    """The copy names none of the files that the original has written since; Java would delete them."""
+    copied = copy_of(table, tmp_path / "copy")
+    oracle.write(table, upserts(range(10), "since"))
+    rows, before = oracle.read(table), files_in(outside)
+
+    assert removed(copied).figures[FOREIGN_FILES] > 0
+
+    assert files_in(outside) == before
+    assert oracle.read(table) == rows
+
+
+def leftovers(outside: list[Path], below: str = "") -> set[str]:
+    """Leaves a file in a bucket of each path."""
+    paths = [path / "bucket-0" / below / f"data-{uuid4()}-0.parquet" for path in outside]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    return {path.name for path in paths}
+
+
+def removed(table: Table) -> Maintained:
+    removal = OrphanRemoval(opened(table), ALL_GOES)
+    return removal.execute(removal.plan(ShiftedClock(timedelta(days=2))))

@@ -12,6 +12,7 @@ from datetime import timedelta
 from lithify.clock import Clock, epoch_millis
 from lithify.errors import InvalidOption
 from lithify.formats.protocol.maintenance import MaintenanceSettings
+from lithify.io.locations import STORES
 from lithify.io.storage import Storage
 from lithify.settings import ORPHAN_AGE
 
@@ -34,8 +35,11 @@ def check_settings(settings: MaintenanceSettings) -> None:
 
 def age_refusals(storage: Storage) -> Iterator[str]:
     """Why the ages of files cannot be told, if so."""
-    if not (storage.is_local or storage.s3 is not None):
-        yield "a file system other than S3 and a local one: this release cannot tell how old its files are"
+    if not (storage.is_local or storage.objects is not None):
+        yield (
+            f"a file system other than a local one and {STORES}: this release cannot tell how old its files "
+            "are"
+        )
 
 
 def written_before(settings: MaintenanceSettings, clock: Clock) -> int:

@@ -7,7 +7,7 @@ the files are listed on the local disk: both end with the plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -27,7 +27,13 @@ from lithify.engine.maintenance.orphan_search import (
 )
 from lithify.engine.maintenance.share_limit import check_share
 from lithify.faults import failpoint
-from lithify.formats.protocol.maintenance import Maintained, MaintenanceKind, MaintenanceSettings
+from lithify.formats.protocol.maintenance import (
+    FOREIGN_FILES,
+    MOST_SAMPLES,
+    Maintained,
+    MaintenanceKind,
+    MaintenanceSettings,
+)
 from lithify.formats.protocol.model import SnapshotId
 from lithify.io.storage import Storage
 
@@ -55,6 +61,19 @@ class NameReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignFiles:
+    """Files outside of the table's folders that nothing of the table names; they may be another table's.
+
+    Attributes:
+        count: how many there are.
+        samples: paths of some of them.
+    """
+
+    count: int
+    samples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OrphanPlan:
     """What one removal deletes.
 
@@ -63,12 +82,20 @@ class OrphanPlan:
         root: the table's folder.
         names: what was read of the table's metadata.
         kinds: the figure of each kind of files, by the kind's number.
+        foreign: what was found outside of the folder and stays; None if the table has no files there.
     """
 
     orphans: Orphans
     root: str
     names: NameReader
     kinds: tuple[str, ...]
+    foreign: ForeignFiles | None = None
+
+    def beside(self, others: Sequence[OrphanPlan]) -> OrphanPlan:
+        """The plan with what searches of folders outside of the table's have found, which is not deleted."""
+        samples = [path for other in others for path in other.samples][:MOST_SAMPLES]
+        count = sum(other.orphans.files.count for other in others)
+        return replace(self, foreign=ForeignFiles(count, tuple(samples)))
 
     @property
     def kind(self) -> MaintenanceKind:
@@ -88,12 +115,20 @@ class OrphanPlan:
     @property
     def figures(self) -> Mapping[str, int]:
         """How many files of each kind are orphans, and their bytes."""
-        return _figures(self.kinds, self.orphans.counts, self.orphans.files.size)
+        return self.figures_of(self.orphans.counts, self.orphans.files.size)
+
+    def figures_of(self, counts: Numbers, size: int) -> Mapping[str, int]:
+        """Figures of some of the orphans, and how many files stay outside."""
+        numbers = {name: int(count) for name, count in zip(self.kinds, counts, strict=True)}
+        foreign = {} if self.foreign is None else {FOREIGN_FILES: self.foreign.count}
+        return {**numbers, "bytes": size, **foreign}
 
     @property
     def samples(self) -> Sequence[str]:
-        """Paths of some orphans."""
-        return [f"{self.root}/{path}" for path in self.orphans.samples]
+        """Paths of some orphans, and of files that stay outside, which are marked."""
+        own = [f"{self.root}/{path}" for path in self.orphans.samples]
+        foreign = () if self.foreign is None else self.foreign.samples
+        return [*own, *(f"{path} (left alone)" for path in foreign)][:MOST_SAMPLES]
 
 
 def search_orphans(
@@ -170,9 +205,4 @@ def remove_planned(
     check_share(table, orphans.amount, orphans.listed, settings.most_share)
     failpoint("orphans-planned")
     counts, size = delete_orphans(orphans, plan.root, storage.delete_all, plan.names.unread)
-    return Maintained(plan.kind, _figures(plan.kinds, counts, size), plan.oldest, plan.samples)
-
-
-def _figures(kinds: tuple[str, ...], counts: Numbers, size: int) -> dict[str, int]:
-    numbers = {name: int(count) for name, count in zip(kinds, counts, strict=True)}
-    return {**numbers, "bytes": size}
+    return Maintained(plan.kind, plan.figures_of(counts, size), plan.oldest, plan.samples)

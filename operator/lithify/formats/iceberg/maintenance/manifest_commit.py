@@ -21,7 +21,6 @@ from lithify.faults import failpoint
 from lithify.formats.iceberg.attempts.scope import IcebergAttempt, journal_of
 from lithify.formats.iceberg.commit.committer import removed_files
 from lithify.formats.iceberg.commit.drafts import Base, Drafts, new_id
-from lithify.formats.iceberg.commit.extension import REPLACE
 from lithify.formats.iceberg.commit.publisher import Draft, SnapshotPublisher
 from lithify.formats.iceberg.commit.rules import NO_BRANCH
 from lithify.formats.iceberg.commit.snapshot_files import SnapshotFiles
@@ -36,7 +35,7 @@ from lithify.formats.iceberg.maintenance.manifest_selection import (
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
 from lithify.formats.iceberg.manifests.merging import merge_options
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
-from lithify.formats.iceberg.table.snapshots import ATTEMPT, BASE, RUN
+from lithify.formats.iceberg.table.snapshots import ATTEMPT, BASE, REPLACE, RUN
 from lithify.formats.iceberg.table.table import IcebergTable
 
 MANIFESTS = "manifests"

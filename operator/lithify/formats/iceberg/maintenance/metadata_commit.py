@@ -7,15 +7,18 @@ all other catalogs compare the pointer. Deletes no file that metadata names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Protocol
 from uuid import uuid4
 
-from lithify.engine.commit.patience import Backoff
+from lithify.clock import Clock, epoch_millis
+from lithify.engine.commit.patience import Backoff, backoff_of
 from lithify.engine.commit.publishing import Found, Place, Published, publish
-from lithify.errors import CommitUnknown, LithifyError
+from lithify.errors import CommitOutrun, CommitUnknown, LithifyError
 from lithify.formats.iceberg.catalog.model import Pointer
+from lithify.formats.iceberg.commit.options import commit_patience
 from lithify.formats.iceberg.commit.publisher import (
     can_arrive_late,
     delete_forgotten,
@@ -199,3 +202,29 @@ def _discard(table: IcebergTable, draft: MetadataDraft) -> None:
     """Deletes the metadata file of a try that was refused."""
     if draft.location and not table.pointers.owns_files:
         delete_refused(table, draft.base, draft.location)
+
+
+def commit_patiently(table: IcebergTable, change: Callable[[], MetadataChange], clock: Clock) -> None:
+    """Commits a change to the newest metadata, again if others were faster.
+
+    Args:
+        table: the table.
+        change: makes the change for the newest metadata, which are loaded; may raise if it is not wanted.
+        clock: times and waits.
+
+    Raises:
+        CommitOutrun: other commits were faster at every try.
+        CommitUnknown: the outcome is unknown.
+        LithifyError: it certainly was not committed.
+    """
+    began = clock.now()
+    backoff = backoff_of(str(uuid4()), commit_patience(table.properties), clock)
+    for tries in count():
+        table.refresh()
+        millis = epoch_millis(clock.now())
+        if commit_metadata(table, table.metadata, table.pointer, change(), backoff, millis):
+            return
+        seconds = (clock.now() - began).total_seconds()
+        if tries >= backoff.patience.max_retries and seconds > backoff.patience.timeout:
+            raise CommitOutrun(table.name, tries + 1, seconds)
+        backoff.wait(tries)

@@ -18,6 +18,7 @@ from lithify.columns.text_hashes import Hashes, text_hashes
 
 TEXT = pa.large_string()
 """Paths of many files exceed the 2 GiB of Arrow's short strings."""
+_AZURE = r"^(?i:abfss?|wasbs?)://([^/@]*@[^/.]*)\.(?i:dfs|blob)\."
 FILES = pa.schema([("path", TEXT), ("kind", pa.int8())])
 """The columns of files."""
 
@@ -101,5 +102,6 @@ def are_below(paths: Any, folders: Sequence[str]) -> Flags:
 def _places(paths: Any) -> pa.Array:
     """The paths with one spelling of each scheme, and with single slashes."""
     texts = pc.replace_substring_regex(whole(paths).cast(TEXT), "^[sS]3[aAnN]?://", "s3://")
+    texts = pc.replace_substring_regex(texts, _AZURE, r"abfss://\1.dfs.")
     texts = pc.replace_substring_regex(texts, "^file:(?://[^/]*)?/", "/")
     return pc.replace_substring_regex(texts, "([^:/])//+", r"\1/")

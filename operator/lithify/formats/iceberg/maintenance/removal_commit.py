@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
-from uuid import uuid4
 
-from lithify.clock import Clock, epoch_millis
-from lithify.engine.commit.patience import backoff_of
-from lithify.errors import CommitOutrun
-from lithify.formats.iceberg.commit.options import commit_patience
-from lithify.formats.iceberg.maintenance.metadata_commit import commit_metadata
+from lithify.clock import Clock
+from lithify.formats.iceberg.maintenance.metadata_commit import commit_patiently
 from lithify.formats.iceberg.maintenance.next_metadata import (
     removal_requirements,
     removal_updates,
@@ -79,16 +74,10 @@ def commit_removal(
         CommitUnknown: the outcome is unknown, so no file may be deleted.
         LithifyError: they certainly have not gone.
     """
-    change, began = RemovalChange(removal), clock.now()
-    backoff = backoff_of(str(uuid4()), commit_patience(table.properties), clock)
-    for tries in count():
-        table.refresh()
+
+    def change() -> RemovalChange:
         check_current()
-        millis = epoch_millis(clock.now())
-        if commit_metadata(table, table.metadata, table.pointer, change, backoff, millis):
-            return table.metadata
-        seconds = (clock.now() - began).total_seconds()
-        if tries >= backoff.patience.max_retries and seconds > backoff.patience.timeout:
-            raise CommitOutrun(table.name, tries + 1, seconds)
-        backoff.wait(tries)
-    raise AssertionError("unreachable")
+        return RemovalChange(removal)
+
+    commit_patiently(table, change, clock)
+    return table.metadata

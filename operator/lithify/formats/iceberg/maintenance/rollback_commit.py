@@ -15,8 +15,8 @@ from lithify.engine.commit.patience import Backoff
 from lithify.errors import StalePlan
 from lithify.formats.iceberg.maintenance.metadata_commit import commit_metadata
 from lithify.formats.iceberg.maintenance.rollback_plan import RollbackPlan
-from lithify.formats.iceberg.table.evolving import NextVersion, metadata_log
-from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata
+from lithify.formats.iceberg.table.evolving import NextVersion, metadata_log, set_head, with_head
+from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.table import IcebergTable
 
 _OUTRUN = "the branch, or other metadata of the table, has changed"
@@ -79,8 +79,7 @@ def commit_rollback(table: IcebergTable, plan: RollbackPlan, backoff: Backoff, m
 def version_with_head(base: TableMetadata, branch: str, snapshot: int, millis: int) -> NextVersion:
     """The metadata with an existing snapshot as the head of a branch.
 
-    As in Java (`TableMetadata.Builder.setRef`), the log of main says since when the snapshot counts. Sequence
-    numbers and row ids that were assigned stay assigned.
+    Sequence numbers and row ids that were assigned stay assigned.
 
     Args:
         base: the metadata before.
@@ -89,27 +88,9 @@ def version_with_head(base: TableMetadata, branch: str, snapshot: int, millis: i
         millis: the present time.
     """
     log, forgotten = metadata_log(base)
-    millis = max(millis, base.last_updated)
-    refs = dict(base.json.get("refs") or {})
-    refs[branch] = {**(refs.get(branch) or {"type": "branch"}), "snapshot-id": snapshot}
-    following = {**base.json, "last-updated-ms": millis, "refs": refs, "metadata-log": log}
-    if branch == MAIN:
-        entry = {"timestamp-ms": millis, "snapshot-id": snapshot}
-        following["current-snapshot-id"] = snapshot
-        following["snapshot-log"] = [*(base.json.get("snapshot-log") or ()), entry]
+    head = with_head(base, branch, snapshot, max(millis, base.last_updated))
+    following = {**base.json, **head, "metadata-log": log}
     return NextVersion(json.dumps(following, separators=(",", ":")), forgotten)
-
-
-def set_head(base: TableMetadata, branch: str, snapshot: int) -> Mapping[str, Any]:
-    """The same as an update for a REST catalog's server."""
-    kept = (base.json.get("refs") or {}).get(branch, {})
-    return {
-        "action": "set-snapshot-ref",
-        "ref-name": branch,
-        **kept,
-        "type": "branch",
-        "snapshot-id": snapshot,
-    }
 
 
 def required(base: TableMetadata, branch: str) -> Sequence[Mapping[str, Any]]:

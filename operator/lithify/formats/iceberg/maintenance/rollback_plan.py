@@ -15,13 +15,10 @@ from lithify.errors import NotFound
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.properties import digits_in
 from lithify.formats.iceberg.table.metadata import TableMetadata
-from lithify.formats.iceberg.table.snapshots import Snapshot
+from lithify.formats.iceberg.table.snapshots import MINOR, REPLACE, Snapshot
 from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.rollback import UndoneCommit, losses, shown
-
-_REPLACE = "replace"
-"""The operation of commits that change files and no rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +95,7 @@ def undone_commit(snapshot: Snapshot) -> UndoneCommit:
     return UndoneCommit(
         snapshot=snapshot.snapshot_id,
         kind=operation or "of an unknown operation",
-        is_compaction=operation == _REPLACE,
+        is_compaction=operation == REPLACE or MINOR in summary,
         millis=snapshot.millis,
         records=added - deleted if is_counted else None,
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from itertools import chain
+from typing import Protocol
 
 from lithify.clock import Clock, SystemClock, epoch_millis
 from lithify.errors import CommitUnknown, LithifyError, MissingFile, StalePlan, UnsupportedTable
@@ -37,6 +38,24 @@ READER_FLOOR = timedelta(minutes=10)
 have opened it may still plan."""
 
 
+class LeavingSnapshots(Protocol):
+    """A table of which some snapshots and references leave."""
+
+    @property
+    def table(self) -> IcebergTable:
+        """The table."""
+        ...
+
+    def removal(self, now_millis: int, floor_millis: int) -> Removal:
+        """What may leave the metadata of the table, as they were last loaded.
+
+        Args:
+            now_millis: the present time.
+            floor_millis: how long a snapshot stays after another one took its place.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ExpiringStore:
     """A table whose snapshots expire, alone or with others that may name its files.
@@ -50,6 +69,14 @@ class ExpiringStore:
     table: IcebergTable
     rules: Callable[[TableMetadata], RetentionRules]
     needed: Callable[[TableMetadata], Set[int]] = lambda _: frozenset()
+
+    def removal(self, now_millis: int, floor_millis: int) -> Removal:
+        """See the Protocol."""
+        metadata = self.table.metadata
+        found = expired(
+            history_of(metadata), self.rules(metadata), now_millis=now_millis, floor_millis=floor_millis
+        )
+        return found.without(self.needed(metadata))
 
 
 class SnapshotExpiry(Maintenance[ExpiryPlan]):
@@ -69,7 +96,7 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
     def __init__(
         self,
         name: str,
-        stores: Sequence[ExpiringStore],
+        stores: Sequence[LeavingSnapshots],
         storage: Storage,
         refusals: Callable[[], Iterable[str]],
         floor: timedelta = READER_FLOOR,
@@ -148,14 +175,11 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
         if refusals:
             raise UnsupportedTable(self._name, refusals, "expired")
 
-    def _removal(self, store: ExpiringStore, now: int) -> Removal:
+    def _removal(self, store: LeavingSnapshots, now: int) -> Removal:
         """What may leave the metadata of a store, as it was last loaded."""
-        metadata, floor = store.table.metadata, self._floor // timedelta(milliseconds=1)
-        rules = store.rules(metadata)
-        found = expired(history_of(metadata), rules, now_millis=now, floor_millis=floor)
-        return found.without(store.needed(metadata))
+        return store.removal(now, self._floor // timedelta(milliseconds=1))
 
-    def _commit(self, plan: ExpiryPlan, store: ExpiringStore, removal: Removal) -> tuple[str, ...]:
+    def _commit(self, plan: ExpiryPlan, store: LeavingSnapshots, removal: Removal) -> tuple[str, ...]:
         """Writes the journal of a store and commits; returns the journal's files."""
         table, snapshots = store.table, removal.snapshots
         table.check_writable()
@@ -171,7 +195,7 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
         failpoint("expiry-committed")
         return journals
 
-    def _check_current(self, plan: ExpiryPlan, store: ExpiringStore, removal: Removal) -> None:
+    def _check_current(self, plan: ExpiryPlan, store: LeavingSnapshots, removal: Removal) -> None:
         """Checks that newer metadata would let the same go.
 
         Raises:
@@ -180,6 +204,10 @@ class SnapshotExpiry(Maintenance[ExpiryPlan]):
         self._check_supported()
         if not removal <= self._removal(store, plan.now_millis):
             raise StalePlan(self._name, "a snapshot that should go is gone already, or is needed")
+        # A new reference whose own time is over keeps nothing, but must not be left without its snapshot.
+        for each in store.table.metadata.refs.values():
+            if each.snapshot in removal.snapshots and each.name not in removal.references:
+                raise StalePlan(self._name, f"{each.name} was created of a snapshot that should go")
 
     def _still_doomed(self, plan: ExpiryPlan, doomed: DoomedFiles) -> DoomedFiles:
         """Those of some planned files that the newest metadata does not reach either.

@@ -110,6 +110,9 @@ def check_current(table: PaimonTable, plan: ExpiryPlan) -> None:
     """
     check_holders(table, plan.seen, plan.latest)
     check_oldest(table, plan)
+    if plan.latest and table.snapshots.get(plan.latest) is None:
+        # With fewer snapshots more of them are kept: a killed run would leave one that the next one keeps.
+        raise StalePlan(table.name, f"snapshot {plan.latest}, which was the newest one, was rolled back")
     _check_consumers(table, plan)
 
 

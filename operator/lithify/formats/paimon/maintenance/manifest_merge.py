@@ -98,7 +98,7 @@ class ManifestMerge(Maintenance[MergePlan]):
             backoff_of(attempt.prefix, table.options.commit, clock),
             OwnAttempt(journal_of(table), attempt, clock, is_kept=not table.snapshots.has_server),
             remove,
-            may_write_late=table.storage.s3 is not None,
+            may_write_late=table.storage.objects is not None,
         )
         if outcome.snapshot is None:
             raise StalePlan(table.name, next(iter(outcome.conflicts.values())))

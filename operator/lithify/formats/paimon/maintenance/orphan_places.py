@@ -5,8 +5,9 @@ such files and its name has the form that Paimon's writers and ours use. Java (`
 the same folders and takes every name in them. So snapshots, tags, schemas, consumers, hints, journals, files
 of kinds that this release does not know, and whatever else people keep in the folder are never candidates.
 
-Not searched are the folders of `data-file.external-paths`: nothing in them says whose files they are, and two
-tables may have the same one. Nor are folders in the table's folder that are tables of their own.
+Files in `data-file.external-paths` are found, but only to be counted: nothing there says whose they are, and
+two tables, or a table and its copy, may have the same path. Folders in the table's folder that are tables of
+their own are not searched.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _METADATA = (
     rf"manifest/{_MANIFEST}|statistics/stat-{ANY_UUID}-[0-9]+"
     rf"|(?:branch/branch-[^/]+/)?(?:snapshot|changelog)/{_TEMPORARY}"
 )
+_ENTROPY = r"(?:[01]{4}/[01]{4}/[01]{4}/[01]{8}/)?"
+"""Folders of the strategy `entropy-inject`."""
 _OTHER_TABLE = (
     r"^(?P<folder>.+)/(?:schema/schema-[0-9]+|snapshot/snapshot-[0-9]+|metadata/[^/]*\.metadata\.json)$"
 )
@@ -57,12 +60,29 @@ class OrphanPlaces(FilePlaces):
     """
 
     def __init__(self, partition_keys: Sequence[str], directory: str) -> None:
-        levels = [*([directory] if directory else []), *(f"{escape(key)}=" for key in partition_keys)]
-        folders = "".join(f"{re.escape(level)}{'[^/]*' if level.endswith('=') else ''}/" for level in levels)
-        bucket = rf"{folders}bucket-(?:[0-9]+|postpone)"
+        bucket = _bucket(partition_keys, directory)
         patterns: dict[int, str] = {
             FileKind.DATA: rf"^{bucket}/{_DATA_FILE}$",
             FileKind.INDEX: rf"^(?:{bucket}|{INDEX_FOLDER})/{_INDEX_FILE}$",
             FileKind.METADATA: rf"^(?:{_METADATA})$",
         }
         super().__init__(patterns, _OTHER_TABLE, lambda folder: _BRANCH.fullmatch(folder) is not None)
+
+
+class ExternalPlaces(FilePlaces):
+    """The places of one table's files in an external path; arguments are those of `OrphanPlaces`."""
+
+    def __init__(self, partition_keys: Sequence[str], directory: str) -> None:
+        folder = f"{_bucket(partition_keys, directory)}/{_ENTROPY}"
+        patterns: dict[int, str] = {
+            FileKind.DATA: rf"^{folder}{_DATA_FILE}$",
+            FileKind.INDEX: rf"^{folder}{_INDEX_FILE}$",
+        }
+        super().__init__(patterns, _OTHER_TABLE, lambda _: False)
+
+
+def _bucket(partition_keys: Sequence[str], directory: str) -> str:
+    """Pattern of the folders of buckets."""
+    levels = [*([directory] if directory else []), *(f"{escape(key)}=" for key in partition_keys)]
+    folders = "".join(f"{re.escape(level)}{'[^/]*' if level.endswith('=') else ''}/" for level in levels)
+    return rf"{folders}bucket-(?:[0-9]+|postpone)"

@@ -2,7 +2,7 @@
 
 Created by `paimon.maintaining`. Lists the table's folder, then reads what attempts and holders name
 (`names_in_use`), and compares the two (`engine.maintenance`). Unlike Java it leaves files of attempts alone
-that have a journal, which clean-up deletes, and empty directories.
+that have a journal, which clean-up deletes, empty directories, and external paths, whose orphans it counts.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from collections.abc import Iterator
 
 from lithify.clock import Clock
 from lithify.engine.attempts.journal import Journal
+from lithify.engine.maintenance.file_places import FilePlaces
 from lithify.engine.maintenance.orphan_age import age_refusals, check_settings, written_before
 from lithify.engine.maintenance.orphan_plan import OrphanPlan, remove_planned, search_orphans
 from lithify.errors import UnsupportedTable
 from lithify.formats.paimon.access.identity import is_main
 from lithify.formats.paimon.maintenance.names_in_use import NamesInUse
-from lithify.formats.paimon.maintenance.orphan_places import FIGURES, OrphanPlaces
+from lithify.formats.paimon.maintenance.orphan_places import FIGURES, ExternalPlaces, OrphanPlaces
 from lithify.formats.paimon.snapshots.attempt_scope import AttemptScope, AttemptScopes
 from lithify.formats.paimon.snapshots.holders import branch_homes
 from lithify.formats.paimon.table import PaimonTable
@@ -49,18 +50,12 @@ class OrphanRemoval(Maintenance[OrphanPlan]):
         refusals = tuple(orphan_refusals(self._table))
         if refusals:
             raise UnsupportedTable(self._table.name, refusals, "searched for orphan files")
-        table = self._table
-        places = OrphanPlaces(table.schema.partition_keys, table.options.locations.directory)
-        listings = table.storage.listings(table.root)
-        return search_orphans(
-            listings,
-            places,
-            lambda: _journals(table),
-            lambda: NamesInUse(table),
-            table.root,
-            FIGURES,
-            written_before(self._settings, clock),
-        )
+        table, before = self._table, written_before(self._settings, clock)
+        locations = table.options.locations
+        where = (table.schema.partition_keys, locations.directory)
+        plan = _search(table, table.root, OrphanPlaces(*where), before)
+        outside = [_search(table, root, ExternalPlaces(*where), before) for root in locations.external]
+        return plan.beside(outside) if outside else plan
 
     def execute(self, plan: OrphanPlan) -> Maintained:
         """See the Protocol.
@@ -69,6 +64,18 @@ class OrphanRemoval(Maintenance[OrphanPlan]):
             TooManyOrphans: there are more than the settings allow; nothing was deleted.
         """
         return remove_planned(plan, self._table.name, self._table.storage, self._settings)
+
+
+def _search(table: PaimonTable, root: str, places: FilePlaces, before_millis: int) -> OrphanPlan:
+    return search_orphans(
+        table.storage.listings(root),
+        places,
+        lambda: _journals(table),
+        lambda: NamesInUse(table),
+        root,
+        FIGURES,
+        before_millis,
+    )
 
 
 def orphan_refusals(table: PaimonTable) -> Iterator[str]:

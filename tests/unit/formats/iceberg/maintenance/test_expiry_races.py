@@ -121,6 +121,25 @@ class TestProperties:
         assert len(loaded(lakehouse).snapshots()) > 1
 
 
+class TestReferences:
+    def test_tag_that_is_created_and_over_at_once_makes_the_plan_stale(
+        self, lakehouse: Lakehouse, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It keeps nothing, but a reference to a snapshot that is gone would break the table."""
+        first = loaded(lakehouse).snapshots()[0].snapshot_id
+
+        def tag() -> None:
+            loaded(lakehouse).manage_snapshots().create_tag(first, "over", max_ref_age_ms=1).commit()
+
+        step_at(monkeypatch, "expiry-recorded", tag)
+        with pytest.raises(StalePlan, match="over was created"):
+            expire(lakehouse.address())
+        assert loaded(lakehouse).scan(snapshot_id=first).to_arrow()["id"].to_pylist() == [0, 1]
+
+        expire(lakehouse.address())
+        assert set(loaded(lakehouse).refs()) == {"main"}
+
+
 class TestOlderMetadata:
     """A replica of the catalog lags behind, or its database was restored from a backup."""
 

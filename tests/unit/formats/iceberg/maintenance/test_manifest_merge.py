@@ -35,6 +35,8 @@ from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.maintenance import MaintenanceKind, MaintenanceSettings
 from support.iceberg_tables import NAME, SCHEMA, Lakehouse
 
+pytestmark = pytest.mark.thorough
+
 CLOCK = SystemClock(UTC)
 FIELDS = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
 BY_NAME = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "name"))

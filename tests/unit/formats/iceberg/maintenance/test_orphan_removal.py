@@ -181,9 +181,13 @@ def test_most_of_a_table_is_refused(small: Small) -> None:
     [
         ({"gc.enabled": "false"}, "gc.enabled is false"),
         ({"write.data.path": "{}/elsewhere"}, "its data files are in"),
+        (
+            {"write.object-storage.enabled": "true", "write.object-storage.path": "{}/elsewhere"},
+            "its data files are in",
+        ),
         ({"write.metadata.path": "{}/elsewhere"}, "its metadata files are in"),
     ],
-    ids=["files of several tables", "data elsewhere", "metadata elsewhere"],
+    ids=["files of several tables", "data elsewhere", "hashed data elsewhere", "metadata elsewhere"],
 )
 def test_tables_whose_files_others_may_have_are_refused(
     tmp_path: Path, properties: dict[str, str], problem: str

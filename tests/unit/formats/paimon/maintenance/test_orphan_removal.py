@@ -13,13 +13,20 @@ from uuid import uuid4
 
 import pytest
 
+from lithify.cli.render_maintenance import maintenance_view
 from lithify.engine.attempts.journal import Journal
 from lithify.engine.maintenance.orphan_plan import OrphanPlan
+from lithify.engine.run.maintaining import maintain
 from lithify.errors import CorruptTable, InvalidOption, MissingFile, TooManyOrphans, UnsupportedTable
 from lithify.formats.paimon.maintenance.orphan_removal import OrphanRemoval
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.paimon.snapshots.attempt_scope import AttemptScope, AttemptScopes
-from lithify.formats.protocol.maintenance import MOST_SAMPLES, MaintenanceSettings
+from lithify.formats.protocol.maintenance import (
+    FOREIGN_FILES,
+    MOST_SAMPLES,
+    MaintenanceKind,
+    MaintenanceSettings,
+)
 from support.runs import ShiftedClock
 from support.small_tables import SmallTable
 
@@ -339,3 +346,76 @@ def test_files_reached_through_links_stay(small: SmallTable, tmp_path: Path) -> 
     (small.folder / "dt=l" / "bucket-0").symlink_to(elsewhere)
     assert remove(small) == set()
     assert len(list(elsewhere.iterdir())) == 1
+
+
+class TestExternalPaths:
+    """They have no name of a table in them, and a copy of a table has the same: files there only count."""
+
+    @pytest.fixture
+    def outside(self, tmp_path: Path) -> Path:
+        return tmp_path / "outside"
+
+    @pytest.fixture
+    def table(self, small: SmallTable, outside: Path) -> SmallTable:
+        options = {
+            "data-file.external-paths": f"file:{outside}",
+            "data-file.external-paths.strategy": "round-robin",
+        }
+        schema = small.folder / "schema" / "schema-0"
+        found = json.loads(schema.read_text())
+        schema.write_text(json.dumps({**found, "options": {**found["options"], **options}}))
+        return small
+
+    def leave(self, outside: Path, *folders: str) -> set[str]:
+        """Leaves a data file in each of some folders."""
+        paths = [outside / folder / f"data-{uuid4()}-0.parquet" for folder in folders]
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"x")
+        return {f"file:{path}" for path in paths}
+
+    def test_unnamed_files_there_are_counted_and_stay(self, table: SmallTable, outside: Path) -> None:
+        left = self.leave(outside, "dt=a/bucket-0", "dt=b/bucket-1/0100/1010/1111/10110010")
+        self.leave(outside, "bucket-0", "dt=a/bucket-0/deeper", "dt=a")
+        own = put(table)
+        made = removal(table)
+        found = made.plan(LATER)
+
+        done = made.execute(found)
+
+        assert found.figures == done.figures
+        assert done.figures == {
+            "dataFiles": 1,
+            "indexFiles": 0,
+            "metadataFiles": 0,
+            "bytes": 10,
+            FOREIGN_FILES: 2,
+        }
+        assert done.samples[0].endswith(own)
+        assert set(done.samples[1:]) == {f"{path} (left alone)" for path in left}
+        assert len([path for path in outside.rglob("*") if path.is_file()]) == 5
+        assert not (table.folder / own).exists()
+
+    def test_young_files_there_are_not_counted(self, table: SmallTable, outside: Path) -> None:
+        self.leave(outside, "dt=a/bucket-0")
+        assert removal(table).plan(ShiftedClock(timedelta(hours=23))).figures[FOREIGN_FILES] == 0
+
+    def test_a_table_with_such_files_alone_has_nothing_to_do(self, table: SmallTable, outside: Path) -> None:
+        self.leave(outside, "dt=a/bucket-0")
+        settings, kind = SETTINGS, MaintenanceKind.REMOVE_ORPHANS
+        for is_dry_run in (True, False):
+            report = maintain(table.address, kind, LATER, settings, is_dry_run=is_dry_run)
+            assert report.status == "NothingToDo"
+            assert report.figures[FOREIGN_FILES] == 1
+            told = str(maintenance_view(report))
+            assert "nothing to do" in told
+            assert "; 1 file outside of the table's folders left alone" in told
+
+    def test_they_do_not_count_for_the_share_that_may_go(self, table: SmallTable, outside: Path) -> None:
+        self.leave(outside, *["dt=a/bucket-0"] * 100)
+        for _ in range(50):
+            put(table)
+        made = removal(table, replace(SETTINGS, most_share=0.5))
+        found = made.plan(LATER)
+        with pytest.raises(TooManyOrphans):
+            made.execute(found)

@@ -255,6 +255,17 @@ def replace(small: SmallTable) -> None:
     small.append("a")
 
 
+def test_plan_is_stale_once_the_newest_snapshot_is_rolled_back(small: SmallTable) -> None:
+    """Fewer snapshots are left, so more are kept; a killed run would leave one of them without its files."""
+    made = expiry(small, 2)
+    plan = made.plan(LATER)
+    small.roll_back_to(small.numbers[-2])
+    before = files(small)
+    with pytest.raises(StalePlan, match="rolled back"):
+        made.execute(plan)
+    assert files(small) == before
+
+
 @pytest.mark.parametrize("act", [tag, branch, consume, roll_back, replace], ids=lambda act: act.__name__)
 def test_plan_is_stale_once_somebody_may_need_its_files(
     small: SmallTable, act: Callable[[SmallTable], None]

@@ -1,0 +1,1 @@
+"""Canaries of Iceberg tables: copies that are branches, and their rows as pyiceberg reads them."""

@@ -1,0 +1,1 @@
+"""Canaries of Paimon tables: copies that are branches, and their rows as pypaimon reads them."""
