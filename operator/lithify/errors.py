@@ -175,6 +175,21 @@ class CommitsWouldBeLost(UserError):
         self.snapshot = snapshot
 
 
+class CanaryFailed(LithifyError):
+    """The compaction of a copy changed rows; `copy` is kept. Nobody can say yet which code is to blame."""
+
+    failure = Failure.USER
+
+    def __init__(self, table: str, copy: str, differences: str) -> None:
+        super().__init__(
+            f"{table}: the canary, which compacts the copy {copy} first, did not find the same rows in it "
+            f"afterwards: {differences}. The table itself was not touched. The copy is kept: look into it, "
+            "then drop this branch; until then every canary of this table fails"
+        )
+        self.table = table
+        self.copy = copy
+
+
 class CorruptTable(LithifyError):
     """A file of the table is missing, cut off, unsorted or unreadable; `path` is that file."""
 

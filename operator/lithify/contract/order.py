@@ -58,6 +58,7 @@ class MemberInstructions:
     table: TableAddress
     selection: Selection = Field(default_factory=Selection)
     maintenance: MaintenanceInstructions | None = None
+    canary: bool = False
 
 
 @part()
@@ -66,10 +67,11 @@ class Instructions:
 
     `table` has no credentials. `credentials` are catalog options, for a process only; `credential_files` says
     for a pod which file of the mounted Secret holds which option, and `secret` the Secret's name.
-    Sizes are in bytes; unless `task_size` is set, tasks are `task_share` of the size that is usual for the
-    table. A run commits when it has read `commit_every`, or earlier, by the time that takes. With a `sizing`
-    the number of executors follows from the plan; if none has come after `patience` seconds, the attempt
-    ends. With `members`, the driver compacts their tables one after the other; other fields apply to each.
+    With `canary`, a copy of the table is compacted first and compared. Sizes are in bytes; unless `task_size`
+    is set, tasks are `task_share` of the size that is usual for the table. A run commits when it has read
+    `commit_every`, or earlier, by the time that takes. With a `sizing` the number of executors follows from
+    the plan; if none has come after `patience` seconds, the attempt ends. With `members`, the driver compacts
+    their tables one after the other; other fields apply to each.
     """
 
     run: str
@@ -77,6 +79,7 @@ class Instructions:
     table: TableAddress
     selection: Selection = Field(default_factory=Selection)
     maintenance: MaintenanceInstructions | None = None
+    canary: bool = False
     secret: str = ""
     credential_files: Mapping[str, str] = Field(default_factory=dict)
     credentials: Mapping[str, str] = Field(default_factory=dict, repr=False)
@@ -101,6 +104,7 @@ class Instructions:
             table=table,
             selection=member.selection,
             maintenance=member.maintenance,
+            canary=member.canary,
         )
 
 

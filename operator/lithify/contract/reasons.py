@@ -12,6 +12,7 @@ from lithify.contract.outcome import Outcome
 from lithify.contract.summaries import plan_summary
 from lithify.errors import (
     AttemptFenced,
+    CanaryFailed,
     CommitConflict,
     CommitOutrun,
     CorruptTable,
@@ -43,6 +44,7 @@ _REASONS: Mapping[type[BaseException], Reason] = {
     NotAllowed: Reason.ACCESS_DENIED,
     OutOfReach: Reason.ACCESS_DENIED,
     UnsupportedTable: Reason.UNSUPPORTED,
+    CanaryFailed: Reason.CANARY_FAILED,
     CorruptTable: Reason.CORRUPT_TABLE,
     StorageError: Reason.STORAGE_UNAVAILABLE,
     CommitConflict: Reason.COMMIT_CONFLICT,

@@ -35,6 +35,7 @@ class DriverOrder:
         selection: the part of the table to compact, and how much of it.
         maintenance: what is done instead of a compaction; None for one.
         spark: image, resources and settings.
+        canary: whether a copy of the table is compacted first, and compared.
         memory_factor: factor by which memory is raised after an attempt ran out of it; 1.0 for unchanged.
         planned_bytes: about how much the run reads, to size it; 0 if unknown.
         bytes_per_second: throughput of one task slot in the table's last run; None if unknown.
@@ -50,6 +51,7 @@ class DriverOrder:
     selection: Selection
     spark: SparkTemplate
     maintenance: MaintenanceInstructions | None = None
+    canary: bool = False
     memory_factor: float = 1.0
     planned_bytes: int = 0
     bytes_per_second: float | None = None

@@ -68,6 +68,7 @@ class Reason(StrEnum):
     ACCESS_DENIED = "AccessDenied"
     STORAGE_UNAVAILABLE = "StorageUnavailable"
     CORRUPT_TABLE = "CorruptTable"
+    CANARY_FAILED = "CanaryFailed"
     IMAGE_ERROR = "ImageError"
     SCHEDULING_TIMED_OUT = "SchedulingTimedOut"
     DRIVER_FAILED = "DriverFailed"
@@ -76,6 +77,7 @@ class Reason(StrEnum):
     COMMIT_CONFLICT = "CommitConflict"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     CANCELLED = "Cancelled"
+    ROLLED_BACK = "RolledBack"
 
     @property
     def status(self) -> ConditionStatus:
@@ -342,6 +344,14 @@ _MOST_SECONDS = 1e9
 
 
 @part()
+class CanarySummary:
+    """A canary that ran first: the compaction of a copy changed no row."""
+
+    groups: int = Field(default=0, description="Groups of files that it compared.", ge=0)
+    rows: int = Field(default=0, description="Rows in them.", ge=0)
+
+
+@part()
 class ResultSummary:
     """What a run did."""
 
@@ -391,6 +401,9 @@ class ResultSummary:
     peak_task_bytes: int = Field(default=0, description="Peak memory of a process that ran a task.", ge=0)
     orphans_deleted: int = Field(
         default=0, description="Files of earlier, dead attempts that were removed.", ge=0
+    )
+    canary: CanarySummary | None = Field(
+        default=None, description="The canary that ran first. Unset: none did."
     )
     recovered: bool = Field(
         default=False, description="The driver was lost after its commit; this was read from the table."

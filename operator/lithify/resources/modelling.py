@@ -133,5 +133,10 @@ def plain(value: object) -> dict[str, Any]:
 
 
 def json_schema(kind: type[Any]) -> dict[str, Any]:
-    """The JSON schema of a part, with references."""
-    return _adapter(cast("Hashable", kind)).json_schema(by_alias=True, mode="validation")
+    """The JSON schema of a part, with references; callers share it, and do not change it."""
+    return _json_schema(cast("Hashable", kind))
+
+
+@cache
+def _json_schema(kind: Hashable) -> dict[str, Any]:
+    return _adapter(kind).json_schema(by_alias=True, mode="validation")

@@ -292,6 +292,18 @@ class CompactionPolicySpec:
     approval: Approval = Field(
         default=Approval.AUTOMATIC, description="Manual: each run waits, planned, for `approved: true`."
     )
+    canary: bool = Field(
+        default=False,
+        description="Each run compacts a copy of the table first, a branch, and goes on only if a foreign "
+        "reader finds the same rows in it as before. Takes twice as long or longer. Tables without such "
+        "canaries end with Unsupported.",
+    )
+    yield_to_writers: bool = Field(
+        default=False,
+        description="Snapshots of compactions let Polaris and Lakekeeper, where this is enabled there, "
+        "remove them in favour of a writer's commit. The Compaction is RolledBack then, and its table is due "
+        "again by its triggers. Concerns tables of Iceberg in a REST catalog only.",
+    )
     retries: Retries = Field(default=Retries(), description="How often a failed run is retried.")
     deadlines: Deadlines = Field(default=Deadlines(), description="How long a run may stay in a stage.")
     spark: SparkTemplate = Field(default=SparkTemplate(), description="The Spark application.")

@@ -48,7 +48,13 @@ SAME = [
     ["s3://lake/warehouse", "s3://lake/warehouse/", "s3a://lake/warehouse", "S3N://lake//warehouse//"],
     ["/warehouse", "file:/warehouse", "file:///warehouse/", "/warehouse/", "/./warehouse", "/x/../warehouse"],
     ["warehouse", "warehouse/"],
-    ["oss://lake/warehouse"],
+    ["oss://lake/warehouse", "OSS://lake//warehouse/"],
+    ["gs://lake/warehouse", "GS://lake//warehouse/"],
+    [
+        "abfss://c@lake.dfs.core.windows.net/warehouse",
+        "abfs://c@lake.dfs.core.windows.net/warehouse/",
+        "wasbs://c@lake.blob.core.windows.net//warehouse",
+    ],
 ]
 
 

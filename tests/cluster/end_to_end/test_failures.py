@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -16,6 +17,11 @@ import pytest
 
 from infrastructure.cluster.kubectl import KubectlFailed
 from infrastructure.oracle.client import Oracle, Table
+from lithify.clock import SystemClock
+from lithify.engine.attempts.canary_records import CanaryRecord, CanaryRecords, CanaryState
+from lithify.engine.run.canary import copy_of
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.registry import open_table
 from lithify.resources.compaction import Reason
 from support.holding import Hold
 from support.operators.objects import NO_RETRIES, QUIET, lake_table, policy, secret
@@ -194,6 +200,27 @@ class TestTables:
 
         stage.ended(run)
         assert lost.name in message(stage.stands(run, Reason.CORRUPT_TABLE))
+
+    @proves(Reason.CANARY_FAILED, Reason.COMPACTED)
+    def test_that_keep_the_copy_of_a_failed_canary(self, stage: Stage, table: Table) -> None:
+        address = TableAddress(str(table.warehouse), str(table.name))
+        canary = open_table(address).canary(address)
+        assert canary is not None
+        canary.make_copy(copy_of("earlier"))
+        now = SystemClock(UTC).now().isoformat()
+        failed = CanaryRecord("earlier", CanaryState.FAILED, now, differences="bucket-0: 2 rows")
+        CanaryRecords(canary.home, canary.storage).write(failed)
+        care = stage.care_for(table, under={**ONCE, "canary": True})
+
+        first = stage.run(care, "first", strategy="Full")
+        stage.ended(first)
+        assert copy_of("earlier") in message(stage.stands(first, Reason.CANARY_FAILED))
+
+        canary.drop_copy(copy_of("earlier"), "")
+        second = stage.run(care, "second", strategy="Full")
+        stage.ended(second)
+        result = stage.stands(second, Reason.COMPACTED)["status"]["result"]
+        assert result["canary"]["rows"] > 0
 
     @proves(Reason.TABLE_NOT_FOUND)
     def test_that_are_dropped_and_made_anew_during_a_run(

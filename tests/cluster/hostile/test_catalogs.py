@@ -53,6 +53,7 @@ from support.small_tables import SmallTable
 
 PATIENCE = 60.0
 KEYS = {"s3.access-key": "a", "s3.secret-key": "b"}
+OSS_KEYS = {"fs.oss.accessKeyId": "a", "fs.oss.accessKeySecret": "b", "fs.oss.sld.enabled": "true"}
 QUICK = {"lithify.s3.patience-seconds": "0"}
 BEAR = {"metastore": "rest", "token.provider": "bear", "token": TOKEN}
 
@@ -131,6 +132,7 @@ class TestAddresses:
             for warehouse, options in (
                 ("w", {**BEAR, "uri": f"http://{host}"}),
                 ("s3://lake/w", {**KEYS, "s3.endpoint": f"http://{host}", **in_path, **QUICK}),
+                ("oss://lake/w", {**OSS_KEYS, "fs.oss.endpoint": f"http://{host}"}),
             ):
                 error = await refused(workers, warehouse, options)
                 assert isinstance(error, OutOfReach), host

@@ -113,7 +113,8 @@ async def test_stored_objects_outlive_an_upgrade_of_the_definitions(kubectl: Kub
 def with_new_defaults(item: dict[str, Any]) -> dict[str, Any]:
     """A spec with what the API server adds to it.
 
-    Policies have an empty block of each format's triggers and let tables ask for maintenance; runs compact.
+    Policies have an empty block of each format's triggers, let tables ask for maintenance, and neither give
+    way to writers nor try compactions on a copy; runs compact.
     """
     spec: dict[str, Any] = item["spec"]
     if item["kind"] == COMPACTION.name:
@@ -126,6 +127,8 @@ def with_new_defaults(item: dict[str, Any]) -> dict[str, Any]:
         **spec,
         "triggers": {**spec["triggers"], "partitionFiles": {}, "changeStore": {}},
         "maintenance": asked,
+        "canary": False,
+        "yieldToWriters": False,
     }
 
 

@@ -15,12 +15,12 @@ from posixpath import normpath
 
 from lithify.controller.api import Api, Object
 from lithify.errors import ClusterExists, ClusterRefused
+from lithify.io.locations import object_path
 from lithify.resources.catalog import CatalogSpec
 from lithify.resources.names import LABEL_LOCK, LEASE, ObjectKey
 
 _MAIN_BRANCH = "$branch_main"
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
-_SAME_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,15 @@ def main_identifier(identifier: str) -> str:
 
 def location(warehouse: str) -> str:
     """A warehouse's address, normalized; `s3a://lake//x/` becomes `s3://lake/x`."""
+    there = object_path(warehouse)
+    if there is not None:
+        return str(there).rstrip("/")
     match = _SCHEME.fullmatch(warehouse)
     scheme, path = (match[1].lower(), match[2]) if match else ("file", warehouse)
     normal = normpath(f"/{path.strip('/')}") if path.startswith("/") else path.rstrip("/")
     if scheme == "file":
         return normal
-    return f"{_SAME_SCHEMES.get(scheme, scheme)}:/{normal}"
+    return f"{scheme}:/{normal}"
 
 
 class TableLocks:

@@ -12,7 +12,7 @@ from datetime import datetime
 from lithify.resources.compaction import SUCCEEDED, Compaction, Reason
 from lithify.resources.objects import condition_of
 
-NO_FAILURES = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND})
+NO_FAILURES = frozenset({Reason.CANCELLED, Reason.TABLE_NOT_FOUND, Reason.ROLLED_BACK})
 """Ends that a user wanted, or that an observation reports: they cause no back-off."""
 
 
@@ -23,7 +23,8 @@ class EndedRun:
     Attributes:
         run: the run.
         completed: when it ended.
-        recorded: when its end was written to status, later if no operator ran.
+        recorded: when its end was written to status, later if no operator ran; when it ended, if it was
+            rolled back later, so that it is not counted again.
     """
 
     run: Compaction
@@ -47,6 +48,7 @@ def ended_runs(runs: Iterable[Compaction]) -> list[EndedRun]:
         completed = run.status.completion_time
         if run.is_over and completed is not None:
             succeeded = condition_of(run.status.conditions, SUCCEEDED)
-            recorded = completed if succeeded is None else succeeded.last_transition_time
+            is_first = succeeded is not None and run.reason is not Reason.ROLLED_BACK
+            recorded = succeeded.last_transition_time if succeeded and is_first else completed
             found.append(EndedRun(run, completed, recorded))
     return sorted(found, key=lambda ended: ended.mark)

@@ -23,7 +23,14 @@ STALLED_FAILURES = 3
 """Consecutive failed compactions after which another attempt is unlikely to help."""
 
 _FAILURES_FOR_PEOPLE = frozenset(
-    {Reason.INVALID_SPEC, Reason.UNSUPPORTED, Reason.ACCESS_DENIED, Reason.CORRUPT_TABLE, Reason.IMAGE_ERROR}
+    {
+        Reason.INVALID_SPEC,
+        Reason.UNSUPPORTED,
+        Reason.ACCESS_DENIED,
+        Reason.CORRUPT_TABLE,
+        Reason.CANARY_FAILED,
+        Reason.IMAGE_ERROR,
+    }
 )
 _POLICY_REASONS = {
     Hold.POLICY_MISSING: TableReason.POLICY_MISSING,

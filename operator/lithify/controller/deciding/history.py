@@ -6,8 +6,9 @@ finished; `status.last_compaction` marks how far that has been done.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from lithify.controller.deciding.blocked import after_run
 from lithify.controller.deciding.due_compactions import handled_request
@@ -58,6 +59,7 @@ def after_runs(
     status = after_maintenance(
         status, ended, lambda failures, moment: held_until(failures, policy, table.metadata.uid, moment)
     )
+    status = _without_rolled_back(status, ended)
     active = active_of(runs)
     return replace(
         status,
@@ -102,6 +104,31 @@ def _counted(
     )
 
 
+def _without_rolled_back(status: LakeTableStatus, ended: Sequence[EndedRun]) -> LakeTableStatus:
+    """The status as if runs that were rolled back had not succeeded; what they have taken stays counted.
+
+    Earlier successes count as far as their Compactions are kept. If none is, the table is due as if there had
+    been none: it is better compacted too early than too late.
+    """
+    gone = {each.run.metadata.name: each for each in ended if each.run.reason is Reason.ROLLED_BACK}
+    last = status.last_compaction
+    if last is not None and last.name in gone:
+        message = plain_line(gone[last.name].run.message, MESSAGE_LENGTH)
+        last = replace(last, reason=Reason.ROLLED_BACK.value, message=message)
+        status = replace(status, last_compaction=last)
+    times = {each.completed for each in gone.values()}
+    good = [each for each in ended if _is_success(each.run)]
+    if status.last_success_time in times:
+        status = replace(status, last_success_time=_newest(good))
+    if status.last_full_time in times:
+        status = replace(status, last_full_time=_newest(each for each in good if _is_full(each.run)))
+    return status
+
+
+def _newest(ended: Iterable[EndedRun]) -> datetime | None:
+    return max((each.completed for each in ended), default=None)
+
+
 def _with_usage(usage: TableUsage, result: ResultSummary | None) -> TableUsage:
     """The usage with the result of one more run; each is counted once, when it is first seen finished."""
     if result is None:
@@ -141,6 +168,10 @@ def _says_nothing(run: Compaction) -> bool:
     """Whether the end says nothing of the table: a dry run, or a request that cannot be carried out."""
     is_mistaken = run.reason is Reason.INVALID_SPEC and not run.is_automatic
     return run.spec.dry_run or run.reason is Reason.PLANNED or is_mistaken
+
+
+def _is_success(run: Compaction) -> bool:
+    return not run.is_maintenance and run.reason.status is ConditionStatus.TRUE and not _says_nothing(run)
 
 
 def _is_full(run: Compaction) -> bool:

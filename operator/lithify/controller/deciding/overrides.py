@@ -28,6 +28,8 @@ def table_overrides(
         options |= _triggers(policy, its)
         if policy.off_peak is not None and its.off_peak is not None:
             options |= _off_peak(policy.off_peak, its.off_peak)
+        if policy.yield_to_writers and its.yield_option:
+            options[its.yield_option] = "true"
     options |= table.spec.table_options
     return dict(sorted(options.items()))
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from lithify.errors import (
     AccountMissing,
     AttemptFenced,
+    CanaryFailed,
     CatalogSilent,
     CatalogUnavailable,
     ClusterConflict,
@@ -141,6 +142,7 @@ REASONS: dict[type[LithifyError], TableReason] = {
     UnsupportedTable: TableReason.UNSUPPORTED_TABLE,
     TooManyOrphans: TableReason.UNSUPPORTED_TABLE,
     CommitsWouldBeLost: TableReason.UNSUPPORTED_TABLE,
+    CanaryFailed: TableReason.OBSERVATION_FAILED,
     CorruptTable: TableReason.CORRUPT_TABLE,
     MissingFile: TableReason.CORRUPT_TABLE,
     StorageError: TableReason.STORAGE_UNAVAILABLE,

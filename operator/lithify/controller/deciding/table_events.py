@@ -25,7 +25,7 @@ def table_events(old: LakeTableStatus, new: LakeTableStatus) -> list[Told]:
     """The Events between two statuses, in order."""
     found: list[Told] = []
     last = new.last_compaction
-    if last is not None and (old.last_compaction is None or old.last_compaction.name != last.name):
+    if last is not None and _end_of(old.last_compaction) != _end_of(last):
         found.append(_ended(last))
     found.extend(_not_ready(old, new, is_told=bool(found)))
     needed = condition_of(new.conditions, COMPACTION_NEEDED)
@@ -51,6 +51,11 @@ def _not_ready(old: LakeTableStatus, new: LakeTableStatus, *, is_told: bool) -> 
 _TOLD_REASONS = frozenset(
     reason for reason in TableReason if reason.needs_person or reason is TableReason.COMPACTIONS_FAILING
 )
+
+
+def _end_of(run: RunSummary | None) -> tuple[str, str] | None:
+    """Which run ended, and how: one may be rolled back later."""
+    return None if run is None else (run.name, run.reason)
 
 
 def _ended(run: RunSummary) -> Told:

@@ -33,6 +33,7 @@ def instructions_of(
         table=replace(order.table, reach=reach),
         selection=order.selection,
         maintenance=order.maintenance,
+        canary=order.canary,
         secret=mounts.name if mounts else "",
         credential_files=dict(mounts.options) if mounts else {},
         credentials=credentials or {},
@@ -57,7 +58,11 @@ def _member_of(order: DriverOrder, reach: AccessPolicy) -> MemberInstructions:
     """A run of a shared driver; the catalog's options, which may be long, are the first one's."""
     table = replace(order.table, reach=reach, catalog_options={})
     return MemberInstructions(
-        run=order.uid, table=table, selection=order.selection, maintenance=order.maintenance
+        run=order.uid,
+        table=table,
+        selection=order.selection,
+        maintenance=order.maintenance,
+        canary=order.canary,
     )
 
 

@@ -129,6 +129,7 @@ def _check(value: Any) -> None:
 def _check_snapshots(value: Observation | PlanFound | RunFound | TableList | None) -> None:
     """Refuses snapshot ids that a status cannot hold."""
     names = [getattr(value, name, None) for name in ("snapshot", "base")]
+    names.extend(getattr(value, "rolled_back", ()))
     if not all(name is None or is_snapshot_id(name) for name in names):
         raise ValueError("not the id of a snapshot")
 

@@ -172,6 +172,7 @@ def driver_order(context: Context, run: Compaction) -> DriverOrder | None:
         secret_ref=catalog.spec.secret_ref,
         selection=selection_of(run, table),
         maintenance=maintenance_of(run),
+        canary=rules.canary and not run.is_maintenance,
         spark=rules.spark,
         memory_factor=memory_factor(run),
         planned_bytes=planned,

@@ -5,13 +5,14 @@ Used by the reconcilers for every request to an observer and every order to a la
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lithify.contract.order import MaintenanceInstructions
 from lithify.controller.deciding.blocked import held_by
 from lithify.controller.deciding.limits import OperatorLimits
 from lithify.controller.deciding.overrides import table_overrides
+from lithify.controller.deciding.rolled_back import committed_runs
 from lithify.controller.reconciling.observation_scheduler import PollIntervals
 from lithify.formats.adapters import format_titled
 from lithify.formats.declared import format_named
@@ -93,10 +94,14 @@ def maintenance_of(run: Compaction) -> MaintenanceInstructions | None:
 
 
 def request_of(
-    table: LakeTable, policy: CompactionPolicySpec | None, address: TableAddress
+    table: LakeTable,
+    policy: CompactionPolicySpec | None,
+    address: TableAddress,
+    runs: Iterable[Compaction] = (),
 ) -> ObservationRequest:
-    """The observation request for a table."""
+    """The observation request for a table; asks which of its runs were rolled back in favour of writers."""
     partitions = policy.partitions if policy else ()
+    its = format_named(address.format)
     return ObservationRequest(
         address=address,
         cache_key=table.metadata.uid,
@@ -104,6 +109,7 @@ def request_of(
             Selection(partitions, held=held_by(table.status)),
             policy.partition_idle_seconds if policy else None,
         ),
+        committed=committed_runs(runs) if its is not None and its.yield_option else (),
     )
 
 

@@ -73,7 +73,7 @@ class Compactions:
             return None  # queued again once the operator has recorded that the run is its own
         if run is None:
             return await self._clear(key)
-        if run.is_over and key not in self.unreleased:
+        if run.is_over and key not in self.unreleased and not self._gatherer.is_rolled_back(run):
             return None
         memory = self._memories.of(key, run.metadata.uid)
         facts = await self._gatherer.gather(run, memory)
@@ -191,6 +191,9 @@ class Compactions:
         if old.status.start_time is None and new.status.start_time is not None:
             metrics.compaction_started(new.work)
         if old.reason is new.reason:
+            return
+        if old.is_over:
+            metrics.compaction_rolled_back(new.work)
             return
         if old.status.stage_time is not None:
             metrics.stage_left(old.reason, (self.context.now() - old.status.stage_time).total_seconds())

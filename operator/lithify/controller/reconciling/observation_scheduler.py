@@ -234,7 +234,7 @@ class ObservationScheduler:
         known = seen.observation
         if seen.full_at is not None and self.ticks() >= seen.full_at + intervals.full:
             return replace(request, is_full=True)
-        if known is None or seen.request != request:
+        if known is None or seen.request != request or _asks_more(request, seen.answered):
             return request
         return replace(
             request,
@@ -305,6 +305,11 @@ def _spread(key: ObjectKey) -> float:
     """The jitter factor of a table's interval; constant for each table."""
     share = crc32(str(key).encode()) / (1 << 32)
     return 1.0 + JITTER * (share * 2 - 1)
+
+
+def _asks_more(request: ObservationRequest, answered: ObservationRequest | None) -> bool:
+    """Whether a request asks for a run that the last answer says nothing about."""
+    return answered is None or not set(request.committed) <= set(answered.committed)
 
 
 def _ending(found: Observation | None, error: LithifyError | None) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from lithify.contract.undoing import undo_sentence
+from lithify.controller.deciding.rolled_back import is_rolled_back
 from lithify.controller.deciding.sentences import limit_text
 from lithify.controller.reconciling.addressing import address_of
 from lithify.controller.reconciling.context import Context
@@ -82,6 +83,14 @@ class RunFactsGatherer:
             sharing=sharing,
             stranded=view.stranded if isinstance(view, SharedView) else "",
             undo=_undo(table, catalog),
+            rolled_back=self.is_rolled_back(run),
+        )
+
+    def is_rolled_back(self, run: Compaction) -> bool:
+        """Whether the last observation of a compacted run's table found that it was rolled back."""
+        table = self.context.store.table_of(run)
+        return table is not None and is_rolled_back(
+            run, self.context.scheduler.seen(table.metadata.key).observation
         )
 
     async def _view(self, run: Compaction) -> SharedView | Unknown:

@@ -18,6 +18,7 @@ from lithify.controller.deciding.failing import failure_of_attempts
 from lithify.controller.deciding.history import active_of, after_runs
 from lithify.controller.deciding.names import label_value, run_name
 from lithify.controller.deciding.problems import TableProblem, TableReason, is_unsupported, problem_of
+from lithify.controller.deciding.rolled_back import is_rolled_back
 from lithify.controller.deciding.sentences import due_text
 from lithify.controller.deciding.sharing import shared_bytes
 from lithify.controller.deciding.table_events import table_events
@@ -85,7 +86,7 @@ class Tables:
         self._observe_after_runs(key, runs)
         self._observe_announced(table)
         counted = replace(table, status=after_runs(table, runs, rules, generation))
-        missing, next_observation = await self._observe(counted, spec, context.store.catalog_of(table))
+        missing, next_observation = await self._observe(counted, spec, context.store.catalog_of(table), runs)
         decision_input = self._gather(counted, spec, runs, missing)
         decision_input = replace(decision_input, policy_generation=generation)
         decision_input, decision = self._decide(decision_input, now)
@@ -94,6 +95,7 @@ class Tables:
             status = await self._start(decision_input, status, decision.start)
         await self._write(table, status)
         self._tell_catalog(table)
+        self._tell_rolled_back(key, runs)
         expires = await self._tidy(runs, rules, now)
         seen = decision_input.observation
         moments = [decision.wake, seen.next_trigger if seen is not None else None]
@@ -150,6 +152,13 @@ class Tables:
         if ready is None or ready.reason != now or before != now:
             context.queue.add_after(Item(CATALOG.name, catalog.metadata.key), _TOGETHER)
 
+    def _tell_rolled_back(self, key: ObjectKey, runs: list[Compaction]) -> None:
+        """Requeues the runs that the last observation of their table found rolled back."""
+        seen = self.context.scheduler.seen(key).observation
+        for run in runs:
+            if is_rolled_back(run, seen):
+                self.context.queue.add(COMPACTION, run.metadata.key)
+
     def _decide(self, decision_input: DecisionInput, now: datetime) -> tuple[DecisionInput, Decision]:
         """Decides, and asks for a slot if nothing else is in the way."""
         decision = decide(decision_input, now)
@@ -169,7 +178,11 @@ class Tables:
         return shared_bytes(decision_input.table, decision_input.policy, runs, due)
 
     async def _observe(
-        self, table: LakeTable, policy: CompactionPolicySpec | None, catalog: Catalog | None
+        self,
+        table: LakeTable,
+        policy: CompactionPolicySpec | None,
+        catalog: Catalog | None,
+        runs: list[Compaction],
     ) -> tuple[TableProblem | None, float | None]:
         """Requests an observation if one is due; returns what prevents it, and seconds until the next one."""
         context, key = self.context, table.metadata.key
@@ -189,7 +202,8 @@ class Tables:
         intervals = poll_intervals(table, policy, catalog.spec, context.limits, seen.observation)
         due = seen.observation.next_trigger if seen.observation is not None else None
         since = due if due is not None and due <= context.now() else None
-        return None, context.scheduler.ask(key, request_of(table, policy, address), intervals, since=since)
+        request = request_of(table, policy, address, runs)
+        return None, context.scheduler.ask(key, request, intervals, since=since)
 
     def _gather(
         self,

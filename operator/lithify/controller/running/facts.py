@@ -91,6 +91,7 @@ class RunFacts:
             if it has a driver of its own.
         stranded: why the shared driver that its status names does not run it; for people.
         undo: says how to go back to a snapshot of the table; None if its format knows no way back.
+        rolled_back: the last observation of the table found that the run was rolled back.
     """
 
     policy: CompactionPolicySpec = field(default_factory=CompactionPolicySpec)
@@ -109,6 +110,7 @@ class RunFacts:
     sharing: SharedRun | Gathering | None = None
     stranded: str = ""
     undo: Callable[[SnapshotId], str] | None = None
+    rolled_back: bool = False
 
 
 class Action(Enum):

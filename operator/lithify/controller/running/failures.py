@@ -50,7 +50,7 @@ def verdict_of_outcome(outcome: Outcome) -> FailureVerdict:
     if reason is Reason.CANCELLED:
         told = message or "The driver was asked to end by another party."
         return FailureVerdict(Reason.DRIVER_LOST, Failure.INFRASTRUCTURE, told)
-    if reason.status is not ConditionStatus.FALSE:
+    if reason.status is not ConditionStatus.FALSE or reason is Reason.ROLLED_BACK:
         strange = f"The driver ended with {reason.value}, which was not requested. {message}".rstrip()
         return FailureVerdict(Reason.DRIVER_FAILED, Failure.BUG, strange)
     return FailureVerdict(

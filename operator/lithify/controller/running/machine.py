@@ -2,7 +2,7 @@
 
 Called by `reconciling.compactions`, which writes that status, and then carries out the actions. Pure: the
 same input has the same answer, so that after a crash at any point it is asked again. A final status never
-changes, and a run that has committed is never reported as failed.
+changes, except from Compacted to RolledBack, and a run that has committed is never reported as failed.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from lithify.controller.running.facts import UNKNOWN, Lock, RunFacts, Step
 from lithify.controller.running.planning import is_planning, plan
 from lithify.controller.running.reconcile_input import ReconcileInput, reconcile_input
 from lithify.controller.running.release import free_table, settle
+from lithify.controller.running.rolled_back import status_after_rollback
 from lithify.controller.running.waiting import wait
 from lithify.resources.compaction import Compaction, Reason
 
@@ -32,8 +33,8 @@ def step(run: Compaction, facts: RunFacts, now: datetime) -> Step:
         actions = free_table(inputs)
         return inputs.answer(run.status, actions) if actions or _is_in_doubt(inputs) else Step(run.status)
     if inputs.reason.is_final:
-        actions = settle(inputs)
-        return inputs.answer(run.status, actions) if actions or _is_in_doubt(inputs) else Step(run.status)
+        actions, status = settle(inputs), status_after_rollback(inputs) or run.status
+        return inputs.answer(status, actions) if actions or _is_in_doubt(inputs) else Step(status)
     return _go_on(inputs)
 
 

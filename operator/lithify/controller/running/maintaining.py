@@ -25,15 +25,14 @@ def maintenance_text(outcome: Outcome) -> str:
     """The end of a run, as a sentence, for example `Done: 3 snapshots, 12 data files.`."""
     found = outcome.maintenance or MaintenanceSummary()
     told = _told(found)
+    foreign = sum(figure.count for figure in found.figures if figure.name == FOREIGN_FILES)
+    alone = f"; {count_of(foreign, 'file')} outside of the table's folders left alone" if foreign else ""
     if outcome.reason is Reason.NOTHING_TO_DO or not told:
-        return "There is nothing to do."
+        return f"There is nothing to do{alone}."
     oldest = found.oldest_snapshot_id
     left = f"; the oldest snapshot that is left is {oldest}" if oldest is not None else ""
-    foreign = sum(figure.count for figure in found.figures if figure.name == FOREIGN_FILES)
-    if foreign:
-        left = f"; {count_of(foreign, 'file')} outside of the table's folders left alone{left}"
     begin = "A run would change" if outcome.reason is Reason.PLANNED else "Done"
-    return f"{begin}: {told}{left}."
+    return f"{begin}: {told}{alone}{left}."
 
 
 def maintenance_fields(found: MaintenanceSummary | None) -> dict[str, Any]:

@@ -162,6 +162,10 @@ class Metrics:
             for one, field in _USAGE_FIELDS.items():
                 self._counters[one].labels(*payer).inc(getattr(status.result, field))
 
+    def compaction_rolled_back(self, work: str) -> None:
+        """Counts a Compaction, whose end was counted before, as rolled back."""
+        self._counters[series.FINISHED].labels(_known(work, _WORK), Reason.ROLLED_BACK.value).inc()
+
     def _payer(self, policy: ObjectKey) -> tuple[str, str]:
         """The labels of a policy; `Other` beyond the limit, since tenants can make any number of policies."""
         if policy not in self._payers and len(self._payers) >= _MOST_PAYERS:

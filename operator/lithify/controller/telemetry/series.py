@@ -133,7 +133,8 @@ STARTED = _counter(
 )
 FINISHED = _counter(
     "lithify_compactions_finished_total",
-    "Compactions that ended, by strategy or kind of maintenance, and by STATUS",
+    "Compactions that ended, by strategy or kind of maintenance, and by STATUS. A Compaction that is rolled "
+    "back later counts twice: as Compacted and as RolledBack",
     "strategy",
     "reason",
 )

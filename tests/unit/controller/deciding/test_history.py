@@ -265,3 +265,73 @@ class TestMaintenance:
         assert status.last_compaction is not None
         assert status.last_compaction.name == "orders-1"
         assert after(*made, known=replace(table(), status=status)) == status
+
+
+def rolled_back(run: Compaction, minutes: int = 90) -> Compaction:
+    """The run as RolledBack, which was found out so many minutes after noon."""
+    reason, when = Reason.ROLLED_BACK, NOON + timedelta(minutes=minutes)
+    said = Condition(type=SUCCEEDED, status=reason.status, reason=reason.value, last_transition_time=when)
+    return replace(run, status=replace(run.status, conditions=(said,)))
+
+
+FULL = {"strategy": RunStrategy.FULL}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "gone", "later", "success", "full"),
+    [
+        case([], run("b", Reason.COMPACTED, 2, **FULL), [], None, None, id="the only one"),
+        case(
+            [run("a", Reason.COMPACTED, 1, **FULL)],
+            run("b", Reason.COMPACTED, 2, **FULL),
+            [],
+            1,
+            1,
+            id="an earlier one counts again",
+        ),
+        case(
+            [run("a", Reason.COMPACTED, 1, **FULL)],
+            run("b", Reason.COMPACTED, 2),
+            [],
+            1,
+            1,
+            id="the full one before it still counts",
+        ),
+        case(
+            [],
+            run("b", Reason.COMPACTED, 2, **FULL),
+            [run("c", Reason.NOTHING_TO_DO, 3)],
+            3,
+            None,
+            id="a later one still counts",
+        ),
+    ],
+)
+def test_a_run_that_was_rolled_back_is_no_success_any_more(
+    earlier: list[Compaction],
+    gone: Compaction,
+    later: list[Compaction],
+    success: int | None,
+    full: int | None,
+) -> None:
+    known = replace(table(), status=after(*earlier, gone, *later))
+    status = after(*earlier, rolled_back(gone), *later, known=known)
+
+    def time(minutes: int | None) -> datetime | None:
+        return None if minutes is None else NOON + timedelta(minutes=minutes)
+
+    assert (status.last_success_time, status.last_full_time) == (time(success), time(full))
+    assert (status.consecutive_failures, status.held_until, status.last_failure) == (0, None, None)
+    assert after(*earlier, rolled_back(gone), *later, known=replace(known, status=status)) == status
+
+
+def test_a_run_that_was_rolled_back_is_counted_once_and_stays_the_last_one() -> None:
+    last = run("a", Reason.COMPACTED, 1)
+    last = replace(last, status=replace(last.status, result=ResultSummary(input_bytes=5)))
+    known = after(last)
+    status = after(rolled_back(last), known=replace(table(), status=known))
+    assert status.usage == known.usage == TableUsage(runs=1, input_bytes=5)
+    assert status.last_compaction is not None
+    assert (status.last_compaction.name, status.last_compaction.reason) == ("a", "RolledBack")
+    following = after(rolled_back(last), run("b", Reason.COMPACTED, 2), known=replace(table(), status=status))
+    assert (following.usage.runs, following.last_compaction and following.last_compaction.name) == (1, "b")

@@ -15,6 +15,7 @@ from lithify.engine.pack.options import PackingOptions
 from lithify.formats.adapters import FORMATS
 from lithify.formats.declarations import Format
 from lithify.formats.declared import declared
+from lithify.formats.iceberg.table.snapshots import YIELD_TO_WRITERS
 from lithify.formats.paimon.options.table_options import read_options
 from lithify.formats.paimon.planning.merge_tree.policy import MergeTreeOptions
 from lithify.formats.paimon.planning.universal.policy import EarlyFull, OffPeak
@@ -25,6 +26,7 @@ from support.deciding.situations import policy, table
 
 DEFAULTS = MergeTreeOptions()
 PAIMON = declared("paimon")
+ICEBERG = declared("iceberg")
 
 
 def planned(fields: Mapping[str, Any]) -> MergeTreeOptions:
@@ -72,6 +74,16 @@ class TestPlanner:
     )
     def test_gets_what_was_meant(self, fields: Mapping[str, Any], expected: MergeTreeOptions) -> None:
         assert planned(fields) == expected
+
+    @pytest.mark.parametrize(
+        ("its", "expected"),
+        [case(ICEBERG, {YIELD_TO_WRITERS: "true"}, id="iceberg"), case(PAIMON, {}, id="paimon")],
+    )
+    def test_yields_to_writers_only_where_its_format_can(
+        self, its: Format, expected: Mapping[str, str]
+    ) -> None:
+        assert table_overrides(policy(yieldToWriters=True), table(), its) == expected
+        assert table_overrides(policy(), table(), its) == {}
 
     def test_gets_the_number_of_small_files_of_append_tables(self) -> None:
         fields = policy(triggers={"append": {"smallFiles": 12}})

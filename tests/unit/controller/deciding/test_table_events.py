@@ -45,6 +45,12 @@ TWICE = AttemptFailure(2, "DriverFailed", "?", Reason.RUNNING, is_lasting=True)
         case(WELL, STARTED, [("Normal", "CompactionStarted")], id="started as soon as it was due"),
         case(STARTED, ended(WELL, "orders-7", Reason.COMPACTED), [("Normal", "Compacted")], id="compacted"),
         case(STARTED, ended(DUE, "orders-7", Reason.OUT_OF_MEMORY), [("Warning", "OutOfMemory")], id="bad"),
+        case(
+            ended(WELL, "orders-7", Reason.COMPACTED),
+            ended(WELL, "orders-7", Reason.ROLLED_BACK),
+            [("Warning", "RolledBack")],
+            id="rolled back later",
+        ),
         case(STARTED, ended(DUE, "orders-7", Reason.CANCELLED), [("Normal", "Cancelled")], id="cancelled"),
         case(WELL, status_of(QUIET, problem=UNREACHABLE), [], id="a catalog that is down"),
         *(

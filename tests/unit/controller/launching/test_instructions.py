@@ -96,6 +96,14 @@ def test_a_policy_says_how_often_its_runs_commit() -> None:
     assert instructions_of(order(), master="m", conf={}).commit_every is None
 
 
+def test_each_run_of_a_shared_driver_has_a_canary_or_none() -> None:
+    orders = [order(uid="a", canary=True), order(uid="b")]
+    lead = instructions_of(orders[0], master="m", conf={})
+    told = read_instructions(write_instructions(shared_instructions(lead, orders)))
+    requests = [request_of(told.of_member(member), {}) for member in told.members or ()]
+    assert [request.canary for request in (request_of(lead, {}), *requests)] == [True, True, False]
+
+
 @pytest.mark.parametrize(
     ("text", "size"),
     [("7", 7), ("10Ki", 10 << 10), ("384Mi", 384 << 20), ("2Gi", 2 << 30), ("1Ti", 1 << 40)],

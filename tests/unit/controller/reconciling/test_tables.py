@@ -13,9 +13,10 @@ from lithify.controller.api import Object
 from lithify.controller.cluster.merge_patch import merge
 from lithify.controller.cluster.table_lock import TableLocks
 from lithify.controller.deciding.admission import Caps
+from lithify.controller.reconciling.compactions import Compactions
 from lithify.controller.reconciling.context import Context
 from lithify.controller.reconciling.observation_scheduler import ObservationScheduler
-from lithify.controller.reconciling.queue import Queue
+from lithify.controller.reconciling.queue import Item, Queue
 from lithify.controller.reconciling.recorder import Recorder
 from lithify.controller.reconciling.secrets import Secrets
 from lithify.controller.reconciling.slots import Slots
@@ -25,11 +26,11 @@ from lithify.controller.telemetry.credentials import CatalogCredentials
 from lithify.controller.telemetry.metrics import Metrics, new_registry
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import Observation
-from lithify.formats.protocol.observing import ObservationRequest
+from lithify.formats.protocol.observing import CommittedRun, ObservationRequest
 from lithify.resources.catalog import Catalog, CatalogSpec
 from lithify.resources.compaction import Compaction, Reason
 from lithify.resources.modelling import plain
-from lithify.resources.names import ANNOTATION_COMMITTED, COMPACTION, ObjectKey, ResourceKind
+from lithify.resources.names import ANNOTATION_COMMITTED, COMPACTION, LEASE, ObjectKey, ResourceKind
 from lithify.resources.objects import Condition, Metadata
 from lithify.resources.policy import CompactionPolicy, CompactionPolicySpec
 from support.cases import case
@@ -72,11 +73,15 @@ class Server:
         if kind is COMPACTION:
             self.recorded[key.name] = patch["status"]
             self.seen_as_creating.append(key in self.creating)
-            return merge({**self.bodies[key.name]}, patch)
+            version = str(int(patch["metadata"]["resourceVersion"]) + 1)
+            patch = {**patch, "metadata": {"resourceVersion": version}}
+            self.bodies[key.name] = merge({**self.bodies[key.name]}, patch)
+            return self.bodies[key.name]
         return merge(plain(table()), patch)
 
     async def get(self, kind: ResourceKind, key: ObjectKey) -> Object | None:
-        raise AssertionError
+        assert kind is LEASE
+        return None
 
     async def list(self, kind: ResourceKind, namespace: str | None = None, labels: str = "") -> list[Object]:
         raise AssertionError
@@ -97,12 +102,22 @@ class Observer:
         return self.says
 
 
+class NoDrivers:
+    """A `Launcher` without drivers."""
+
+    shared = None
+
+    async def observe(self, key: ObjectKey) -> None:
+        return None
+
+
 class Stage:
     """A table with its reconciler, its observations and its runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, **catalog: Any) -> None:
         self.server, self.observer, self.store = Server(), Observer(), Store()
-        metrics, told = Metrics(new_registry()), asyncio.Event()
+        self.registry = new_registry()
+        metrics, told = Metrics(self.registry), asyncio.Event()
         self.told = told
         self.scheduler = ObservationScheduler(
             self.observer, lambda _: told.set(), lambda *_: told.set(), metrics.observed
@@ -111,7 +126,7 @@ class Stage:
             api=self.server,
             store=self.store,
             queue=Queue({}, lambda: 0.0),
-            launcher=Any,
+            launcher=NoDrivers(),
             observer=Any,
             scheduler=self.scheduler,
             secrets=Secrets(self.server, CatalogCredentials()),
@@ -125,7 +140,7 @@ class Stage:
         )
         self.tables = Tables(context)
         around = Metadata(name="warehouse", namespace="lake", uid="c")
-        self.store.catalogs.put(Catalog(metadata=around, spec=CatalogSpec(warehouse="/w")))
+        self.store.catalogs.put(Catalog(metadata=around, spec=CatalogSpec(warehouse="/w", **catalog)))
         around = Metadata(name="default", namespace="lake", uid="p")
         self.store.policies.put(CompactionPolicy(metadata=around, spec=CompactionPolicySpec()))
         self.store.tables.put(table())
@@ -143,6 +158,14 @@ class Stage:
         await self.tables.reconcile(KEY)
         return self.server.created
 
+    async def drain(self) -> set[Item]:
+        """Takes everything from the queue."""
+        queue, found = self.tables.context.queue, set[Item]()
+        while queue.depth:
+            found.add(item := await queue.get())
+            queue.done(item)
+        return found
+
     def announce(self, snapshot: str) -> None:
         """A writer of the table announces a commit."""
         made = self.store.tables.get(KEY)
@@ -152,16 +175,18 @@ class Stage:
         metadata = replace(made.metadata, annotations=annotations, resource_version=version)
         assert self.store.tables.put(replace(made, metadata=metadata))
 
-    def end_run(self, reason: Reason) -> None:
+    def end_run(self, reason: Reason, **status: Any) -> None:
         """The table's run is over, and nobody has been told of it yet."""
         (run,) = self.store.compactions
-        self.store.compactions.put(ended(run, reason))
+        run = ended(run, reason, **status)
+        self.server.bodies[run.metadata.name] = plain(run)
+        self.store.compactions.put(run)
 
 
-def ended(run: Compaction, reason: Reason) -> Compaction:
+def ended(run: Compaction, reason: Reason, **fields: Any) -> Compaction:
     said = Condition(type="Succeeded", status=reason.status, reason=reason.value, last_transition_time=NOON)
     metadata = replace(run.metadata, resource_version=str(int(run.metadata.resource_version) + 1))
-    status = replace(run.status, conditions=(said,), completion_time=NOON)
+    status = replace(run.status, conditions=(said,), completion_time=NOON, **fields)
     return replace(run, metadata=metadata, status=status)
 
 
@@ -301,3 +326,63 @@ async def test_commits_that_are_announced_during_each_observation_hold_back_no_r
         await stage.observe()
         await stage.reconcile()
     assert len(stage.server.created) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_run_that_is_rolled_back_says_so_and_its_table_is_compacted_again() -> None:
+    stage = Stage(format="Iceberg")
+    context = stage.tables.context
+    await stage.reconcile()
+    await stage.observe()
+    (first,) = await stage.reconcile()
+    key = ObjectKey("lake", first)
+    stage.end_run(Reason.COMPACTED, base_snapshot_id="40", committed_snapshot_id="41", undo="go back to 40")
+    stage.observer.says = QUIET
+    await stage.reconcile()
+    await stage.observe()
+    assert await stage.reconcile() == [first]
+    assert stage.observer.asked[-1].committed == (CommittedRun(SnapshotId("40"), SnapshotId("41"), NOON),)
+    assert await Compactions(context).reconcile(key) is None
+    assert context.store.compactions.get(key) is not None
+
+    stage.observer.says = replace(QUIET, snapshot=SnapshotId("42"), rolled_back=(SnapshotId("41"),))
+    stage.scheduler.want(KEY)
+    await stage.reconcile()
+    await stage.observe()
+    await stage.drain()
+    await stage.reconcile()
+    assert Item(COMPACTION.name, key) in await stage.drain()
+    await Compactions(context).reconcile(key)
+
+    run = context.store.compactions.get(key)
+    assert run is not None
+    assert (run.reason, run.status.undo) == (Reason.ROLLED_BACK, None)
+    labels = {"strategy": "Minor", "reason": "RolledBack"}
+    assert stage.registry.get_sample_value("lithify_compactions_finished_total", labels) == 1
+    await Compactions(context).reconcile(key)
+    assert context.store.compactions.get(key) == run
+    stage.observer.says = BUSY
+    stage.scheduler.want(KEY)
+    await stage.reconcile()
+    await stage.observe()
+    assert len(await stage.reconcile()) == 2
+    assert stage.observer.asked[-1].committed == ()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("title", "is_asked"),
+    [case("Iceberg", True, id="of tables that may yield"), case("Paimon", False, id="of no others")],
+)
+async def test_a_run_is_asked_for_once_it_has_ended_though_nothing_was_committed_since(
+    title: str, is_asked: bool
+) -> None:
+    stage = Stage(format=title)
+    await stage.reconcile()
+    await stage.observe()
+    await stage.reconcile()
+    stage.end_run(Reason.COMPACTED, base_snapshot_id="40", committed_snapshot_id="41")
+    await stage.reconcile()
+    await stage.observe()
+    _, last = stage.observer.asked
+    assert (last.known_snapshot is None, bool(last.committed)) == (is_asked, is_asked)

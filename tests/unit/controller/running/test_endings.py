@@ -114,6 +114,7 @@ ENDINGS: dict[Reason, Callable[[], Way]] = {
     Reason.UNSUPPORTED: lambda: told(Reason.UNSUPPORTED, Failure.USER),
     Reason.ACCESS_DENIED: lambda: told(Reason.ACCESS_DENIED, Failure.USER),
     Reason.CORRUPT_TABLE: lambda: told(Reason.CORRUPT_TABLE, Failure.USER),
+    Reason.CANARY_FAILED: lambda: told(Reason.CANARY_FAILED, Failure.USER),
     Reason.STORAGE_UNAVAILABLE: lambda: (
         Way().ask(problem=Problem(Reason.STORAGE_UNAVAILABLE, "no answer", may_pass=True)).ask(after=1000)
     ),
@@ -125,6 +126,7 @@ ENDINGS: dict[Reason, Callable[[], Way]] = {
     Reason.DRIVER_LOST: search_out_of_reach,
     Reason.DEADLINE_EXCEEDED: lambda: Way().ask(admitted=False).ask(after=1000),
     Reason.CANCELLED: lambda: Way(cancel=True).ask(),
+    Reason.ROLLED_BACK: lambda: done(under_way(), COMPACTED).ask(rolled_back=True),
 }
 
 
@@ -418,6 +420,14 @@ def test_files_that_stay_are_not_told_as_done() -> None:
     assert way.run.status.files == "2 data files"
 
 
+def test_files_that_stay_are_told_where_nothing_was_done() -> None:
+    found = MaintenanceSummary(figures=(MaintenanceFigure(name="foreignFiles", count=1),))
+    kind = RunKind.REMOVE_ORPHANS
+    way = done(under_way(kind=kind), replace(MAINTAINED, reason=Reason.NOTHING_TO_DO, maintenance=found))
+    assert way.run.message == "There is nothing to do; 1 file outside of the table's folders left alone."
+    assert way.run.status.files is None
+
+
 @pytest.mark.parametrize(
     "forged",
     [
@@ -499,3 +509,25 @@ def test_compaction_says_how_to_undo_it(length: int, *, expected: bool) -> None:
 
 def test_format_without_rollback_says_nothing() -> None:
     assert done(under_way(), COMPACTED).run.status.undo is None
+
+
+@pytest.mark.parametrize("reason", ENDINGS, ids=lambda reason: reason.value)
+def test_only_a_compacted_run_can_be_rolled_back(reason: Reason) -> None:
+    way = ENDINGS[reason]()
+    later = way.ask(rolled_back=True).reason
+    assert later is (Reason.ROLLED_BACK if reason is Reason.COMPACTED else reason)
+
+
+def test_a_run_that_was_rolled_back_keeps_its_result_and_tells_no_way_back() -> None:
+    way = done(under_way().ask(undo=lambda before: f"go back to {before}"), COMPACTED)
+    before = way.run.status
+    after = way.ask(after=60, rolled_back=True).run.status
+    assert before.undo == "go back to 7"
+    kept = ("result", "completion_time", "duration", "attempt_history", "committed_snapshot_id", "files")
+    assert [getattr(after, name) for name in kept] == [getattr(before, name) for name in kept]
+    assert after.undo is None
+    assert way.ask(after=60, rolled_back=False).run.status == after
+
+
+def test_a_driver_cannot_report_that_its_run_was_rolled_back() -> None:
+    assert done(under_way(), outcome_of(Reason.ROLLED_BACK)).reason is Reason.BACKING_OFF

@@ -119,6 +119,7 @@ def everything(metrics: Metrics) -> None:
     metrics.attempt_ended(Failure.CONFLICT)
     compacted = finished(Reason.COMPACTED, ResultSummary(input_files=1))
     metrics.compaction_finished(compacted, RunStrategy.MINOR, ObjectKey("sales", "default"))
+    metrics.compaction_rolled_back(RunStrategy.MINOR)
     metrics.launched("started")
     metrics.request("PATCH", LAKE_TABLE, 200, 0.1)
     metrics.leads(True)
