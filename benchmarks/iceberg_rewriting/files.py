@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
 from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
+from lithify.formats.iceberg.deletes.vectors import write_vectors
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, Partition
 from lithify.io.local_storage import local_storage
-from support.iceberg_vectors import write_vectors
 
 _NOWHERE = Partition(0)
 _ID = b"PARQUET:field_id"

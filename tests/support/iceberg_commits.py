@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import numpy as np
@@ -23,6 +23,8 @@ from lithify.engine.commit.patience import Patience, backoff_of
 from lithify.files.avro.encoding import Cells, encode_rows
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.commit.committer import Committer
+from lithify.formats.iceberg.compaction.carrying import MapCarrier
+from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
 from lithify.formats.iceberg.manifests.delete_index import delete_index
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ListOwner, ManifestContent, write_list
@@ -38,11 +40,16 @@ from lithify.formats.iceberg.model import (
     NewDeleteFile,
     Partition,
 )
+from lithify.formats.iceberg.rewriting.maps import TaskMap, write_map
+from lithify.formats.iceberg.rewriting.new_deletes import write_new_vectors
+from lithify.formats.iceberg.rewriting.new_files import NewFiles
+from lithify.formats.iceberg.rewriting.target import WriteTarget
 from lithify.formats.iceberg.table.evolving import with_snapshot
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.iceberg.table.partition_specs import partition_fields
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.address import TableAddress
+from lithify.scratch import scratch_folder
 
 CLOCK = SystemClock(UTC)
 _NO_PARTITION = Partition(0)
@@ -111,11 +118,14 @@ def write_data(table: IcebergTable, rows: pa.Table, partition: Partition) -> New
 
 def live_rows(file: DataFile) -> pa.Table:
     """The rows of a file that none of its position deletes deletes."""
-    rows = _read(file.path)
-    gone = {
+    rows, gone = _read(file.path), _deleted(file)
+    return rows.take(pa.array([place for place in range(len(rows)) if place not in gone], pa.int64()))
+
+
+def _deleted(file: DataFile) -> set[int]:
+    return {
         position for delete in file.deletes for path, position in _positions(delete.path) if path == file.path
     }
-    return rows.take(pa.array([place for place in range(len(rows)) if place not in gone], pa.int64()))
 
 
 def _read(path: str) -> pa.Table:
@@ -132,15 +142,28 @@ def _ids(path: str) -> list[int]:
     return ids
 
 
+def map_of(planned: Planned, change: GroupChange) -> TaskMap:
+    """The map that a task writes which rewrites files as `rewritten` does."""
+    table = planned.table
+    deleted = {file.path: bitmap_of(gone) for file in change.inputs if (gone := _deleted(file))}
+    files = NewFiles(str(uuid4()), cast(WriteTarget, None), table.storage)
+    folder = table.metadata.metadata_folder
+    return write_map(files, table.storage, folder, change.inputs, deleted, change.outputs, None)
+
+
 def commit(
     planned: Planned,
     *changes: GroupChange,
+    maps: Mapping[Group, TaskMap] | None = None,
     run: str = "run",
     meanwhile: Callable[[int], None] = lambda _: None,
     check_fence: Callable[[], None] = lambda: None,
     notes: Mapping[str, str] | None = None,
 ) -> CommitOutcome:
-    """Commits some groups; `meanwhile` gets the number of each try between its files and its publishing."""
+    """Commits some groups; `meanwhile` gets the number of each try between its files and its publishing.
+
+    Late deletes are carried over where there are maps.
+    """
     prefix = str(uuid4())[:PREFIX_LENGTH]
     tries = iter(range(10**6))
 
@@ -149,9 +172,16 @@ def commit(
         meanwhile(next(tries))
 
     given = {"lithify.run": run, "lithify.attempt": prefix, **(notes or {})}
-    committer = Committer(planned.table, prefix, planned.start, lambda _: given, check, CLOCK)
     by_group: dict[Any, GroupChange] = {change.group: change for change in changes}
-    return loop.commit(committer, by_group, backoff_of(prefix, PATIENCE, CLOCK))
+    with scratch_folder() as folder:
+        carrier = None
+        if maps is not None:
+            listed = {group: (each,) for group, each in maps.items()}
+            carrier = MapCarrier(planned.table, planned.start, by_group, listed, folder)
+        committer = Committer(
+            planned.table, prefix, planned.start, lambda _: given, check, CLOCK, carrier=carrier
+        )
+        return loop.commit(committer, by_group, backoff_of(prefix, PATIENCE, CLOCK))
 
 
 def _unpartitioned(table: IcebergTable) -> frozenset[int]:
@@ -183,6 +213,16 @@ def delete_positions(
     referenced = paths[0] if names_file and len(positions) == 1 else None
     new = _written(table, rows.cast(stored), partition, referenced)
     _commit_deletes(table, view, [new] * times, ())
+
+
+def delete_by_vectors(address: TableAddress, positions: Mapping[str, Sequence[int]]) -> None:
+    """Others delete rows of data files that have no vectors yet, of one partition, by vectors."""
+    table = open_iceberg_table(address)
+    view = view_of(table)
+    files = [each for each in plan(address).files if each.path in positions]
+    path = f"{table.metadata.data_folder}/{uuid4()}.puffin"
+    found = {file: bitmap_of(places) for file, places in positions.items()}
+    _commit_deletes(table, view, write_new_vectors(table.storage, path, files, found), ())
 
 
 def _partition_of(view: View, path: str) -> Partition:

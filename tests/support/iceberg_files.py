@@ -18,6 +18,7 @@ from lithify.formats.iceberg.data_files.reader import FileReader
 from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
 from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
 from lithify.formats.iceberg.deletes.position_files import PATH, POSITION
+from lithify.formats.iceberg.deletes.vectors import write_vectors
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, NewDataFile, Partition
 from lithify.formats.iceberg.rewriting.options import parse_write_options
 from lithify.formats.iceberg.rewriting.target import WriteTarget
@@ -26,7 +27,6 @@ from lithify.formats.iceberg.table.data_locations import DataLocations
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec
 from lithify.formats.protocol.results import TaskOutputs
 from lithify.io.local_storage import local_storage
-from support.iceberg_vectors import write_vectors
 
 NOWHERE = Partition(0)
 

@@ -157,6 +157,11 @@ def _updated(metadata: Mapping[str, Any], updates: list[Mapping[str, Any]]) -> d
             found["refs"][update["ref-name"]] = reference
             if update["ref-name"] == "main":
                 found["current-snapshot-id"] = update["snapshot-id"]
+        elif update["action"] == "remove-snapshot-ref":
+            del found["refs"][update["ref-name"]]
+        elif update["action"] == "remove-snapshots":
+            gone = {*update["snapshot-ids"]}
+            found["snapshots"] = [each for each in found["snapshots"] if each["snapshot-id"] not in gone]
     return found
 
 

@@ -111,7 +111,7 @@ class RunProcess:
         environment = {
             **os.environ,
             "LITHIFY_FAULTS": ";".join(f"{point}={action}" for point, action in faults.items()),
-            "PYTHONPATH": str(TESTS),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH")))),
         }
         command = [sys.executable, "-m", "support.runs", str(table.warehouse), str(table.name), *arguments]
         if file_size_limit is not None:
@@ -171,7 +171,9 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--format", default="paimon")
     parser.add_argument("--minor", action="store_true")
     parser.add_argument("--run")
+    parser.add_argument("--canary", action="store_true")
     parser.add_argument("--catalog", type=json.loads, default={}, help="options of the catalog, as JSON")
+    parser.add_argument("--options", type=json.loads, default={}, help="options of the table, as JSON")
     parser.add_argument("--hours", type=float, default=0.0, help="by which the clock is ahead")
     parser.add_argument("--budget", type=int, default=Budget().total, help="bytes a merge may hold")
     parser.add_argument("--commit-every", type=int, help="bytes")
@@ -193,9 +195,11 @@ def main(words: Sequence[str]) -> int:
                 shift=timedelta(hours=given.hours),
                 full=not given.minor,
                 run=given.run,
+                canary=given.canary,
                 sizing=sizing,
                 commits=Commits(given.commit_every),
                 catalog=given.catalog,
+                options=given.options,
                 format=given.format,
             )
     except LithifyError as error:

@@ -23,20 +23,22 @@ _ALL = ~np.uint64(0)
 def text_hashes(texts: pa.Array) -> Hashes:
     """The hash of each text: of its bytes, eight at a time, and its length.
 
-    Every type of texts gives the same hashes: a name may be stored in one way here and in another there. Null
-    has the hash of an empty text.
+    Every type of texts gives the same hashes, and so do their bytes as binary values: a name may be stored in
+    one way here and in another there. Null has the hash of an empty text.
     """
     if not len(texts):
         return np.empty(0, dtype=np.uint64)
-    texts = texts.cast(pa.large_string())
-    texts = texts.fill_null("") if texts.null_count else texts
+    if pa.types.is_fixed_size_binary(texts.type):
+        texts = texts.cast(pa.binary())
+    texts = texts.cast(pa.large_binary())
+    texts = texts.fill_null(b"") if texts.null_count else texts
     words, starts, lengths = _words(texts)
-    hashes = _mixed(lengths.astype(np.uint64))
+    hashes = mixed(lengths.astype(np.uint64))
     for step in range(0, int(lengths.max()), _WORD):
         rows = np.flatnonzero(lengths > step)
         left = np.minimum(lengths[rows] - step, _WORD)
         part = words[starts[rows] + step] & (_ALL >> ((_WORD - left) * 8).astype(np.uint64))
-        hashes[rows] = _mixed(hashes[rows] ^ part)
+        hashes[rows] = mixed(hashes[rows] ^ part)
     return hashes
 
 
@@ -52,7 +54,8 @@ def _words(texts: pa.Array) -> tuple[Hashes, npt.NDArray[np.int64], npt.NDArray[
     return words, bounds[:-1] - begin, np.diff(bounds)
 
 
-def _mixed(hashes: Hashes) -> Hashes:
+def mixed(hashes: Hashes) -> Hashes:
+    """Numbers with the bits of these mixed, one to one."""
     mixed = hashes * _MULTIPLIER
     mixed ^= mixed >> _HALF
     mixed *= _FINISHER

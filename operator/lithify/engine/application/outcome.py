@@ -21,6 +21,7 @@ from lithify.formats.protocol.planning import Plan
 from lithify.formats.protocol.tasks import Task
 from lithify.resources.compaction import (
     MOST_FIGURES,
+    CanarySummary,
     MaintenanceFigure,
     MaintenanceSummary,
     PlanSummary,
@@ -55,7 +56,7 @@ def result_summary(report: Report) -> ResultSummary:
     """Summary of a run's result."""
     left_out = [*((each.group, each.problem) for each in report.blocked), *sorted(report.skipped.items())]
     samples = [f"{path}: {reason}" for path, reason in left_out[:_SAMPLES]]
-    blocked = len(report.blocked) + len(report.held)
+    blocked, canary = len(report.blocked) + len(report.held), report.canary
     return ResultSummary(
         input_files=report.before.files,
         output_files=report.after.files,
@@ -75,6 +76,7 @@ def result_summary(report: Report) -> ResultSummary:
         slot_seconds=round(report.slot_seconds, _DECIMALS),
         peak_task_bytes=report.peak_task_bytes,
         orphans_deleted=report.orphans_deleted,
+        canary=None if canary is None else CanarySummary(groups=canary.groups, rows=canary.rows),
     )
 
 

@@ -46,6 +46,7 @@ def request_of(told: Instructions, credentials: Mapping[str, str]) -> Request:
         run=told.run,
         sizing=Sizing(told.task_size, Budget(told.task_memory), told.task_share),
         commits=Commits(told.commit_every),
+        canary=told.canary,
     )
 
 

@@ -15,3 +15,6 @@ The difference to SAFE_AGE allows for clock differences.
 
 RENEWED_EVERY = timedelta(minutes=30)
 """Interval between heartbeats of a living attempt."""
+
+LINGERING = timedelta(hours=1)
+"""Time after an attempt in which its tasks may still write, its requests arrive, and others rename."""

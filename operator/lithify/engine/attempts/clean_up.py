@@ -6,6 +6,7 @@ Called by drivers before they plan. For every attempt in the journal:
 - It has not committed and no longer can: every snapshot since its base was read and none is its own, and each
   of its units has lost an input, so a late commit would be refused. Then its files may be deleted.
 - Undecidable: it may be cleaned up once it was silent for the safe age, at which it fences itself.
+- It had committed, and its snapshot was replaced or removed since: nothing references its files any more.
 
 Before anything is deleted the attempt is condemned (it checks its journal before it commits). A condemned
 attempt is checked again for a while, because its tasks may still be writing. Its files stay as long: others
@@ -24,7 +25,7 @@ from functools import partial
 from typing import Protocol
 
 from lithify.clock import Clock
-from lithify.engine.attempts.ages import SAFE_AGE
+from lithify.engine.attempts.ages import LINGERING, SAFE_AGE
 from lithify.engine.attempts.attempt import Attempt, CommittedJournal, Scope
 from lithify.engine.attempts.journal import Journal
 from lithify.engine.attempts.names import is_temporary, sign_of, stop_file_of
@@ -32,9 +33,6 @@ from lithify.errors import CorruptTable, LithifyError, StorageError, Unsupported
 from lithify.faults import failpoint
 from lithify.formats.protocol.results import Recovered
 from lithify.io.storage import Storage
-
-LINGERING = timedelta(hours=1)
-"""Time after an attempt in which its tasks may still write, its requests arrive, and others rename."""
 
 _MOST_TOLD = 100
 """Problems that are reported individually: anyone who may write to the table's folder can cause any number.
@@ -92,6 +90,15 @@ class Remains(Protocol[Scope]):
 
     def is_in_place(self, committed: CommittedJournal) -> bool:
         """Whether the snapshot of a committed attempt is still in its place."""
+        ...
+
+    def is_removed(self, committed: CommittedJournal) -> bool:
+        """Whether a catalog certainly removed the snapshot of an attempt that it had committed."""
+        ...
+
+    @property
+    def settled_after(self) -> timedelta:
+        """Time after a commit from which on its snapshot is not expected to be replaced or removed."""
         ...
 
     def check_files(self, attempt: Attempt[Scope]) -> None:
@@ -197,17 +204,19 @@ def _confirm(
 
     Another writer that had checked before our write may put its own snapshot over ours long after our run has
     read it back. Then nothing references the run's files, unless another commit had been built on its
-    snapshot before. Problems of single journals, which are kept then, are added to `problems`.
+    snapshot before. Where a catalog has removed our snapshot in favour of a writer's, the attempt is
+    condemned: its files stay for a while longer, because somebody may be reading them. Problems of single
+    journals, which are kept then, are added to `problems`.
     """
     now = clock.now()
     doubtful = []
     for journal in journals:
         try:
-            if journal.prefix in taken_back:
+            if journal.prefix in taken_back or remains.is_removed(journal):
                 remains.journal.reopen(journal, now)
             elif remains.is_built_on(journal):
                 remains.journal.forget(journal)
-            elif now - journal.since > LINGERING:
+            elif now - journal.since > remains.settled_after:
                 doubtful.append(journal)
         except (CorruptTable, StorageError) as error:
             problems.append(error)
@@ -257,7 +266,7 @@ def _lost_attempt(remains: Remains[Scope], journal: CommittedJournal) -> Attempt
 def _delete_temporaries(remains: Remains[Scope], clock: Clock) -> int:
     """Deletes old temporary files of crashes, and heartbeats and stop files without a journal."""
     oldest = (clock.now() - SAFE_AGE).timestamp()
-    deleted = 0
+    old: list[str] = []
     for folder in (*remains.temporary_folders, remains.journal.folder):
         listed = remains.storage.list(folder)
         wanted = {name_of(file.name) for file in listed for name_of in (sign_of, stop_file_of)}
@@ -265,6 +274,6 @@ def _delete_temporaries(remains: Remains[Scope], clock: Clock) -> int:
             path = f"{folder}/{file.name}"
             is_over = file.modified_seconds < oldest and file.name not in wanted
             if is_temporary(file.name) and is_over and remains.storage.is_plain_file(path):
-                remains.storage.delete(path)
-                deleted += 1
-    return deleted
+                old.append(path)
+    remains.storage.delete_all(old)
+    return len(old)

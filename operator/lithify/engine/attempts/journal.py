@@ -8,7 +8,7 @@ may be deleting its files.
 
 A living attempt renews a heartbeat file beside its journal (`heartbeat`), which no other process
 writes. A committed attempt keeps its journal for a while under another name, because a Java writer may yet
-rename its own snapshot over the committed one.
+rename its own snapshot over the committed one, or a catalog remove it in favour of a writer.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _TEMPORARY = re.compile(rf"{_STEM}(?:(?:alive|stop)-{RUN_ID}-[0-9]{{1,9}}|probe-
 _OPEN_NAME = re.compile(rf"(?P<run>{RUN_ID})-(?P<number>[0-9]{{1,9}})\.json")
 _COMMITTED_NAME = re.compile(
     rf"(?P<run>{RUN_ID})-(?P<number>[0-9]{{1,9}})"
-    rf"\.committed-(?P<snapshot>[0-9]{{1,18}})-(?P<since>[0-9]{{1,11}})-(?P<prefix>{PREFIX})"
+    rf"\.committed-(?P<snapshot>[0-9]{{1,19}})-(?P<since>[0-9]{{1,11}})-(?P<prefix>{PREFIX})"
 )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lithify.engine.attempts.ages import LINGERING
 from lithify.engine.attempts.attempt import Attempt, CommittedJournal
 
 
@@ -15,6 +16,7 @@ class SettledHistory:
     """A table whose snapshots stay what they are, and whose files are found by their names."""
 
     temporary_folders = ()
+    settled_after = LINGERING
 
     def take_back_strays(self, taken_back: set[str]) -> None:
         """Does nothing: every published snapshot is part of the history."""
@@ -28,6 +30,11 @@ class SettledHistory:
         """Always, for the same reason."""
         del committed
         return True
+
+    def is_removed(self, committed: CommittedJournal) -> bool:
+        """Never, for the same reason."""
+        del committed
+        return False
 
     def check_files(self, attempt: Attempt[Any]) -> None:
         """Does nothing: files are found by their names, below the table's folders."""

@@ -20,6 +20,7 @@ from lithify.engine.observe.cache import Damaged, ObservationCache
 from lithify.engine.observe.cache_folder import ObservationCaches, in_memory
 from lithify.engine.observe.groups import judge_again, read, update
 from lithify.engine.observe.layout import Layout
+from lithify.engine.observe.rolled_back import rolled_back
 from lithify.engine.observe.source import ObservedTable
 from lithify.engine.observe.state import Details, SnapshotMark, TableState
 from lithify.formats.protocol.address import TableAddress
@@ -94,7 +95,10 @@ class Observer(Generic[Details]):
         with closing(found):
             self._caches.keep(request.cache_key, found)
             self._keep_open(request.cache_key, replace(stays, newest=found.state.newest))
-            return stays.table.summarise(found, request.wanted, now)
+            summary = stays.table.summarise(found, request.wanted, now)
+            if not request.committed:
+                return summary
+            return replace(summary, rolled_back=rolled_back(request.committed, stays.table.history()))
 
     def _open(self, address: TableAddress) -> _Opened[Details]:
         return _Opened(address, self._open_table(address))

@@ -15,6 +15,7 @@ from typing import Generic, Protocol, TypeVar
 import pyarrow as pa
 
 from lithify.engine.observe.cache import ObservationCache
+from lithify.engine.observe.rolled_back import History
 from lithify.engine.observe.state import Details, SnapshotMark, TableKey, TableState
 from lithify.formats.protocol.model import SnapshotId
 from lithify.formats.protocol.observation import Observation
@@ -151,6 +152,13 @@ class ObservedTable(Protocol[Details]):
 
     def judge(self, now: datetime) -> Judge:
         """The judge of its groups at a time, aware and in the table's time zone."""
+        ...
+
+    def history(self) -> History | None:
+        """The table's history as last read; None where nobody takes snapshots of compactions back.
+
+        Sends no requests.
+        """
         ...
 
     def summarise(self, cache: ObservationCache[Details], wanted: Filter, now: datetime) -> Observation:

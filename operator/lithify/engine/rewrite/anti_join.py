@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.columns.key_range import EVERYTHING, FirstKeys, KeyRange
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.budget import MAX_PIECE, MIN_PIECE, Budget
 from lithify.engine.rewrite.deleted_keys import KeyIndex
@@ -52,11 +52,12 @@ class KeyedFiles(Protocol):
         ...
 
     def rows(
-        self, number: int, piece_bytes: int, keys: KeyRange
+        self, number: int, piece_bytes: int, keys: KeyRange, among: FirstKeys | None
     ) -> Iterator[tuple[pa.Table, IntPart, IntPart]]:
         """The keys of the rows of a file, their positions and sequence numbers.
 
-        Rows may be left out whose first key column is not in a range, if it is bounded at all.
+        Rows may be left out whose first key column is not in a range, if it is bounded at all, or has none of
+        some values.
         """
         ...
 
@@ -76,7 +77,7 @@ class KeyBounds:
     most: Any = None
 
     def add(self, keys: pa.Table) -> None:
-        """Widens the bounds; a null has no place between any."""
+        """Widens the bounds; a null has no place in any."""
         if keys.column(0).null_count:
             self.is_known = False
         if not self.is_known:
@@ -94,6 +95,16 @@ class KeyBounds:
             least, most = self.least.encode(), self.most.encode()
             return KeyRange((least[:-1],) if least else None, (most,))
         return KeyRange((self.least - 1,), (self.most,))
+
+    def values_of(self, keys: pa.Table) -> FirstKeys | None:
+        """The values of the first key column, between which rows are left out, too; None if not known."""
+        if not self.is_known or self.least is None:
+            return None
+        distinct = pc.unique(keys.column(0))
+        if isinstance(self.least, str):
+            distinct = distinct.cast(pa.large_binary())
+            return FirstKeys(distinct.take(pc.sort_indices(distinct)))
+        return FirstKeys(np.sort(distinct.to_numpy().astype(np.int64)))
 
 
 class AntiJoin:
@@ -128,11 +139,12 @@ class AntiJoin:
                     self._run_on_disk(pending, deletes, add)
                     return
         if pending:
-            self._run_in_memory(KeyIndex(pa.concat_tables(pending)), add)
+            self._run_in_memory(pa.concat_tables(pending), add)
 
-    def _run_in_memory(self, index: KeyIndex, add: Found) -> None:
+    def _run_in_memory(self, deletes: pa.Table, add: Found) -> None:
+        among, index = self._bounds.values_of(deletes), KeyIndex(deletes)
         for number in range(self._source.files):
-            for keys, positions, sequences in self._rows(number):
+            for keys, positions, sequences in self._rows(number, among):
                 add(number, positions[index.deleted(keys, sequences)])
 
     def _run_on_disk(self, first: Sequence[pa.Table], rest: Iterator[pa.Table], add: Found) -> None:
@@ -177,5 +189,7 @@ class AntiJoin:
             self._bounds.add(keys)
             yield keys
 
-    def _rows(self, number: int) -> Iterator[tuple[pa.Table, IntPart, IntPart]]:
-        return self._source.rows(number, self._piece, self._bounds.keys)
+    def _rows(
+        self, number: int, among: FirstKeys | None = None
+    ) -> Iterator[tuple[pa.Table, IntPart, IntPart]]:
+        return self._source.rows(number, self._piece, self._bounds.keys, among)

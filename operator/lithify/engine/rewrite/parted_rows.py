@@ -1,7 +1,7 @@
 """Rows on local disk, in parts by the hashes of their keys: one file, of which each part can be read alone.
 
-Used by joins of keys whose sides do not fit into memory. Rows are collected, sorted by part and appended;
-where each slice lies is kept in memory.
+Used by joins of keys whose sides do not fit into memory, and by `places`, which says the part instead of a
+hash. Rows are collected, sorted by part and appended; where each slice lies is kept in memory.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class PartedRows:
         parts: number of parts.
         memory: bytes of rows that are collected before they are written.
         reduce: makes the rows of a slice fewer before they are written.
+        purpose: what is done with the rows, for messages.
     """
 
     def __init__(
@@ -36,8 +37,10 @@ class PartedRows:
         parts: int,
         memory: int,
         reduce: Callable[[pa.Table], pa.Table] = lambda rows: rows,
+        purpose: str = "joining keys",
     ) -> None:
         self.parts = parts
+        self._purpose = purpose
         self._path = path
         self._memory = memory
         self._reduce = reduce
@@ -81,7 +84,7 @@ class PartedRows:
                         self._append(file, part, self._reduce(rows.slice(start, end - start)))
                     start = end
         except OSError as error:
-            problem = f"joining keys needs more room on the local disk than there is ({error})"
+            problem = f"{self._purpose} needs more room on the local disk than there is ({error})"
             raise StorageError(str(self._path), problem) from error
 
     def slices(self, part: int) -> Iterator[pa.Table]:

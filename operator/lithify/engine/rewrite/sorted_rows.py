@@ -89,7 +89,15 @@ class SortedRows:
             self._buffered = 0
 
     def sorted(self) -> Iterator[pa.RecordBatch]:
-        """Yields all rows in order; may be called only once.
+        """Yields all rows in order; may be called only once, and not beside `numbered`.
+
+        Raises:
+            StorageError: the local disk is full or refuses.
+        """
+        return (rows for rows, _ in self.numbered())
+
+    def numbered(self) -> Iterator[tuple[pa.RecordBatch, IntPart]]:
+        """Yields all rows in order, each batch with the numbers of its rows in the order of `add`.
 
         Raises:
             StorageError: the local disk is full or refuses.
@@ -97,7 +105,7 @@ class SortedRows:
         if self._rows is None:
             return
         for rows in self._rows.merged():
-            yield rows.select(list(range(self._width)))
+            yield rows.select(list(range(self._width))), rows.column(self._names[-1]).to_numpy()
 
 
 def _hidden_names(taken: Sequence[str], number: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ file. A run that ended between two steps goes on when it is started again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -18,10 +18,11 @@ from uuid import uuid4
 
 from lithify.clock import Clock
 from lithify.engine.run.blocks import error_of
+from lithify.engine.run.canary import Canary, refuse_format
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import Progress, TaskRunner
 from lithify.engine.run.steps import CHECK_SECONDS, CheckTimes, Commits, Pace
-from lithify.errors import CommitConflict, CommitUnknown
+from lithify.errors import CommitConflict, CommitUnknown, LithifyError
 from lithify.faults import failpoint
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.committing import CommitStep
@@ -44,6 +45,7 @@ class Request:
         sizing: how work is cut.
         commits: how often it commits.
         max_rounds: how often conflicting groups are planned.
+        canary: whether a copy is compacted first, and compared; see `engine.run.canary`.
         check_seconds: least time between two checks for groups that others have changed while tasks run.
     """
 
@@ -53,6 +55,7 @@ class Request:
     sizing: Sizing = field(default_factory=Sizing)
     commits: Commits = field(default_factory=Commits)
     max_rounds: int = 3
+    canary: bool = False
     check_seconds: float = CHECK_SECONDS
 
 
@@ -82,6 +85,27 @@ class Observer(Protocol):
     def continued(self) -> None:
         """The tasks of the round's next step are about to run."""
         ...
+
+
+class _OfCopy:
+    """Tells an observer how the compaction of a copy goes on; its commits are none of the run's."""
+
+    def __init__(self, observer: Observer, beat: Callable[[], None]) -> None:
+        self.planned = observer.planned
+        self.blocked = observer.blocked
+        self.continued = observer.continued
+        self._observer = observer
+        self._beat = beat
+
+    def progressed(self, done: int) -> None:
+        self._beat()
+        self._observer.progressed(done)
+
+    def committing(self) -> None:
+        self._beat()
+
+    def committed(self, report: Report) -> None:
+        del report
 
 
 class Silent:
@@ -114,6 +138,7 @@ def compact(request: Request, runner: TaskRunner, clock: Clock, observer: Observ
 
     Raises:
         UserError: the request or the table cannot be served.
+        CanaryFailed: the canary found that rows would change; nothing was changed.
         CorruptTable: a file of the table is missing or broken; nothing was changed.
         StorageError: the file system refused; nothing was changed, unless it is a CommitUnknown.
         CommitConflict: every group was changed by others in every round.
@@ -154,9 +179,41 @@ class _Run:
     def execute(self) -> Report:
         self._table.check_supported()
         self._table.check_writable()
+        canary = self._opened_canary()
         with self._stage("reconcile"):
             recovered = self._table.recover(self._clock)
-            self._note(orphans_deleted=recovered.deleted, uncleaned=recovered.problems)
+            left = () if canary is None else canary.clean_up()
+            self._note(orphans_deleted=recovered.deleted, uncleaned=(*recovered.problems, *left))
+        report = self._compacted(canary)
+        if canary is not None and self._request.canary:
+            try:
+                canary.end()
+            except LithifyError as error:
+                return replace(report, uncleaned=(*report.uncleaned, str(error)))
+        return report
+
+    def _opened_canary(self) -> Canary | None:
+        """The table's canary, checked if this run has one; None if tables of its format have none."""
+        canary = Canary.of_table(self._table, self._request.table, self._report.run, self._clock)
+        if self._request.canary:
+            if canary is None:
+                raise refuse_format(self._table.name, self._request.table.format)
+            canary.check_supported()
+        return canary
+
+    def _prove(self, canary: Canary) -> None:
+        """Compacts a copy first; raises if its rows change."""
+
+        def compact_copy(copy: TableAddress, run: str, beat: Callable[[], None]) -> None:
+            request = replace(self._request, table=copy, run=run, canary=False)
+            compact(request, self._runner, self._clock, _OfCopy(self._observer, beat))
+
+        with self._stage("canary"):
+            found = canary.prove(compact_copy, self._runner, self._request.sizing, self._observer)
+            self._note(canary=found)
+
+    def _compacted(self, canary: Canary | None) -> Report:
+        past = None
         if self._request.run is not None:
             past = self._table.find_run(self._request.run)
             if past is not None:
@@ -164,6 +221,8 @@ class _Run:
                 if past.found.is_complete:
                     return self._report
                 self._done = past.groups
+        if canary is not None and self._request.canary and past is None:
+            self._prove(canary)
         with self._stage("plan"):
             view = self._table.pin_view(self._request.selection)
         self._note(snapshot_before=view.snapshot_id if view else None)

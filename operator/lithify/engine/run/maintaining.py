@@ -15,6 +15,7 @@ from lithify.errors import StalePlan
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.maintenance import (
     DEFAULT_SETTINGS,
+    FOREIGN_FILES,
     Maintained,
     Maintenance,
     MaintenanceKind,
@@ -53,8 +54,8 @@ class MaintenanceReport:
 
     @property
     def status(self) -> str:
-        """`NothingToDo`, `Planned` (a dry run) or `Done`."""
-        if not any(self.figures.values()):
+        """`NothingToDo`, `Planned` (a dry run) or `Done`; files that are left alone are nothing to do."""
+        if not any(count for name, count in self.figures.items() if name != FOREIGN_FILES):
             return "NothingToDo"
         return "Planned" if self.is_dry_run else "Done"
 

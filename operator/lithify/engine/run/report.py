@@ -15,6 +15,14 @@ from lithify.formats.protocol.results import GroupReport, Slots, Totals, joined_
 
 
 @dataclass(frozen=True, slots=True)
+class CanaryReport:
+    """A canary that found the same rows: the groups that a compaction of the copy changed, and their rows."""
+
+    groups: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """One run.
 
@@ -44,6 +52,7 @@ class Report:
         seconds: wall time by stage.
         orphans_deleted: files of dead attempts that were removed first.
         uncleaned: why unreferenced files could not be removed, or what else was left; later runs try again.
+        canary: the canary that ran first; None if none did.
         reported: the details that its groups have, as the adapter declares them; not in JSON.
         noun: what the format calls a group; not in JSON.
     """
@@ -72,6 +81,7 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict)
     orphans_deleted: int = 0
     uncleaned: tuple[str, ...] = ()
+    canary: CanaryReport | None = None
     reported: tuple[DetailKind, ...] = ()
     noun: str = "group"
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar
 
+from lithify.formats.protocol.address import TableAddress
+from lithify.formats.protocol.canary import CanaryTable
 from lithify.formats.protocol.details import DetailKind
 
 
@@ -56,6 +58,11 @@ class OpenedTable(Generic[TableT]):
     def check_supported(self) -> None:
         """Checks that this release can compact the table."""
         self.table.check_supported()
+
+    def canary(self, address: TableAddress) -> CanaryTable | None:
+        """None: tables have no copies, unless their format makes some."""
+        del address
+        return None
 
     def part_of(self, plan: Any, units: Sequence[Any]) -> Any:
         """The plan, a dataclass of the adapter, restricted to some of its units."""

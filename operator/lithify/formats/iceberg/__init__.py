@@ -6,6 +6,7 @@ Rooms, each importing only those below it (import-linter has the order):
 - `maintaining`: what `formats.registry` opens for maintenance; thin.
 - `importing`: settings of Spark's procedures and of Amoro, as ours; opens no table.
 - `compaction`: one run: the pinned view, plans and tasks, and steps with their journal entries.
+- `canary`: branches as copies of a table, and their rows as pyiceberg reads them.
 - `maintenance`: which snapshots expire, the commit without them, and the deletion of what only they need.
 - `attempts`: journals of attempts, what became of them, and what they left behind.
 - `commit`: the rules of conflict; the REPLACE snapshot, published through the catalog.
@@ -19,7 +20,7 @@ Rooms, each importing only those below it (import-linter has the order):
 - `support`: what this release refuses, by name.
 - `model`: the values that these rooms exchange. Imports nothing of them.
 
-Only `catalog` and `table` import pyiceberg.
+Only `catalog`, `table` and `canary` import pyiceberg.
 """
 
 from lithify.files.without_pandas import leave_out_pandas

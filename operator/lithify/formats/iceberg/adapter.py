@@ -9,6 +9,7 @@ from lithify.engine.attempts.clean_up import recover
 from lithify.engine.tasks.opened_table import OpenedTable
 from lithify.formats.iceberg.attempts.past_runs import figures_of, groups_of, snapshots_of
 from lithify.formats.iceberg.attempts.remains import IcebergRemains
+from lithify.formats.iceberg.canary.table_copies import IcebergCopies
 from lithify.formats.iceberg.compaction import planning, step, tasks
 from lithify.formats.iceberg.compaction.details import REPORTED
 from lithify.formats.iceberg.compaction.groups import IcebergGroup, parse_group
@@ -37,6 +38,10 @@ class OpenedIcebergTable(OpenedTable[IcebergTable]):
     def recover(self, clock: Clock) -> Recovered:
         """Removes the files of dead attempts."""
         return recover(IcebergRemains(self.table), clock)
+
+    def canary(self, address: TableAddress) -> IcebergCopies:
+        """Copies of the table for canaries."""
+        return IcebergCopies(self.table, address)
 
     def find_run(self, run: str) -> PastRun | None:
         """What a run has committed."""

@@ -151,6 +151,33 @@ _TRIGGERS = TriggerGroup(
             2147483647,
         ),
         Trigger(
+            "equalityDeleteFiles",
+            "Number of equality delete files of a partition from which they become positions "
+            "(lithify.equality-delete-file-threshold). Default: the table's "
+            "self-optimizing.minor.trigger.file-count, else 12.",
+            "lithify.equality-delete-file-threshold",
+            1,
+            100000,
+        ),
+        Trigger(
+            "equalityDeletesSeconds",
+            "Time after which equality delete files become positions, however few "
+            "(lithify.equality-delete-interval-ms). Default: the table's "
+            "self-optimizing.minor.trigger.interval, else an hour.",
+            "lithify.equality-delete-interval-ms",
+            60,
+            31536000,
+            as_millis,
+        ),
+        Trigger(
+            "positionFilesPerFile",
+            "Number of position delete files of one data file from which they become one "
+            "(lithify.position-delete-file-threshold).",
+            "lithify.position-delete-file-threshold",
+            2,
+            100000,
+        ),
+        Trigger(
             "overlappingFiles",
             "Number of files of a sorted table with the same values of the sort order's first column from "
             "which they are rewritten (lithify.overlap-threshold).",
@@ -169,4 +196,5 @@ FORMAT = Format(
     triggers=(_TRIGGERS,),
     catalog_rules=(required_option(JDBC, "catalog-name", _NAMED),),
     credential_options=("credential",),
+    yield_option="lithify.yield-to-writers",
 )

@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import IntEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
 PartitionValue: TypeAlias = bool | int | float | str | bytes | Decimal | date | datetime | time | UUID | None
 """The value of one partition field, after its transform."""
+
+DeleteKey: TypeAlias = tuple[str, int | None]
+"""The path of a delete file, and the offset of a vector in it."""
 
 
 class Content(IntEnum):
@@ -90,6 +93,11 @@ class DeleteFile:
         """Whether it is a deletion vector."""
         return self.offset is not None
 
+    @property
+    def own_size(self) -> int:
+        """Bytes of the file, or of a vector's blob."""
+        return self.size if self.length is None else self.length
+
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
@@ -107,6 +115,8 @@ class DataFile:
         sort_order_id: id of the sort order in which its rows are; None or 0 for none.
         deletes: the deletes that apply to it by the rules of Iceberg's specification.
         row: its row in the columns of the view that it comes from; -1 where there is none.
+        key_bounds: least and greatest value of columns that equality deletes compare, by field id, as
+            integers or bytes; columns of few types have them, and none whose bounds are unknown.
     """
 
     path: str
@@ -119,6 +129,7 @@ class DataFile:
     sort_order_id: int | None = None
     deletes: tuple[DeleteFile, ...] = ()
     row: int = -1
+    key_bounds: Mapping[int, tuple[Any, Any]] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +180,19 @@ class NewDataFile:
 
 @dataclass(frozen=True, slots=True)
 class NewDeleteFile:
-    """A position delete file that a task has written.
+    """A position delete file, or one vector of a Puffin file, that a task or a commit has written.
 
     Attributes:
         path: location of the file.
-        format: `parquet`, `avro` or `orc`.
+        format: `parquet`, `avro`, `orc` or `puffin`.
         size: bytes of the file.
         rows: number of deleted positions.
         partition: spec and partition of the data file that it deletes from.
         referenced: that data file.
         metrics: figures of its columns.
         replaced: the delete files of which it has all positions, so that nothing needs them any more.
+        offset: first byte of a vector's blob; None for files that are no vectors.
+        length: bytes of that blob.
     """
 
     path: str
@@ -190,3 +203,15 @@ class NewDeleteFile:
     referenced: str | None
     metrics: FileMetrics = field(default_factory=FileMetrics)
     replaced: tuple[str, ...] = ()
+    offset: int | None = None
+    length: int | None = None
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is a deletion vector."""
+        return self.offset is not None
+
+    @property
+    def own_size(self) -> int:
+        """Bytes of the file, or of a vector's blob."""
+        return self.size if self.length is None else self.length

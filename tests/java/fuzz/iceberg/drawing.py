@@ -38,6 +38,9 @@ POINTS = (
     "planned",
     "journal-written",
     "tasks-done",
+    "late-deletes-read",
+    "late-deletes-read",
+    "late-deletes-written",
     "manifests-written",
     "prepared",
     "prepared",
@@ -257,8 +260,18 @@ class _Draw:
             "rewrite-job-order": random.choice(["bytes-asc", "bytes-desc", "files-asc", "files-desc"]),
             "lithify.overlap-threshold": "2",
             "lithify.vector-rows-threshold": random.choice(["1", "5"]),
+            "min-file-size-bytes": "0",
+            "lithify.equality-delete-file-threshold": random.choice(["1", "2"]),
+            "lithify.position-delete-file-threshold": "2",
         }
-        shares = {"min-input-files": 0.85, "target-file-size-bytes": 0.4, "delete-file-threshold": 0.4}
+        shares = {
+            "min-input-files": 0.85,
+            "target-file-size-bytes": 0.4,
+            "delete-file-threshold": 0.4,
+            "min-file-size-bytes": 0.4,
+            "lithify.equality-delete-file-threshold": 0.7,
+            "lithify.position-delete-file-threshold": 0.4,
+        }
         return {name: text for name, text in drawn.items() if random.random() < shares.get(name, 0.15)}
 
     def _copies(self) -> bool:

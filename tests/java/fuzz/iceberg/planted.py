@@ -15,12 +15,13 @@ import pytest
 
 from lithify.engine.rewrite.deleted_keys import KeyIndex
 from lithify.formats.iceberg.commit import committer, rules, snapshot_files
+from lithify.formats.iceberg.compaction import carrying
 from lithify.formats.iceberg.data_files import projection, reader
-from lithify.formats.iceberg.deletes import positions
+from lithify.formats.iceberg.deletes import applied, late, positions
 from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
 from lithify.formats.iceberg.manifests import delete_index
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile
-from lithify.formats.iceberg.rewriting import live_rows, packing, task, writer
+from lithify.formats.iceberg.rewriting import live_rows, packing, writer
 from lithify.formats.iceberg.rewriting.partitioning import Partitioner
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -39,12 +40,10 @@ def _drop_early(patch: pytest.MonkeyPatch) -> None:
 
 def _number_newly(patch: pytest.MonkeyPatch) -> None:
     """New files have the new snapshot's sequence number, not the planned one's."""
-    real = snapshot_files.SnapshotFiles._new_entries
-
-    def new_entries(self: Any, outputs: Any, start: Any) -> Any:
-        return real(self, outputs, replace(start, sequence=self._metadata.last_sequence + 1))
-
-    patch.setattr(snapshot_files.SnapshotFiles, "_new_entries", new_entries)
+    real = snapshot_files.SnapshotFiles._added
+    patch.setattr(
+        snapshot_files.SnapshotFiles, "_added", lambda self, files, added, _: real(self, files, added, None)
+    )
 
 
 def _delete_equally_old(patch: pytest.MonkeyPatch) -> None:
@@ -69,12 +68,44 @@ def _delete_equally_old(patch: pytest.MonkeyPatch) -> None:
 
 def _shift_vectors(patch: pytest.MonkeyPatch) -> None:
     """Positions of vectors are one too high."""
-    real = positions._vector
+    real = positions.read_vector_of
 
-    def shifted(source: Any, delete: DeleteFile, file: DataFile) -> Any:
-        return bitmap_of([each + 1 for each in real(source, delete, file) if each + 1 < file.rows])
+    def shifted(source: Any, delete: DeleteFile, path: str, rows: int) -> Any:
+        return bitmap_of([each + 1 for each in real(source, delete, path, rows) if each + 1 < rows])
 
-    patch.setattr(positions, "_vector", shifted)
+    patch.setattr(positions, "read_vector_of", shifted)
+
+
+def _forget_late_deletes(patch: pytest.MonkeyPatch) -> None:
+    """Deletes that land while files are rewritten are not carried over."""
+    patch.setattr(late.LateDeletes, "read", lambda *_: late.LateRows())
+
+
+def _forget_earlier_late_deletes(patch: pytest.MonkeyPatch) -> None:
+    """Only late deletes are carried over that the try before did not have."""
+    real = late.LateDeletes.read
+
+    def read(self: Any, view: Any) -> Any:
+        known = {*self._decoded}
+        found = real(self, view)
+        new = [rows.positions for key, rows in self._decoded.items() if key not in known]
+        return late.LateRows(
+            {path: positions for each in new for path, positions in each.items()}
+            if known
+            else found.positions
+        )
+
+    patch.setattr(late.LateDeletes, "read", read)
+
+
+def _misplace_late_deletes(patch: pytest.MonkeyPatch) -> None:
+    """Late deletes delete the neighbours of the rows that they are about."""
+    real = carrying.MapCarrier._translate
+
+    def translate(self: Any, path: str, rows: Any) -> Any:
+        return {of: bitmap_of([each ^ 1 for each in found]) for of, found in real(self, path, rows).items()}
+
+    patch.setattr(carrying.MapCarrier, "_translate", translate)
 
 
 def _shift_copied_ids(patch: pytest.MonkeyPatch) -> None:
@@ -132,7 +163,7 @@ def _forget_defaults(patch: pytest.MonkeyPatch) -> None:
 
 def _unite_nothing(patch: pytest.MonkeyPatch) -> None:
     """Of a file's deletes by position and by equality, only the latter count."""
-    real = task.deleted_positions
+    real = applied.deleted_positions
 
     def of(files: Sequence[DataFile], is_equality: bool, *more: Any) -> Mapping[str, Any]:
         chosen = [
@@ -149,7 +180,7 @@ def _unite_nothing(patch: pytest.MonkeyPatch) -> None:
     def deleted_positions(files: Sequence[DataFile], *more: Any) -> Mapping[str, Any]:
         return {**of(files, False, *more), **of(files, True, *more)}
 
-    patch.setattr(task, "deleted_positions", deleted_positions)
+    patch.setattr(applied, "deleted_positions", deleted_positions)
 
 
 def _forget_equal_nulls(patch: pytest.MonkeyPatch) -> None:
@@ -177,7 +208,9 @@ def _narrow_bounds(patch: pytest.MonkeyPatch) -> None:
 
 
 PLANTED: Final[Mapping[str, Plant]] = {
-    "new-deletes-not-validated": _rule_left_out("validate_no_new_deletes"),
+    "late-deletes-forgotten": _forget_late_deletes,
+    "late-deletes-of-one-try": _forget_earlier_late_deletes,
+    "late-deletes-misplaced": _misplace_late_deletes,
     "inputs-not-validated": _rule_left_out("validate_inputs_live"),
     "moved-rows-not-validated": _rule_left_out("validate_equality_deletes"),
     "deletes-dropped-early": _drop_early,

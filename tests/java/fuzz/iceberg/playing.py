@@ -18,7 +18,6 @@ import pytest
 from infrastructure.iceberg import catalogs
 from infrastructure.iceberg.spark import SparkIceberg
 from infrastructure.iceberg.tables import SparkTable
-from java.fuzz.iceberg.checks import assert_nothing_left_over, assert_whole, data_files
 from java.fuzz.iceberg.columns import FIXED
 from java.fuzz.iceberg.history import Append, Compact, Delete, Foreign, History, RollBack, Step
 from java.fuzz.iceberg.others import BRANCH, Others
@@ -41,6 +40,7 @@ from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
 from lithify.formats.protocol.tasks import Sizing
 from support.copying import copying_from
+from support.iceberg_checks import assert_nothing_left_over, assert_whole, data_files
 from support.joining import joining_from
 from support.races import steps_at
 from support.runs import ShiftedClock

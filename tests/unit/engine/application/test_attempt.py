@@ -37,6 +37,9 @@ from support.launching.orders import order
 from support.orders_table import copy_of, make_orders, run
 from support.races import Meanwhile
 from support.small_tables import SmallTable
+from support.wrong_rewrites import WrongRewrites, lose_a_row
+
+pytestmark = pytest.mark.thorough
 
 PASSWORD = "correct-horse-battery-staple"
 
@@ -101,6 +104,26 @@ class TestOutcome:
         assert outcome.plan is not None
         assert outcome.result is not None
         assert outcome.plan.files == outcome.result.input_files == 12
+
+    def test_a_canary_is_told_and_its_commits_are_not(self, table: TableAddress) -> None:
+        outcome, code = execute(told(table.warehouse, canary=True))
+        assert outcome is not None
+        assert (outcome.reason, outcome.committed_snapshot_id, code) == (Reason.COMPACTED, "4", 0)
+        assert outcome.result is not None
+        assert outcome.result.canary is not None
+        assert outcome.result.canary.groups == outcome.result.buckets == 4
+
+    def test_an_attempt_that_its_canary_ends_is_not_tried_again(
+        self, table: TableAddress, tmp_path: Path
+    ) -> None:
+        def wrong(request: Request, observer: DriveObserver) -> Report:
+            return inline(request, observer, WrongRewrites(tmp_path, lose_a_row))
+
+        outcome, code = execute(told(table.warehouse, canary=True), wrong)
+        assert outcome is not None
+        assert (outcome.reason, outcome.failure, code) == (Reason.CANARY_FAILED, Failure.USER, 1)
+        assert "lithify-canary-" in outcome.message
+        assert outcome.committed_snapshot_id is None
 
     def test_an_attempt_without_work_ends_with_nothing_to_do(self, orders: TableAddress) -> None:
         outcome, code = execute(told(orders.warehouse, strategy=Strategy.MINOR))

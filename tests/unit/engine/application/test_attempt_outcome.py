@@ -39,6 +39,7 @@ REASONS = {
     errors.NotAllowed: Reason.ACCESS_DENIED,
     errors.OutOfReach: Reason.ACCESS_DENIED,
     errors.UnsupportedTable: Reason.UNSUPPORTED,
+    errors.CanaryFailed: Reason.CANARY_FAILED,
     errors.CorruptTable: Reason.CORRUPT_TABLE,
     errors.MissingFile: Reason.CORRUPT_TABLE,
     errors.StorageError: Reason.STORAGE_UNAVAILABLE,

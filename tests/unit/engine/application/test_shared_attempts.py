@@ -38,6 +38,8 @@ from lithify.formats.protocol.maintenance import MaintenanceKind
 from lithify.resources.compaction import Reason
 from support.launching.orders import order
 
+pytestmark = pytest.mark.thorough
+
 Runs = Callable[[Request, DriveObserver], Report]
 
 

@@ -13,6 +13,8 @@ from lithify.engine.application.stopping import STOPPED, Stopped, StopSignal
 from support.cases import case
 from support.runs import DEADLINE, TESTS
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize(
     "kind",

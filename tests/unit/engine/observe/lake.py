@@ -32,6 +32,7 @@ from lithify.engine.observe.cache import ObservationCache
 from lithify.engine.observe.cache_folder import ObservationCaches
 from lithify.engine.observe.layout import Layout
 from lithify.engine.observe.observer import Observer
+from lithify.engine.observe.rolled_back import History
 from lithify.engine.observe.source import Changes, Judge, Listing, Misfit
 from lithify.engine.observe.state import SnapshotMark, TableKey, TableState
 from lithify.errors import MissingFile
@@ -264,6 +265,10 @@ class ObservedLake:
 
     def judge(self, now: datetime) -> Judge:
         return LakeJudge(self._lake, now)
+
+    def history(self) -> History:
+        numbers = range(1, len(self._lake.commits) + 1)
+        return History(frozenset(SnapshotId(str(number)) for number in numbers), NOW + timedelta(seconds=1))
 
     def summarise(self, cache: ObservationCache[Marks], wanted: Filter, now: datetime) -> Observation:
         figures, newest = cache.figures, cache.state.newest

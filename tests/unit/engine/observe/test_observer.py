@@ -16,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lithify.clock import epoch_millis
+from lithify.formats.protocol.model import SnapshotId
+from lithify.formats.protocol.observing import CommittedRun
 from support.cases import case
 from support.properties import examples
 from unit.engine.observe.lake import LAYOUT, NOW, File, Follower, Lake, file
@@ -54,6 +56,20 @@ class TestOrder:
         found = follower.find()
         assert (found.snapshot, found.partitions, found.files, found.bytes) == ("2", 3, 5, 50)
         assert lake.take_asked() == ["open", "everything"]
+
+    @pytest.mark.parametrize("changes", [{}, {"reconsider": True}, {"is_full": True}])
+    def test_observation_tells_which_runs_were_rolled_back(
+        self, lake: Lake, follower: Follower, changes: dict[str, bool]
+    ) -> None:
+        follower.find()
+        lake.commit(file("eu", 1, "f"))
+        runs = (
+            CommittedRun(SnapshotId("1"), SnapshotId("removed"), NOW),
+            CommittedRun(SnapshotId("1"), SnapshotId("3"), NOW),
+        )
+        found = follower.look(committed=runs, **changes)
+        assert found is not None
+        assert found.rolled_back == ("removed",)
 
     def test_unchanged_table_is_asked_once(self, lake: Lake, follower: Follower) -> None:
         follower.find()

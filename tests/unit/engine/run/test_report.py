@@ -214,6 +214,7 @@ class TestReport:
             "seconds",
             "orphans_deleted",
             "uncleaned",
+            "canary",
             "before",
             "after",
             "other_files",

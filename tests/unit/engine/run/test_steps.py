@@ -31,6 +31,8 @@ from lithify.formats.protocol.tasks import Sizing
 from support.merge_trees import repeatable
 from support.orders_table import BUCKETS, NAME, rows, run
 
+pytestmark = pytest.mark.thorough
+
 ONE_BY_ONE = Commits(most_bytes=1)
 MIB = 1 << 20
 

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lithify.columns.column_groups import listed, whole
+from lithify.engine.attempts.ages import SAFE_AGE
+from lithify.engine.attempts.attempt import CommittedJournal
 from lithify.engine.attempts.clean_up import Fate
 from lithify.engine.attempts.settled_history import SettledHistory
 from lithify.faults import failpoint
@@ -20,7 +22,14 @@ from lithify.io.storage import Storage
 
 
 class IcebergRemains(SettledHistory):
-    """The attempts at one table, on all of its branches."""
+    """The attempts at one table, on all of its branches.
+
+    Attributes:
+        settled_after: writers are expected to have committed by then; until then they may demand that a
+            catalog remove snapshots that yield to them.
+    """
+
+    settled_after = SAFE_AGE
 
     def __init__(self, table: IcebergTable) -> None:
         self._table = table
@@ -49,8 +58,12 @@ class IcebergRemains(SettledHistory):
         return Fate.HARMLESS if is_readable else Fate.UNKNOWN
 
     def has_lost_every_unit(self, attempt: IcebergAttempt) -> bool:
-        """Whether an input of each group is gone from the branch, so that a late commit would be refused."""
-        head = self._table.refresh().head(attempt.scope.branch)
+        """Whether an input of each group is gone from the branch, so that a late commit would be refused.
+
+        Snapshots that give way to writers do not count: a catalog would remove them in favour of the
+        attempt's own late commit, and so bring the inputs back.
+        """
+        head = self._table.refresh().lasting_head(attempt.scope.branch)
         if head is None or head.manifest_list is None or not attempt.scope.inputs:
             return False
         reader = ManifestReader(self._table.storage)
@@ -58,6 +71,32 @@ class IcebergRemains(SettledHistory):
         wanted = pa.array([path for each in attempt.scope.inputs.values() for path in each], pa.string())
         live = set(listed(paths.filter(pc.is_in(paths, value_set=wanted))))
         return all(not set(inputs) <= live for inputs in attempt.scope.inputs.values())
+
+    def is_built_on(self, committed: CommittedJournal) -> bool:
+        """Whether no catalog removes a snapshot in favour of a writer any more: a branch needs it."""
+        metadata = self._table.metadata
+        heads = (metadata.lasting_head(name) for name, each in metadata.refs.items() if each.is_branch)
+        lasting = (each for head in heads if head is not None for each in metadata.ancestors(head))
+        return any(each.id == committed.snapshot for each in lasting)
+
+    def is_removed(self, committed: CommittedJournal) -> bool:
+        """Whether a catalog removed a snapshot: its branch has the attempt's base, but not the snapshot.
+
+        It has not expired, since the base would have, too. Metadata from before the commit do not have it,
+        either, and a replica may lag behind: so they must be from a later second than the commit.
+        """
+        metadata = self._table.metadata
+        is_later = metadata.last_updated >= (committed.since.timestamp() + 1) * 1000
+        if committed.snapshot in metadata.snapshots or not is_later:
+            return False
+        attempt = self.journal.read(committed.path)
+        if attempt is None:
+            return False
+        return any(each.id == attempt.scope.base for each in metadata.ancestry(attempt.scope.branch))
+
+    def is_in_place(self, committed: CommittedJournal) -> bool:
+        """Whether the table has the snapshot."""
+        return committed.snapshot in self._table.metadata.snapshots
 
     def sweep(self, *attempts: IcebergAttempt) -> int:
         """Deletes unreferenced files of attempts; returns their number.
@@ -85,8 +124,7 @@ class IcebergRemains(SettledHistory):
         prefixes = tuple(attempt.prefix for attempt in attempts)
         found = {name_of(path): path for path in self._files() if any(p in name_of(path) for p in prefixes)}
         doomed = sorted(unreferenced(self._table, found, since)) if found else []
-        for name in doomed:
-            self._table.storage.delete(found[name])
+        self._table.storage.delete_all([found[name] for name in doomed])
         if doomed:
             failpoint("orphans-deleted")
         return len(doomed)

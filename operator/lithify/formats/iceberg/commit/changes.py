@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from lithify.formats.iceberg.model import DataFile, NewDataFile, NewDeleteFile
 from lithify.formats.protocol.model import GroupId
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,11 @@ class GroupChange:
         outputs: the data files that are added; none if all rows are deleted.
         kept: data files that stay, of which rows are deleted.
         deletes: the delete files that are added, each of a file of `kept`.
+        covered: paths of data files that stay and need the equality deletes of the planned snapshot no more:
+            `deletes` have their positions, or there are none.
+        late: positions of rows in outputs that others have deleted since the plan, by the paths of the
+            outputs; found out in each try. Of files of `kept` with a new vector all deleted rows, if others
+            have deleted some: a file has one vector only.
     """
 
     group: GroupId
@@ -44,3 +54,5 @@ class GroupChange:
     outputs: tuple[NewDataFile, ...]
     kept: tuple[DataFile, ...] = ()
     deletes: tuple[NewDeleteFile, ...] = ()
+    covered: tuple[str, ...] = ()
+    late: Mapping[str, BitMap64] = field(default_factory=dict)

@@ -7,29 +7,37 @@ deleted only when it is certain that no snapshot references them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
 from lithify.clock import Clock
-from lithify.columns.column_groups import Flags, flagged, integers, is_null, is_one_of
+from lithify.columns.column_groups import Flags, flagged, integers, is_null, is_one_of, listed
 from lithify.engine.attempts.names import writer_id
 from lithify.engine.commit.loop import Validation
-from lithify.errors import AttemptFenced
+from lithify.errors import AttemptFenced, MissingFile
 from lithify.faults import failpoint
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.commit.drafts import Base, Drafts, new_id
-from lithify.formats.iceberg.commit.dropping import dropped_deletes
-from lithify.formats.iceberg.commit.extension import PLAIN_TABLE, CommitExtension
+from lithify.formats.iceberg.commit.dropping import covered_deletes, dropped_deletes
+from lithify.formats.iceberg.commit.extension import PLAIN_TABLE, TURNS_EQUALITY, CommitExtension
+from lithify.formats.iceberg.commit.late import DeleteCarrier
 from lithify.formats.iceberg.commit.publisher import Draft, SnapshotPublisher
 from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
-from lithify.formats.iceberg.commit.snapshot_files import Replacement, SnapshotFiles
+from lithify.formats.iceberg.commit.snapshot_files import KnownManifests, Replacement, SnapshotFiles
 from lithify.formats.iceberg.commit.summary import FileCounts, summary_of
+from lithify.formats.iceberg.manifests.new_entries import NewFile
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
-from lithify.formats.iceberg.model import Content
+from lithify.formats.iceberg.model import Content, DeleteKey, NewDeleteFile
 from lithify.formats.iceberg.table.metadata import TableMetadata
-from lithify.formats.iceberg.table.snapshots import NO_SNAPSHOT, Snapshot
+from lithify.formats.iceberg.table.snapshots import CARRIED, MINOR, NO_SNAPSHOT, Snapshot
 from lithify.formats.iceberg.table.table import IcebergTable
+
+_ROUNDS = 5
+_SHORT = timedelta(seconds=0.2)
+"""How often a commit catches up before its first try, and after how short a round it stops."""
 
 
 class Committer:
@@ -43,6 +51,7 @@ class Committer:
         check_fence: raises `AttemptFenced` if the attempt may not commit any more.
         clock: source of commit times.
         extension: what the table's format adds.
+        carrier: carries late deletes over to new files; None if they are conflicts.
     """
 
     def __init__(
@@ -54,6 +63,7 @@ class Committer:
         check_fence: Callable[[], None],
         clock: Clock,
         extension: CommitExtension = PLAIN_TABLE,
+        carrier: DeleteCarrier | None = None,
     ) -> None:
         self._table = table
         self._prefix = prefix
@@ -63,7 +73,11 @@ class Committer:
         self._drafts = Drafts(table, clock)
         self._extension = extension
         self._reader = ManifestReader(table.storage)
+        self._carrier = carrier
+        self._carried: Sequence[NewDeleteFile] = ()
+        self._prepared: tuple[View, Replacement] | None = None
         self._view: View | None = None
+        self._known = KnownManifests()
 
     @property
     def table(self) -> str:
@@ -88,21 +102,60 @@ class Committer:
         if base is None:
             return Validation({}, dict.fromkeys(changes, NO_BRANCH))
         view = self._view_of(base)
+        carries = self._carrier is not None
         conflicts = {
             **self._extension.conflicts(changes, base.metadata, view),
-            **conflicts_of(changes, self._start, base.metadata, self._table.branch, view),
+            **conflicts_of(
+                changes, self._start, base.metadata, self._table.branch, view, carries_deletes=carries
+            ),
         }
         ready = {group: change for group, change in changes.items() if group not in conflicts}
-        return Validation(ready, conflicts)
+        if self._carrier is None:
+            return Validation(self._unless_empty(ready, view, base), conflicts)
+        carried = self._carrier.carry(ready, view, lambda: self.exists(base))
+        failpoint("late-deletes-read")
+        left = self._unless_empty(carried.ready, view, base)
+        return Validation(left, {**conflicts, **carried.conflicts})
+
+    def _unless_empty(
+        self, changes: Mapping[Any, GroupChange], view: View, base: Base
+    ) -> Mapping[Any, GroupChange]:
+        """The changes; none if they change nothing: equality deletes are gone, or are needed further."""
+        has_files = any(change.inputs or change.outputs or change.deletes for change in changes.values())
+        if has_files or self._extension.changes_metadata:
+            return changes
+        return changes if self._replacement([*changes.values()], view, base.metadata).deletes.any() else {}
+
+    def catch_up(self, changes: Mapping[Any, GroupChange]) -> None:
+        """Reads what a try would have to read, so that the first one reads only what came since.
+
+        Repeats that until nobody has committed meanwhile, or it takes no longer than a writer may need
+        between two commits. Others may commit every second; what a try reads between the head and its own
+        commit decides whether it is outrun.
+        """
+        clock, read = self._drafts.clock, None
+        for _ in range(_ROUNDS if self._carrier is not None else 0):
+            began, base = clock.now(), self.newest()
+            if base is not None and base.parent == read:
+                return
+            with suppress(MissingFile):  # it expired while being read
+                self.validate(changes, base)
+            if clock.now() - began < _SHORT:
+                return
+            read = None if base is None else base.parent
 
     def prepare(self, changes: Mapping[Any, GroupChange], base: Base, number: int) -> Draft:
         """Writes manifests, their list and, unless a server does, the metadata file."""
         ready = [*changes.values()]
         view, snapshot_id = self._view_of(base), new_id(base.metadata)
         writer = writer_id(self._prefix, number)
-        files = SnapshotFiles(self._table.storage, self._reader, base.metadata, view, snapshot_id, writer)
-        replacement = self._replacement(ready, view, base.metadata)
+        files = SnapshotFiles(
+            self._table.storage, self._reader, base.metadata, view, snapshot_id, writer, self._known
+        )
         try:
+            self._carried = self._carry(ready, base.metadata, files)
+            replacement = self._replacement(ready, view, base.metadata)
+            self._prepared = view, replacement
             written = files.write(replacement, self._start, base.parent, base.following)
             failpoint("manifests-written")
             further = self._extension.changes(changes.keys(), base.metadata, files)
@@ -110,12 +163,26 @@ class Committer:
             snapshot = self._drafts.snapshot(base, snapshot_id, written, summary)
             draft = self._drafts.draft(base, snapshot, files, writer, further)
             self._table.storage.persist(draft.paths)
-            self._check_outputs(ready)
+            self._check_outputs(replacement)
             self._check_fence()  # last: a run that condemns this attempt from here on finds its snapshot
         except BaseException:
             self._drafts.delete(files.paths)
             raise
         return draft
+
+    @property
+    def carried(self) -> Sequence[NewDeleteFile]:
+        """The deletes of new files, and of files that stay, that the last try has carried over."""
+        return self._carried
+
+    @property
+    def removed_deletes(self) -> Collection[DeleteKey]:
+        """The delete files and vectors that the last try has removed."""
+        if self._prepared is None:
+            return frozenset()
+        view, replacement = self._prepared
+        gone = flagged(view.deletes.select(["file_path", "content_offset"]), replacement.deletes)
+        return frozenset(zip(listed(gone["file_path"]), listed(gone["content_offset"]), strict=True))
 
     def discard(self, draft: Draft) -> None:
         """Deletes the metadata files of a try, unless a copy of its request may have been carried out."""
@@ -128,6 +195,17 @@ class Committer:
         self._view = self._reader.view(manifests, previous=self._view)
         return self._view
 
+    def _carry(
+        self, changes: Sequence[GroupChange], metadata: TableMetadata, files: SnapshotFiles
+    ) -> Sequence[NewDeleteFile]:
+        """Writes the deletes that late deletes have become: of new files, and of files that stay."""
+        if self._carrier is None or not any(change.late for change in changes):
+            return ()
+        carried = self._carrier.write(changes, metadata, files.writer)
+        files.paths += dict.fromkeys(each.path for each in carried)
+        failpoint("late-deletes-written")
+        return carried
+
     def _replacement(
         self, changes: Sequence[GroupChange], view: View, metadata: TableMetadata
     ) -> Replacement:
@@ -135,9 +213,19 @@ class Committer:
         outputs = tuple(file for change in changes for file in change.outputs)
         removed = is_one_of(view.data["file_path"], inputs)
         new = self._start.sequence if outputs else None
-        added = tuple(file for change in changes for file in change.deletes)
+        written = [file for change in changes for file in change.deletes]
+        replaced = [path for file in written for path in file.replaced]
+        united = {path for change in changes for path in change.late}
+        added = (*(file for file in written if file.referenced not in united), *self._carried)
         dropped = dropped_deletes(view, ~removed, new, metadata.unpartitioned_specs)
-        dropped |= is_one_of(view.deletes["file_path"], [path for file in added for path in file.replaced])
+        dropped |= is_one_of(view.deletes["file_path"], replaced)
+        # A new vector has all deleted positions of its data file: those of the plan, and late ones.
+        vectors = [each.referenced for each in added if each.is_vector and each.referenced]
+        dropped |= is_one_of(view.deletes["referenced"], vectors)
+        if covered := [path for change in changes for path in change.covered]:
+            exposed = ~removed & ~is_one_of(view.data["file_path"], covered)
+            until = self._start.sequence
+            dropped |= covered_deletes(view, exposed, new, until, metadata.unpartitioned_specs)
         return Replacement(outputs, removed, dropped, added)
 
     def _summary(
@@ -147,17 +235,23 @@ class Committer:
         added = FileCounts(
             data_files=len(outputs),
             records=sum(each.rows for each in outputs),
-            size=sum(each.size for each in outputs) + sum(each.size for each in deletes),
-            position_files=len(deletes),
+            size=sum(each.size for each in outputs) + sum(each.own_size for each in deletes),
+            position_files=sum(not each.is_vector for each in deletes),
+            vectors=sum(each.is_vector for each in deletes),
             positions=sum(each.rows for each in deletes),
         )
         removed = removed_files(view, replacement.data, replacement.deletes)
         partitions = {file.partition for change in changes.values() for file in change.inputs}
         partitions |= {file.partition for file in outputs} | {file.partition for file in deletes}
-        notes, operation = self._notes(changes.keys()), self._extension.operation
+        kept = {file.path for change in changes.values() for file in change.kept}
+        carried = sum(each.rows for each in self._carried if each.referenced not in kept)
+        notes = {**self._notes(changes.keys()), **({CARRIED: str(carried)} if carried else {})}
+        if self._extension is TURNS_EQUALITY:
+            notes[MINOR] = "true"
+        operation = self._extension.operation
         return summary_of(added, removed, before.summary, len(partitions), notes, operation)
 
-    def _check_outputs(self, changes: Sequence[GroupChange]) -> None:
+    def _check_outputs(self, replacement: Replacement) -> None:
         """Checks that the new files, which no snapshot references yet, still exist.
 
         The fence keeps our own runs from deleting them; clean-ups of other engines delete what is old.
@@ -165,8 +259,8 @@ class Committer:
         Raises:
             AttemptFenced: one is gone.
         """
-        paths = [file.path for change in changes for file in change.outputs]
-        paths += [file.path for change in changes for file in change.deletes]
+        new: list[NewFile] = [*replacement.outputs, *replacement.added_deletes]
+        paths = [*dict.fromkeys(file.path for file in new)]
         for path, exists in zip(paths, self._table.storage.exist(paths), strict=True):
             if not exists:
                 raise AttemptFenced(path, "a new file is gone; something else deletes files of this table")

@@ -46,6 +46,25 @@ def dropped_deletes(
     return np.where(is_null(deletes["referenced"]), outlived & (sequence > 0), _is_orphan(view, stays))
 
 
+def covered_deletes(
+    view: View, exposed: Flags, new_sequence: int | None, until: int, global_specs: Collection[int]
+) -> Flags:
+    """Mask of the equality deletes that are dropped because positions have taken their place.
+
+    Args:
+        view: the live files before the commit.
+        exposed: mask of the data files that stay and are not covered.
+        new_sequence: data sequence number of new files; None if there are none.
+        until: the sequence number of the planned snapshot: newer deletes have become no positions.
+        global_specs: specs whose equality deletes apply to all partitions.
+    """
+    deletes = view.deletes
+    is_planned = integers(deletes["sequence_number"]) <= until
+    is_equality = integers(deletes["content"]) == Content.EQUALITY_DELETES
+    dropped = dropped_deletes(view, exposed, new_sequence, global_specs)
+    return np.asarray(dropped & is_planned & is_equality)
+
+
 def _least_by_partition(view: View, stays: Flags, new_sequence: int | None) -> np.ndarray:
     """The least sequence number of the data that stays, by partition; new files count in every one."""
     first = _NEVER if new_sequence is None else new_sequence

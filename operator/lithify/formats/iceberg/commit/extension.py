@@ -16,10 +16,7 @@ from lithify.formats.iceberg.commit.snapshot_files import SnapshotFiles
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.table.evolving import NO_CHANGES, TableChanges
 from lithify.formats.iceberg.table.metadata import TableMetadata
-
-REPLACE = "replace"
-OVERWRITE = "overwrite"
-DELETE = "delete"
+from lithify.formats.iceberg.table.snapshots import OVERWRITE, REPLACE
 
 
 class CommitExtension(Protocol):
@@ -28,6 +25,16 @@ class CommitExtension(Protocol):
     @property
     def operation(self) -> str:
         """The operation of the snapshot: what it says of the table's rows."""
+        ...
+
+    @property
+    def carries_deletes(self) -> bool:
+        """Whether position deletes and vectors that land on replaced files are carried over to new ones."""
+        ...
+
+    @property
+    def changes_metadata(self) -> bool:
+        """Whether snapshots change metadata of the format, so that one without files is of use."""
         ...
 
     def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata, view: View) -> Reasons:
@@ -44,6 +51,8 @@ class PlainTable:
     """Adds nothing; implements `CommitExtension`."""
 
     operation: str = REPLACE
+    carries_deletes: bool = True
+    changes_metadata: bool = False
 
     def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata, view: View) -> Reasons:
         """None."""
@@ -57,3 +66,9 @@ class PlainTable:
 
 
 PLAIN_TABLE = PlainTable()
+TURNS_EQUALITY = PlainTable(OVERWRITE)
+"""Of commits that turn equality deletes into positions, and add no data files.
+
+A rewrite of others that began before an equality delete relies on its sequence number: it looks for new
+position deletes only, and not into snapshots that replace files.
+"""

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from lithify.columns.column_groups import Flags, Numbers, flags, integers, is_null, whole
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
+from lithify.formats.iceberg.manifests.delete_index import is_late
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.model import Content
 from lithify.formats.iceberg.table.metadata import TableMetadata
@@ -38,7 +39,13 @@ OTHER_PARTITION = (
 
 
 def conflicts_of(
-    changes: Mapping[Any, GroupChange], start: Start, metadata: TableMetadata, branch: str, view: View
+    changes: Mapping[Any, GroupChange],
+    start: Start,
+    metadata: TableMetadata,
+    branch: str,
+    view: View,
+    *,
+    carries_deletes: bool,
 ) -> Reasons:
     """The groups that the newest snapshot refuses, by all rules.
 
@@ -48,13 +55,15 @@ def conflicts_of(
         metadata: the newest metadata.
         branch: the branch that is committed to.
         view: the live files of its newest snapshot.
+        carries_deletes: whether newer position deletes and vectors are carried over to new files, and hence
+            are no conflicts.
     """
     reason = validate_definition(start, metadata) or validate_start(start, metadata, branch)
     if reason is not None:
         return dict.fromkeys(changes, reason)
     return {
         **validate_equality_deletes(changes, start, view, metadata.unpartitioned_specs),
-        **validate_no_new_deletes(changes, start, view),
+        **({} if carries_deletes else validate_no_new_deletes(changes, start, view)),
         **validate_kept_live(changes, view),
         **validate_inputs_live(changes, view),
     }
@@ -155,8 +164,7 @@ def validate_equality_deletes(
 
 def _newer(deletes: pa.Table, start: Start, content: Content) -> pa.Table:
     """The deletes of one kind that are newer than the plan."""
-    is_newer = integers(deletes["sequence_number"]) > start.sequence
-    return deletes.filter(pa.array(is_newer & (integers(deletes["content"]) == content)))
+    return deletes.filter(pa.array(is_late(deletes, start.sequence, content)))
 
 
 def _inputs(changes: Collection[GroupChange]) -> pa.Array:

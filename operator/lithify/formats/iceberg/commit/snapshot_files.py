@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from lithify.columns.column_groups import Flags, Numbers, integers
 from lithify.formats.iceberg.commit.changes import Start
-from lithify.formats.iceberg.manifests.carrying import carried_entries
+from lithify.formats.iceberg.manifests.carrying import CommittedEntries, committed_entries, removing
 from lithify.formats.iceberg.manifests.entries import Entries
 from lithify.formats.iceberg.manifests.manifest_lists import (
     ListOwner,
@@ -27,7 +27,7 @@ from lithify.formats.iceberg.manifests.manifest_lists import (
     write_list,
 )
 from lithify.formats.iceberg.manifests.manifest_writer import EncodedManifest, ManifestOwner, encode_manifest
-from lithify.formats.iceberg.manifests.merging import merge_options, merge_plan
+from lithify.formats.iceberg.manifests.merging import gathered, merge_options, merge_plan
 from lithify.formats.iceberg.manifests.new_entries import added_data_files, added_delete_files
 from lithify.formats.iceberg.manifests.partition_types import PartitionField, PartitionType
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
@@ -37,6 +37,9 @@ from lithify.formats.iceberg.table.partition_specs import partition_fields
 from lithify.io.storage import Storage
 
 File = TypeVar("File", NewDataFile, NewDeleteFile)
+
+_MOST_KNOWN = 16 << 20
+"""Bytes of manifests that are kept decoded, which take several times as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,27 @@ class WrittenFiles:
     next_row_id: int | None
 
 
+class KnownManifests:
+    """Manifests that were decoded to be written again, for the next try of a commit that was outrun.
+
+    Tries follow one another while others commit, and most of the manifests that they change are the same.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[ManifestFile, int], CommittedEntries] = {}
+        self._left = _MOST_KNOWN
+
+    def get(self, manifest: ManifestFile, version: int) -> CommittedEntries | None:
+        """The entries of a manifest, if it is known."""
+        return self._entries.get((manifest, version))
+
+    def add(self, manifest: ManifestFile, version: int, entries: CommittedEntries) -> None:
+        """Keeps the entries of a manifest while there is room."""
+        self._left -= manifest.length
+        if self._left >= 0:
+            self._entries[manifest, version] = entries
+
+
 class SnapshotFiles:
     """Writes the files of one snapshot.
 
@@ -84,6 +108,7 @@ class SnapshotFiles:
         view: the live files of the snapshot before it.
         snapshot_id: its id.
         writer: the unique part of the names of its files.
+        known: manifests that earlier tries of the same commit have decoded.
     """
 
     def __init__(
@@ -94,6 +119,7 @@ class SnapshotFiles:
         view: View,
         snapshot_id: int,
         writer: str,
+        known: KnownManifests | None = None,
     ) -> None:
         self.paths: list[str] = []
         self.snapshot_id = snapshot_id
@@ -101,6 +127,7 @@ class SnapshotFiles:
         self._reader = reader
         self._metadata = metadata
         self._view = view
+        self._known = KnownManifests() if known is None else known
         self.writer = writer
 
     def write(
@@ -173,12 +200,33 @@ class SnapshotFiles:
         fresh = {each.path: new[spec] for spec in new for each in [self._planned(content, spec)]}
         listed = [self._planned(content, spec) for spec in new]
         listed += [self._view.manifests[place] for place in places.values()]
-        found = []
-        for group in merge_plan(listed, merge_options(self._metadata.properties)):
-            is_kept = len(group) == 1 and group[0].path not in fresh and places[group[0].path] not in removed
-            is_kept = is_kept and (group[0].is_counted or self._metadata.format_version == 1)
-            found.append(group[0] if is_kept else self._written(group, fresh, places, removed))
+        options, found, emptied = merge_options(self._metadata.properties), [], []
+        live = np.bincount(integers(self._rows(content)["manifest"]), minlength=len(self._view.manifests))
+        for group in merge_plan(listed, options):
+            place = places.get(group[0].path)
+            if len(group) > 1 or place is None:
+                found.append(self._written(group, fresh, places, removed))
+            elif len(removed.get(place, ())) == live[place] > 0:
+                emptied.append(group[0])
+            elif place in removed or not (group[0].is_counted or self._metadata.format_version == 1):
+                found.append(self._written(group, fresh, places, removed))
+            else:
+                found.append(group[0])
+        for group in gathered(emptied, options):
+            found += self._emptied(group, places, removed)
         return found
+
+    def _emptied(
+        self, group: Sequence[ManifestFile], places: Mapping[str, int], removed: Mapping[int, Numbers]
+    ) -> list[ManifestFile]:
+        """Writes manifests of which nothing stays as one, or as several if their fields do not agree."""
+        try:
+            return [self._written(group, {}, places, removed)]
+        except ValueError:
+            return [self._written((each,), {}, places, removed) for each in group]
+
+    def _rows(self, content: ManifestContent) -> pa.Table:
+        return self._view.data if content is ManifestContent.DATA else self._view.deletes
 
     def _written(
         self,
@@ -199,9 +247,13 @@ class SnapshotFiles:
         return encoded.file
 
     def _carried(self, manifest: ManifestFile, removed: Numbers | None) -> Entries:
-        content = self._reader.content(manifest)
+        version = self._metadata.format_version
+        committed = self._known.get(manifest, version)
+        if committed is None:
+            committed = committed_entries(manifest, self._reader.content(manifest), version)
+            self._known.add(manifest, version, committed)
         none = np.empty(0, dtype=np.int64) if removed is None else removed
-        return carried_entries(manifest, content, self._metadata.format_version, self.snapshot_id, none)
+        return removing(committed, self.snapshot_id, none)
 
     def next_path(self) -> str:
         """The path of the next manifest."""

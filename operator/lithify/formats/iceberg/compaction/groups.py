@@ -7,7 +7,7 @@ same group in every plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lithify.formats.iceberg.model import DataFile, DeleteFile
@@ -38,6 +38,10 @@ class IcebergGroup:
     def division(self) -> str:
         """What tells the groups of a partition apart: their files."""
         return self.fingerprint
+
+    def is_held(self, held: Mapping[str, str]) -> bool:
+        """Whether it could not be compacted before, by fingerprints of such groups by path."""
+        return held.get(self.path) == self.fingerprint
 
     def __str__(self) -> str:
         return self.path

@@ -34,7 +34,7 @@ def repeated_paths(data: pa.Table) -> frozenset[str]:
 def blocks_of(table: str, units: Iterable[IcebergUnit], repeated: frozenset[str]) -> Iterator[Block]:
     """A block for each unit that has such a file."""
     for unit in units:
-        path = next((file.path for file in unit.files if file.path in repeated), None)
+        path = next((file.path for file in (*unit.files, *unit.kept) if file.path in repeated), None)
         if path is not None:
             error = CorruptTable(path, _PROBLEM)
             told = blocked_group(table, unit.group.path, error, unit.group.fingerprint)

@@ -56,7 +56,14 @@ class LostGroups:
             self._view = reader.view(manifests, self._statistics, self._view)
         return {
             **self._extension.conflicts(left, table.metadata, self._view),
-            **conflicts_of(left, self._start, table.metadata, table.branch, self._view),
+            **conflicts_of(
+                left,
+                self._start,
+                table.metadata,
+                table.branch,
+                self._view,
+                carries_deletes=self._extension.carries_deletes,
+            ),
         }
 
 
@@ -75,7 +82,9 @@ def check_again(
     view = reader.view(reader.manifests((head or EMPTY).manifest_list))
     return {
         **extension.conflicts(changes, metadata, view),
-        **conflicts_of(changes, start, metadata, table.branch, view),
+        **conflicts_of(
+            changes, start, metadata, table.branch, view, carries_deletes=extension.carries_deletes
+        ),
     }
 
 

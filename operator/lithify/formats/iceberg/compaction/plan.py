@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
@@ -11,7 +11,14 @@ from lithify.formats.iceberg.compaction.details import DELETES
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.row_accounts import check_deletes, check_rows
 from lithify.formats.iceberg.manifests.view import Statistics, View
-from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, NewDeleteFile, Partition
+from lithify.formats.iceberg.model import (
+    DataFile,
+    DeleteFile,
+    DeleteKey,
+    NewDataFile,
+    NewDeleteFile,
+    Partition,
+)
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.row_orders import RowOrder
 from lithify.formats.protocol.details import Detail, Details, totals_of
@@ -30,6 +37,7 @@ class PinnedView:
         order: the order of the rows in new files.
         statistics: what the view has of columns.
         repeated: paths of data files that are listed more than once, in any partition.
+        is_rest: whether only the minor units of it are left to be planned.
     """
 
     metadata: TableMetadata
@@ -38,6 +46,7 @@ class PinnedView:
     order: RowOrder
     statistics: Statistics
     repeated: frozenset[str]
+    is_rest: bool = False
 
     @property
     def snapshot_id(self) -> SnapshotId:
@@ -93,9 +102,24 @@ class IcebergUnit:
         return ()
 
     @property
+    def covered(self) -> tuple[str, ...]:
+        """Paths of data files that stay and will need no equality delete of the planned snapshot."""
+        return ()
+
+    @property
+    def turns_equality(self) -> bool:
+        """Whether it turns equality deletes of files that stay into positions."""
+        return False
+
+    @property
     def deletes(self) -> frozenset[DeleteFile]:
         """The deletes that apply to its data files."""
         return frozenset(delete for file in self.files for delete in file.deletes)
+
+    def removed_deletes(self, removed: Collection[DeleteKey]) -> Iterator[DeleteFile]:
+        """Those of its deletes that its commit has removed: all for its files alone; others may be needed."""
+        del removed
+        return (delete for delete in self.deletes if delete.referenced is not None)
 
     @property
     def details(self) -> Details:
@@ -125,8 +149,8 @@ class PlanOfGroups(Generic[UnitT]):
     held: tuple[IcebergGroup, ...]
 
     blocks: tuple[Block, ...] = ()
-    deferred = 0
-    remaining = None
+    deferred: int = 0
+    remaining: PinnedView | None = None
 
     @property
     def conflicts(self) -> Mapping[IcebergGroup, str]:
@@ -160,7 +184,7 @@ def plan_of(
         held: fingerprints by path of groups that could not be compacted before.
         blocks_of: finds those of some units that cannot be compacted.
     """
-    left_out = tuple(unit.group for unit in found if held.get(unit.group.path) == unit.group.fingerprint)
+    left_out = tuple(unit.group for unit in found if unit.group.is_held(held))
     tried = [unit for unit in found if unit.group not in left_out]
     blocks = tuple(blocks_of(tried))
     blocked = {block.group for block in blocks}

@@ -13,6 +13,7 @@ from lithify.clock import Clock, epoch_millis
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.compaction.groups import IcebergGroup, group_of
 from lithify.formats.iceberg.compaction.listed_twice import blocks_of, repeated_paths
+from lithify.formats.iceberg.compaction.minor_units import minor_units
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView, plan_of
 from lithify.formats.iceberg.compaction.selecting import Chosen, chosen_by, chosen_with, only
 from lithify.formats.iceberg.manifests.delete_index import delete_index
@@ -30,7 +31,7 @@ from lithify.formats.iceberg.planning.options import REWRITE_ALL, PlanningOption
 from lithify.formats.iceberg.planning.plan import RewritePlan, plan_rewrites
 from lithify.formats.iceberg.planning.units import RewriteUnit, units
 from lithify.formats.iceberg.table.metadata import TableMetadata
-from lithify.formats.iceberg.table.partition_paths import place_of, spec_of
+from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, WHOLE, place_of, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
 from lithify.formats.iceberg.table.row_orders import RowOrder, row_order
 from lithify.formats.iceberg.table.schema_columns import schema_columns
@@ -61,14 +62,29 @@ def repin_view(table: IcebergTable, groups: Collection[IcebergGroup]) -> PinnedV
 
 
 def plan(table: IcebergTable, pinned: PinnedView, selection: Selection, clock: Clock) -> IcebergPlan:
-    """Plans the files of a view, except groups that could not be compacted before."""
+    """Plans the files of a view, except groups that could not be compacted before.
+
+    Minor units remain for another plan where files are rewritten: they are committed apart (see
+    `TURNS_EQUALITY`), and later, as an equality delete goes with the last of its data files.
+    """
     options = options_of(table, selection, clock)
     rewrites, objects = rewrites_of(pinned, options)
-    found = [*_units(pinned, rewrites, objects, options)]
-    resting = len(rewrites.partitions) - len({unit.group.place for unit in found})
+    rewritten = [*_units(pinned, rewrites, objects, options)]
+    held = {unit.group.place for unit in rewritten if unit.group.is_held(selection.held)}
+    if pinned.start.spec_id in pinned.metadata.unpartitioned_specs and OLDER_SPECS in held:
+        held.add(WHOLE)
+    # An equality delete would stay there, because a file needs it that cannot be rewritten.
+    minor = [unit for unit in minor_units(pinned, rewrites, objects) if unit.group.place not in held]
+    places = {unit.group.place for unit in (*rewritten, *minor)}
+    resting = 0 if pinned.is_rest else len(rewrites.partitions) - len(places)
     reason = ONE_GOOD_FILE if options.rewrite_all else NO_TRIGGER
     blocks = partial(blocks_of, table.name, repeated=pinned.repeated)
-    return plan_of(pinned, found, {reason: resting} if resting > 0 else {}, selection.held, blocks)
+    resting_by_reason = {reason: resting} if resting > 0 else {}
+    found = minor if pinned.is_rest else rewritten or minor
+    made = plan_of(pinned, found, resting_by_reason, selection.held, blocks)
+    if rewritten and minor and not pinned.is_rest:
+        return replace(made, deferred=len(minor), remaining=replace(pinned, is_rest=True))
+    return made
 
 
 def rewrites_of(pinned: PinnedView, options: PlanningOptions) -> tuple[RewritePlan, FileObjects]:

@@ -7,9 +7,13 @@ cannot be explained is not committed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from lithify.errors import CorruptTable
 from lithify.formats.iceberg.model import Content, DataFile, NewDataFile, NewDeleteFile
+
+if TYPE_CHECKING:
+    from lithify.formats.iceberg.rewriting.maps import TaskMap
 
 
 def check_rows(files: Sequence[DataFile], outputs: Sequence[NewDataFile]) -> None:
@@ -37,6 +41,29 @@ def check_rows(files: Sequence[DataFile], outputs: Sequence[NewDataFile]) -> Non
             f"its group has {before} rows, of which {least} to {most} are deleted, but {after} were written"
         )
         raise CorruptTable(files[0].path, problem)
+
+
+def check_maps(files: Sequence[DataFile], outputs: Sequence[NewDataFile], maps: Sequence[TaskMap]) -> None:
+    """Checks that the maps of a group's tasks are about its files and its new files, and all rows of them.
+
+    That the rows of a task add up, its map checks itself.
+
+    Args:
+        files: its data files.
+        outputs: its new files.
+        maps: the maps; without any, nothing is checked.
+
+    Raises:
+        CorruptTable: a file is missing in them, or has other rows.
+    """
+    if not maps:
+        return
+    read = sorted((each.path, each.rows) for one in maps for each in one.inputs)
+    written = sorted((each.path, each.rows) for one in maps for each in one.outputs)
+    if read != sorted((file.path, file.rows) for file in files) or written != sorted(
+        (file.path, file.rows) for file in outputs
+    ):
+        raise CorruptTable(files[0].path, "the maps of its group are about other files or rows")
 
 
 def check_deletes(kept: Sequence[DataFile], deletes: Sequence[NewDeleteFile]) -> None:

@@ -7,14 +7,17 @@ error before any work.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
+from lithify.formats.iceberg.compaction.minor_units import MinorUnit
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
 from lithify.formats.iceberg.data_files.schema import LINEAGE, Schema, parse_schema
 from lithify.formats.iceberg.data_files.stored import parse_name_mapping
-from lithify.formats.iceberg.model import DataFile
+from lithify.formats.iceberg.deletes.merged import MergedDeletes, positions_of
+from lithify.formats.iceberg.model import DataFile, Partition
 from lithify.formats.iceberg.planning.options import planning_options
-from lithify.formats.iceberg.rewriting.destinations import Destination
+from lithify.formats.iceberg.rewriting.destinations import Destination, KeptFile
 from lithify.formats.iceberg.rewriting.options import WriteOptions, parse_write_options
 from lithify.formats.iceberg.rewriting.ordering import key_of
 from lithify.formats.iceberg.rewriting.target import WriteTarget
@@ -32,6 +35,8 @@ _SORTED_FILES_A_TASK = 16
 """The same where rows are sorted; those beyond a task's memory go through its local disk."""
 NAME_MAPPING = "schema.name-mapping.default"
 _LINEAGE_SINCE = 3
+_DELETES_SINCE = 2
+VECTORS_SINCE = 3
 
 
 def tasks_of(
@@ -47,21 +52,37 @@ def tasks_of(
     specs = tuple(spec_of(metadata, number) for number in metadata.specs)
     mapping = parse_name_mapping(table.properties.get(NAME_MAPPING))
     schema, order = schema_of(metadata), plan.pinned.order
+
+    def task_of(unit: IcebergUnit, files: tuple[DataFile, ...]) -> RewriteTask:
+        task = RewriteTask(
+            files=files,
+            target=_target(metadata, schema, _encodings(options, files), unit, order),
+            storage=table.storage,
+            budget=sizing.budget,
+            specs=specs,
+            mapping=mapping,
+            order=None if _is_in(order, files) else key_of(order, schema),
+            maps=metadata.metadata_folder if metadata.format_version >= _DELETES_SINCE else None,
+        )
+        return _keeping(task, metadata.format_version) if isinstance(unit, MinorUnit) else task
+
     return {
-        unit.group: [
-            RewriteTask(
-                files=files,
-                target=_target(metadata, schema, _encodings(options, files), unit, order),
-                storage=table.storage,
-                budget=sizing.budget,
-                specs=specs,
-                mapping=mapping,
-                order=None if _is_in(order, files) else key_of(order, schema),
-            )
-            for files in divided(unit, options, order, sizing)
-        ]
+        unit.group: [task_of(unit, files) for files in divided(unit, options, order, sizing)]
         for unit in plan.units
     }
+
+
+def _keeping(task: RewriteTask, format_version: int) -> RewriteTask:
+    """A task that keeps the files of another, reads nothing of them but keys, and writes positions."""
+    has_vectors = format_version >= VECTORS_SINCE
+    place = task.target.destination or Destination(Partition(task.target.spec.id))
+    return replace(
+        task,
+        files=(),
+        deletes=MergedDeletes(has_vectors),
+        kept=tuple(KeptFile(file, place, positions_of(file)) for file in task.files),
+        has_vectors=has_vectors,
+    )
 
 
 def count_tasks(table: IcebergTable, plan: IcebergPlan, sizing: Sizing) -> int:
@@ -85,10 +106,11 @@ def schema_of(metadata: TableMetadata) -> Schema:
 def divided(
     unit: IcebergUnit, options: WriteOptions, order: RowOrder, sizing: Sizing
 ) -> Iterator[tuple[DataFile, ...]]:
-    """A unit's files by task: adjacent ones, of about equal bytes, each enough for whole new files.
+    """A unit's files by task, or those that it keeps: adjacent ones of about equal bytes.
 
-    What is sorted is sorted within a task, so that is larger. Where a unit makes several, their files overlap
-    until the next run, which finds them by their bounds and joins neighbours.
+    Each task gets enough of them for whole new files. What is sorted is sorted within a task, so that is
+    larger. Where a unit makes several, their files overlap until the next run, which finds them by their
+    bounds and joins neighbours.
     """
     files = _SORTED_FILES_A_TASK if order.fields else _FILES_A_TASK
     usual = int(options.files.target_size * files * sizing.share)
@@ -96,7 +118,7 @@ def divided(
     count = max(1, round(unit.read_bytes / most))
     share, size = unit.read_bytes / count, 0
     taken: list[DataFile] = []
-    for file in unit.files:
+    for file in unit.files or unit.kept:
         if taken and size + file.size / 2 > share and count > 1:
             yield tuple(taken)
             taken, size, count = [], 0, count - 1

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 
 import pyarrow as pa
 
-from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.columns.key_range import EVERYTHING, FirstKeys, KeyRange
 from lithify.engine.rewrite.row_positions import Positions
 from lithify.errors import UnsupportedTable
 from lithify.files.model import FileColumn, InputFile, Wanted
@@ -52,6 +52,7 @@ class Request:
         dictionaries: names of text columns to read with dictionaries.
         key: a column by whose bounds row groups are left out that have none of `keys`.
         keys: its values that are asked for.
+        among: the only ones of them that are; None for all.
     """
 
     columns: Sequence[Field]
@@ -60,6 +61,7 @@ class Request:
     dictionaries: Collection[str] = ()
     key: Field | None = None
     keys: KeyRange = EVERYTHING
+    among: FirstKeys | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,7 @@ class FileReader:
             keys=request.keys if key else EVERYTHING,
             piece_bytes=request.piece_bytes,
             row_groups=request.row_groups,
+            among=request.among if key else None,
         )
 
     def _missing(self, file: DataFile | DeleteFile, rows: int, column: Field) -> pa.Array:

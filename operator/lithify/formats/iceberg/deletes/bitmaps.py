@@ -19,8 +19,8 @@ from lithify.errors import CorruptTable
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-_MAGIC = b"\xd1\xd3\x39\x64"
-_LEAST = len(_MAGIC) + 8
+MAGIC = b"\xd1\xd3\x39\x64"
+_LEAST = len(MAGIC) + 8
 """Bytes of magic and number of bitmaps."""
 
 
@@ -59,6 +59,6 @@ def _bitmap_in(blob: bytes) -> BitMap64:
     from pyroaring import BitMap64
 
     content = unframed(blob)
-    if len(blob) != len(content) + FRAME or not content.startswith(_MAGIC) or len(content) < _LEAST:
+    if len(blob) != len(content) + FRAME or not content.startswith(MAGIC) or len(content) < _LEAST:
         raise ValueError("it is no vector of Iceberg")
-    return BitMap64.deserialize(content[len(_MAGIC) :])
+    return BitMap64.deserialize(content[len(MAGIC) :])

@@ -44,15 +44,38 @@ def read_positions(reader: FileReader, file: DeleteFile, wanted: Mapping[str, in
     """
     found: dict[str, BitMap64] = {}
     for path, positions in _positions(reader, file, wanted):
-        least, most = int(positions.min()), int(positions.max())
-        if least < 0 or most >= wanted[path]:
-            at = least if least < 0 else most
-            raise CorruptTable(file.path, f"it deletes row {at} of {path}, which has {wanted[path]} rows")
-        if path in found:
-            found[path] |= bitmap_of(positions)
-        else:
-            found[path] = bitmap_of(positions)
+        some = _checked(file, path, positions, wanted[path])
+        found[path] = found[path] | some if path in found else some
     return found
+
+
+def read_if_alone(reader: FileReader, file: DeleteFile, path: str, rows: int) -> BitMap64 | None:
+    """The positions that a file deletes from one data file; None if it is about others, too.
+
+    A position may be listed more than once.
+
+    Args:
+        reader: reads files of the table.
+        file: the delete file.
+        path: the data file.
+        rows: its number of rows.
+
+    Raises:
+        MissingFile, CorruptTable: as `read_positions`.
+    """
+    found, listed = bitmap_of(), 0
+    for _, positions in _positions(reader, file, {path: rows}):
+        found |= _checked(file, path, positions, rows)
+        listed += len(positions)
+    return found if listed == file.rows else None
+
+
+def _checked(file: DeleteFile, path: str, positions: IntPart, rows: int) -> BitMap64:
+    least, most = int(positions.min()), int(positions.max())
+    if least < 0 or most >= rows:
+        at = least if least < 0 else most
+        raise CorruptTable(file.path, f"it deletes row {at} of {path}, which has {rows} rows")
+    return bitmap_of(positions)
 
 
 def _positions(

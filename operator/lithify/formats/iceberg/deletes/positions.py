@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lithify.engine.rewrite.budget import Budget
-from lithify.errors import CorruptTable
 from lithify.formats.iceberg.data_files.reader import FileReader
 from lithify.formats.iceberg.data_files.schema import Schema
 from lithify.formats.iceberg.deletes.equality.anti_join import deleted_by_equality
 from lithify.formats.iceberg.deletes.position_files import read_positions
-from lithify.formats.iceberg.deletes.puffin import read_vector
+from lithify.formats.iceberg.deletes.puffin import read_vector_of
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile
 
 if TYPE_CHECKING:
@@ -53,21 +52,13 @@ def deleted_positions(
     for file in files:
         for each in file.deletes:
             if each.is_vector:
-                add(file.path, _vector(reader, each, file))
+                add(file.path, read_vector_of(reader.storage, each, file.path, file.rows))
     for delete, concerned in _position_files(files).values():
         for path, positions in read_positions(reader, delete, concerned).items():
             add(path, positions)
     for path, positions in deleted_by_equality(files, reader, schema, budget, folder).items():
         add(path, positions)
     return found
-
-
-def _vector(reader: FileReader, delete: DeleteFile, file: DataFile) -> BitMap64:
-    positions = read_vector(reader.storage, delete)
-    if positions and positions.max() >= file.rows:
-        problem = f"it deletes row {positions.max()} of {file.path}, which has {file.rows} rows"
-        raise CorruptTable(delete.path, problem)
-    return positions
 
 
 def _position_files(files: Sequence[DataFile]) -> dict[str, tuple[DeleteFile, dict[str, int]]]:

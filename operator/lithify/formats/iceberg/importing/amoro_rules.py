@@ -140,14 +140,16 @@ AMORO_RULES = Rules(
         ),
         OptionRule(
             AMORO_FILE_COUNT,
-            "it counts small files, not delete files; deletesPerFile is for these",
+            "it counts small files; for equality delete files, Lithify reads Amoro's property from the table "
+            "(equalityDeleteFiles), and deletesPerFile counts those of a data file",
             f"{TRIGGERS}.minInputFiles",
             MIN_INPUT_FILES,
             convert=count(1, MOST_COUNT),
         ),
         OptionRule(
             AMORO_INTERVAL,
-            "",
+            "for equality delete files, Lithify reads Amoro's property from the table "
+            "(equalityDeletesSeconds)",
             f"{TRIGGERS}.smallFilesSeconds",
             INTERVAL,
             convert=seconds_of_millis(60, YEAR),

@@ -17,16 +17,20 @@ import pyarrow.compute as pc
 from lithify.columns.column_groups import Numbers, whole
 from lithify.columns.octets import Octets, fixed_array, fixed_octets, ordered, widened
 
-_LONGS = frozenset({"long", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
+_TIMES = frozenset({"time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
 _WIDTHS: Mapping[str, tuple[str, ...]] = {
     "boolean": ("<u1",),
     "int": ("<i4",),
     "date": ("<i4",),
     "float": ("<f4",),
     "double": ("<f8", "<f4"),
-    **dict.fromkeys(_LONGS, ("<i8", "<i4")),
+    "long": ("<i8", "<i4"),
+    **dict.fromkeys(_TIMES, ("<i8",)),
 }
-"""How values of a type may be stored: bounds of older files keep the narrower type of their time."""
+"""How values of a type may be stored: bounds of older files keep the narrower type of their time.
+
+Those of dates that became timestamps are days, so they are bounds of another form.
+"""
 _BYTES = frozenset({"string", "binary", "uuid"})
 _DECIMAL = re.compile(r"decimal\(\s*\d+\s*,\s*\d+\s*\)")
 _WIDEST = 16

@@ -8,7 +8,7 @@ entries inherit become their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -63,14 +63,31 @@ def carried_entries(
     Raises:
         CorruptTable: the manifest cannot be read.
     """
+    return removing(committed_entries(manifest, content, version), snapshot_id, removed)
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedEntries:
+    """All entries of a committed manifest, and which of them are live."""
+
+    entries: Entries
+    is_live: Flags
+
+
+def committed_entries(manifest: ManifestFile, content: bytes, version: int) -> CommittedEntries:
+    """Decodes a committed manifest; see `carried_entries`."""
     with reading(manifest.path, "manifest"):
-        entries, is_live = _decoded(manifest, content, version)
-    rows = entries.rows
+        return CommittedEntries(*_decoded(manifest, content, version))
+
+
+def removing(committed: CommittedEntries, snapshot_id: int, removed: Numbers) -> Entries:
+    """The entries that another snapshot writes; see `carried_entries`."""
+    entries, rows = committed.entries, committed.entries.rows
     is_removed = np.zeros(len(rows), dtype=bool)
     is_removed[removed] = True
     status = np.where(is_removed, DELETED, EXISTING).astype(np.int32)
     snapshots = np.where(is_removed, snapshot_id, integers(rows["snapshot_id"]))
-    return chosen_entries(_with_rows(entries, status=status, snapshot_id=snapshots), is_live)
+    return chosen_entries(_with_rows(entries, status=status, snapshot_id=snapshots), committed.is_live)
 
 
 def _decoded(manifest: ManifestFile, content: bytes, version: int) -> tuple[Entries, Flags]:

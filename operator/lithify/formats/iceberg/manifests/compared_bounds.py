@@ -17,7 +17,8 @@ from lithify.columns.ranks import ranks
 from lithify.formats.iceberg.manifests.bounds import bound_values, is_comparable
 from lithify.formats.iceberg.model import Content
 
-_WITH_NAN = ("float", "double")
+_UNBOUNDED = ("float", "double", "uuid")
+"""Types whose bounds tell nothing: those of floats leave out NaN, and engines order UUIDs in two ways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +101,14 @@ class _Side:
 def _ruled_out(data: _Side, deletes: _Side, column: ComparedColumn) -> Flags:
     """The pairs of which no row can be deleted, as Java's `canContainEqDeletesForFile` tells.
 
-    Bounds of floats tell nothing, unlike there: they leave out NaN, and a NaN equals a NaN.
+    Bounds of floats tell nothing, unlike there: a NaN equals a NaN. Those of UUIDs do not, either: Java
+    compared their halves as signed numbers at first (apache/iceberg#14216), and as bytes since.
     """
     both_null = data.may_have_nulls & deletes.may_have_nulls
     no_common_null = (data.has_only_nulls & deletes.has_no_nulls) | (
         deletes.has_only_nulls & data.has_no_nulls
     )
-    if column.type in _WITH_NAN:
+    if column.type in _UNBOUNDED:
         return ~both_null & no_common_null
     low, high, delete_low, delete_high = ranks([*data.bounds(column.type), *deletes.bounds(column.type)])
     all_known = (low >= 0) & (high >= 0) & (delete_low >= 0) & (delete_high >= 0)

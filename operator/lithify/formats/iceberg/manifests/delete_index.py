@@ -71,6 +71,12 @@ class DeleteIndex:
         return cast(Numbers, np.sum([kind.counts for kind in self.kinds], axis=0))
 
     @property
+    def position_files(self) -> Numbers:
+        """The number of position delete files that are for each data file alone and have rows."""
+        has_rows = integers(self.deletes["record_count"]) > 0
+        return self.path_positions.sums(has_rows.astype(np.int64))
+
+    @property
     def is_doubled(self) -> Flags:
         """The data files that have several vectors, whose union counts."""
         return self.vectors.counts > 1
@@ -137,6 +143,16 @@ def delete_index(
         matching.by_partition(is_position & ~has_path, "left").without(has_vector),
         matching.by_path(is_position & has_path & ~is_vector).without(has_vector),
     )
+
+
+def is_late(deletes: pa.Table, after: int, content: Content) -> Flags:
+    """Mask of the deletes of one kind with a sequence number greater than that of the planned snapshot.
+
+    Misses none: of all writers only rewrites of delete files state a number themselves, and Java's state the
+    greatest of those that they merge.
+    """
+    is_newer = integers(deletes["sequence_number"]) > after
+    return cast(Flags, is_newer & (integers(deletes["content"]) == content))
 
 
 class _Matching:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from lithify.columns.column_groups import Numbers, listed, taken
+from lithify.formats.iceberg.manifests.bounds import bound_values
 from lithify.formats.iceberg.manifests.delete_index import DeleteIndex
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, Partition
@@ -26,6 +27,8 @@ _OF_DATA = (
     "first_row_id",
     "sort_order_id",
 )
+_BOUNDED = ("int", "long", "date", "string")
+"""The types of columns whose bounds are those of their values, whatever type the column had before."""
 _OF_DELETES = (
     "file_path",
     "file_size_in_bytes",
@@ -57,10 +60,11 @@ class FileObjects:
         """Some data files with the deletes that apply to them, in the order of `rows`."""
         applied = self.index.applied(rows)
         distinct = sorted(set(applied.deletes.tolist()))
-        deletes = dict(zip(distinct, self.delete_files(distinct), strict=True))
+        deletes = dict(zip(distinct, delete_files_of(self.view, distinct), strict=True))
         bounds = applied.offsets.tolist()
         numbers = applied.deletes.tolist()
         partitions = _Partitions(self.view)
+        key_bounds = self._key_bounds(rows)
         found = []
         for place, values in enumerate(_records(self.view.data, rows, _OF_DATA)):
             path, size, count, kind, sequence, partition, first, order = values
@@ -76,18 +80,33 @@ class FileObjects:
                     sort_order_id=order,
                     deletes=tuple(deletes[n] for n in numbers[bounds[place] : bounds[place + 1]]),
                     row=int(rows[place]),
+                    key_bounds=key_bounds[place],
                 )
             )
         return found
 
-    def delete_files(self, rows: Iterable[int]) -> list[DeleteFile]:
-        """Some delete files, in the order of `rows`."""
-        numbers = list(rows)
-        partitions = _Partitions(self.view)
-        return [
-            _delete_file(values, partitions, row)
-            for row, values in zip(numbers, _records(self.view.deletes, numbers, _OF_DELETES), strict=True)
-        ]
+    def _key_bounds(self, rows: Numbers) -> list[dict[int, tuple[Any, Any]]]:
+        """The bounds of compared columns of some data files; see `DataFile`."""
+        found: list[dict[int, tuple[Any, Any]]] = [{} for _ in rows]
+        for number, column in self.index.columns.items():
+            names = [f"{side}_bounds.{number}" for side in ("lower", "upper")]
+            if column.type in _BOUNDED and set(names) <= set(self.view.data.column_names):
+                chosen = taken(self.view.data.select(names), rows)
+                lower, upper = (listed(bound_values(chosen[name], column.type)) for name in names)
+                for each, low, high in zip(found, lower, upper, strict=True):
+                    if low is not None and high is not None:
+                        each[number] = (low, high)
+        return found
+
+
+def delete_files_of(view: View, rows: Iterable[int]) -> list[DeleteFile]:
+    """Some delete files of a view, in the order of `rows`."""
+    numbers = list(rows)
+    partitions = _Partitions(view)
+    return [
+        _delete_file(values, partitions, row)
+        for row, values in zip(numbers, _records(view.deletes, numbers, _OF_DELETES), strict=True)
+    ]
 
 
 class _Partitions(dict[int, Partition]):

@@ -70,6 +70,21 @@ def merge_plan(manifests: Sequence[ManifestFile], options: MergeOptions) -> list
     return found
 
 
+def gathered(manifests: Sequence[ManifestFile], options: MergeOptions) -> list[tuple[ManifestFile, ...]]:
+    """Manifests of which nothing stays, those of one spec together: each file costs a commit a request.
+
+    The next commit drops them, so that it does not matter whether the table's manifests are merged otherwise.
+
+    Args:
+        manifests: the manifests, in any order.
+        options: the table's options, of which the size counts.
+    """
+    groups: dict[int, list[ManifestFile]] = {}
+    for each in manifests:
+        groups.setdefault(each.spec_id, []).append(each)
+    return [packed for group in groups.values() for packed in _packed_from_end(group, options.target_size)]
+
+
 def _packed_from_end(manifests: Sequence[ManifestFile], target: int) -> list[tuple[ManifestFile, ...]]:
     """Adjacent manifests in bins of at most `target` bytes; the first bin is the one that is not full."""
     bins: list[list[ManifestFile]] = []

@@ -65,8 +65,12 @@ def added_data_files(
 def added_delete_files(
     files: Sequence[NewDeleteFile], partition: PartitionType, snapshot_id: int, sequence: int | None
 ) -> Entries:
-    """Entries of added position delete files, with the arguments of `added_data_files`."""
-    further = {"referenced_data_file": _column(files, lambda file: file.referenced, pa.string())}
+    """Entries of added position delete files and vectors, with the arguments of `added_data_files`."""
+    further = {
+        "referenced_data_file": _column(files, lambda file: file.referenced, pa.string()),
+        "content_offset": _column(files, lambda file: file.offset, pa.int64()),
+        "content_size_in_bytes": _column(files, lambda file: file.length, pa.int64()),
+    }
     return _added(files, Content.POSITION_DELETES, partition, snapshot_id, sequence, further)
 
 

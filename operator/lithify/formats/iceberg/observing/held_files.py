@@ -25,6 +25,7 @@ from lithify.columns.column_groups import (
 )
 from lithify.formats.iceberg.observing.cached_files import IcebergCache
 from lithify.formats.iceberg.observing.judging import JudgedFiles, PartitionJudge, judged_files
+from lithify.formats.iceberg.planning.minor import minor_fingerprint
 from lithify.formats.iceberg.planning.plan import RewritePlan
 from lithify.formats.protocol.model import BlockedGroup, fingerprint_of
 
@@ -86,7 +87,7 @@ def held_work(
 
 @dataclass(frozen=True, slots=True)
 class _HeldBin:
-    """A due bin that is held: its group, the number of its partition, and its size."""
+    """A due bin or minor unit that is held: its group, the number of its partition, and its size."""
 
     path: str
     partition: int
@@ -97,7 +98,7 @@ class _HeldBin:
 def _held_bins(
     plan: RewritePlan, judged: JudgedFiles, paths: Sequence[str], held: Mapping[str, str]
 ) -> list[_HeldBin]:
-    """The bins of a plan that are held; `paths` has the path of each partition."""
+    """The bins and minor units of a plan that are held; `paths` has the path of each partition."""
     found = []
     for place in range(len(plan.chosen)):
         rows = plan.files(place)
@@ -105,6 +106,17 @@ def _held_bins(
         fingerprint = fingerprint_of(_identities(judged, rows))
         path = f"{paths[number]}/{fingerprint}"
         if held.get(path) == fingerprint:
+            found.append(_HeldBin(path, number, len(rows), int(judged.figures.sizes[rows].sum())))
+    for group in np.unique(plan.groups[plan.minor.files]).tolist():
+        rows, number = plan.minor.files_of(plan.groups, group), int(plan.partitions[group])
+        fingerprint = minor_fingerprint(
+            listed(taken(judged.data.select(["path"]), rows)["path"]),
+            listed(taken(judged.deletes.select(["path"]), plan.minor.deletes_of(group))["path"]),
+        )
+        path = f"{paths[number]}/{fingerprint}"
+        if held.get(path) != fingerprint:
+            path = next((each.path for each in found if each.partition == number), "")
+        if path:  # held itself, or a file of the partition is held that needs the equality deletes
             found.append(_HeldBin(path, number, len(rows), int(judged.figures.sizes[rows].sum())))
     return found
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lithify.clock import epoch_millis
 from lithify.columns.column_groups import (
@@ -40,11 +41,12 @@ from lithify.formats.iceberg.planning.clustering import (
     clustering_by,
 )
 from lithify.formats.iceberg.planning.columns import MOST_CANDIDATES
-from lithify.formats.iceberg.planning.figures import Figures
+from lithify.formats.iceberg.planning.figures import EqualityFiles, Figures
 from lithify.formats.iceberg.planning.options import PlanningOptions
 from lithify.formats.iceberg.planning.plan import RewritePlan, rewrites_by
 from lithify.formats.iceberg.planning.statistics import SUMS, SUMS_BY_COLUMN, group_statistics
 from lithify.formats.iceberg.planning.triggers import verdicts
+from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS
 from lithify.formats.protocol.model import TriggerVerdict
 
 _OF_STATISTICS = tuple(name for name in SUMS if name != "files")  # the engine counts files of all kinds
@@ -107,7 +109,8 @@ class PartitionJudge:
     def verdicts_by(self, column: int | None) -> Callable[[Mapping[str, Any]], list[TriggerVerdict]]:
         """Tells the verdict of each trigger on a group by its figures, if files are clustered by a column."""
         is_sorted = column is not None and self.columns[column].is_sorted
-        return lambda row: verdicts(row, self.options, is_sorted=is_sorted)
+        options = self.options.at(epoch_millis(self.now))
+        return lambda row: verdicts(row, options, is_sorted=is_sorted)
 
     @property
     def of_full(self) -> PartitionJudge:
@@ -120,12 +123,16 @@ class PartitionJudge:
         return rewrites_by(judged.figures, options, self._clustering(judged, column))
 
     def _valid_until(self, judged: JudgedFiles, groups: int) -> pa.Array:
-        """When the next small file of each group has waited long enough; null if none will."""
+        """When the next small file, or equality delete, of each group has waited enough; null for never."""
         figures, ends = judged.figures, np.full(groups, _NEVER)
         if self.options.small_millis is not None:
             over = figures.millis + self.options.small_millis
             waits = (figures.sizes < self.options.min_size) & (over > epoch_millis(self.now))
             np.minimum.at(ends, figures.partitions[waits], over[waits])
+        if self.options.equality_millis is not None:
+            over = figures.equality.millis + self.options.equality_millis
+            waits = over > epoch_millis(self.now)
+            np.minimum.at(ends, figures.equality.partitions[waits], over[waits])
         return pa.array(ends, pa.int64(), mask=ends == _NEVER)
 
     def _clustering(self, judged: JudgedFiles, column: int | None) -> Clustering | None:
@@ -193,6 +200,11 @@ def judged_files(files: pa.Table, groups: Numbers) -> JudgedFiles:
     is_data = integers(files["content"]) == Content.DATA
     data, deletes = flagged(files, is_data), flagged(files, ~is_data)
     index = delete_index(*_as_view(data, deletes), ())
+    is_current = flags(pc.not_equal(whole(files["group"]), OLDER_SPECS))
+    equality = EqualityFiles(
+        np.arange(len(deletes)), groups[~is_data], integers(deletes["sequence"]), integers(deletes["millis"])
+    )
+    is_equality = integers(deletes["content"]) == Content.EQUALITY_DELETES
     figures = Figures(
         sizes=integers(data["size"]),
         rows=integers(data["rows"]),
@@ -202,6 +214,9 @@ def judged_files(files: pa.Table, groups: Numbers) -> JudgedFiles:
         vector_rows=index.vectors.sums(integers(deletes["rows"])),
         is_doubled=index.is_doubled,
         millis=integers(data["millis"]),
+        sequences=integers(data["sequence"]),
+        position_files=np.where(is_current[is_data], index.position_files, 0),
+        equality=equality.chosen(is_equality & is_current[~is_data]),
     )
     return JudgedFiles(data, deletes, groups[~is_data], index, figures)
 

@@ -14,7 +14,9 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
+from lithify.clock import moment_of
 from lithify.columns.column_groups import flagged, integers, listed, with_columns
+from lithify.engine.observe.rolled_back import History
 from lithify.engine.observe.source import Changes, Listing, Misfit
 from lithify.engine.observe.state import SnapshotMark, TableKey
 from lithify.errors import MissingFile, NotFound
@@ -42,11 +44,12 @@ from lithify.formats.iceberg.observing.summary import summarise
 from lithify.formats.iceberg.planning.clustering import ClusterColumn
 from lithify.formats.iceberg.planning.columns import clustered_columns
 from lithify.formats.iceberg.planning.options import planning_options
+from lithify.formats.iceberg.properties import is_true
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec, spec_of
 from lithify.formats.iceberg.table.row_orders import SORT_ORDER, row_order
-from lithify.formats.iceberg.table.snapshots import Snapshot
+from lithify.formats.iceberg.table.snapshots import YIELD_TO_WRITERS, Snapshot
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.model import SnapshotId
@@ -143,6 +146,14 @@ class ObservedIcebergTable:
         """The judge of its partitions, by its properties and the options of the request."""
         options = planning_options(self._table.overrides, self._table.properties)
         return PartitionJudge(options, self._shape.columns, now)
+
+    def history(self) -> History | None:
+        """The history of the branch; None if compactions do not give way to writers."""
+        if not is_true(self._table.properties, YIELD_TO_WRITERS):
+            return None
+        metadata = self._table.metadata
+        led = frozenset(each.snapshot_id for each in metadata.ancestry(self._table.branch))
+        return History(led, moment_of(metadata.last_updated))
 
     def summarise(self, cache: IcebergCache, wanted: Filter, now: datetime) -> Observation:
         """Sums up a cache of the table; see `summary.summarise`."""

@@ -16,7 +16,7 @@ from lithify.clock import moment_of
 from lithify.engine.observe.summing import COMPACTOR_WINDOW
 from lithify.formats.iceberg.properties import digits_in, is_true
 from lithify.formats.iceberg.table.metadata import TableMetadata
-from lithify.formats.iceberg.table.snapshots import RUN, Snapshot
+from lithify.formats.iceberg.table.snapshots import REPLACE, RUN, Snapshot
 from lithify.formats.protocol.observation import OtherCompactor
 from lithify.plain_text import plain_line
 
@@ -131,7 +131,7 @@ def _compacting_engine(summary: Mapping[str, str]) -> str | None:
         return _FLINK
     if summary.get(_PRODUCER) == _OPTIMIZE:
         return _AMORO
-    if summary.get("operation") == "replace" and any(digits_in(summary, name) for name in _REMOVED):
+    if summary.get("operation") == REPLACE and any(digits_in(summary, name) for name in _REMOVED):
         return _engine(summary)
     return None
 

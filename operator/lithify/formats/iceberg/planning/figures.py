@@ -14,9 +14,33 @@ from lithify.columns.column_groups import Flags, Numbers, integers
 from lithify.formats.iceberg.manifests.commit_times import commit_millis
 from lithify.formats.iceberg.manifests.delete_index import DeleteIndex
 from lithify.formats.iceberg.manifests.view import View
+from lithify.formats.iceberg.model import Content
 
 OTHER_SPECS = -1
 """The partition of files whose spec is not the current one: rewriting puts them into current partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class EqualityFiles:
+    """The equality delete files of partitions of the current spec, whose files minor units keep.
+
+    Attributes:
+        rows: their rows among the deletes of the view.
+        partitions: their partitions, numbered as those of `Figures`.
+        sequences: their data sequence numbers.
+        millis: when each was committed, in milliseconds since 1970; 0 if that snapshot has expired.
+    """
+
+    rows: Numbers
+    partitions: Numbers
+    sequences: Numbers
+    millis: Numbers
+
+    def chosen(self, chosen: Flags) -> EqualityFiles:
+        """Some of them."""
+        return EqualityFiles(
+            self.rows[chosen], self.partitions[chosen], self.sequences[chosen], self.millis[chosen]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +56,9 @@ class Figures:
         vector_rows: rows of its deletion vectors.
         is_doubled: whether it has several vectors.
         millis: when it was committed, in milliseconds since 1970; 0 if that snapshot has expired.
+        sequences: data sequence number.
+        position_files: number of position delete files for it alone; 0 for files of other specs.
+        equality: the equality delete files.
     """
 
     sizes: Numbers
@@ -42,6 +69,9 @@ class Figures:
     vector_rows: Numbers
     is_doubled: Flags
     millis: Numbers
+    sequences: Numbers
+    position_files: Numbers
+    equality: EqualityFiles
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -56,8 +86,16 @@ def figures_of(view: View, index: DeleteIndex, spec_id: int, times: Mapping[int,
         spec_id: the table's current partition spec.
         times: commit times of the table's snapshots by id, in milliseconds since 1970.
     """
-    data, rows = view.data, integers(view.deletes["record_count"])
+    data, deletes = view.data, view.deletes
+    rows = integers(deletes["record_count"])
     is_current = integers(data["spec_id"]) == spec_id
+    is_equality = integers(deletes["content"]) == Content.EQUALITY_DELETES
+    equality = EqualityFiles(
+        np.arange(len(deletes)),
+        integers(deletes["partition"]),
+        integers(deletes["sequence_number"]),
+        commit_millis(deletes["snapshot_id"], times),
+    )
     return Figures(
         sizes=integers(data["file_size_in_bytes"]),
         rows=integers(data["record_count"]),
@@ -67,4 +105,7 @@ def figures_of(view: View, index: DeleteIndex, spec_id: int, times: Mapping[int,
         vector_rows=index.vectors.sums(rows),
         is_doubled=index.is_doubled,
         millis=commit_millis(data["snapshot_id"], times),
+        sequences=integers(data["sequence_number"]),
+        position_files=np.where(is_current, index.position_files, 0),
+        equality=equality.chosen(is_equality & (integers(deletes["spec_id"]) == spec_id)),
     )

@@ -26,6 +26,9 @@ MAX_FILES = "max-files-to-rewrite"
 JOB_ORDER = "rewrite-job-order"
 OVERLAP = "lithify.overlap-threshold"
 VECTOR_ROWS = "lithify.vector-rows-threshold"
+EQUALITY_FILES = "lithify.equality-delete-file-threshold"
+EQUALITY_INTERVAL = "lithify.equality-delete-interval-ms"
+POSITION_FILES = "lithify.position-delete-file-threshold"
 INTERVAL = "compact.major.interval.max"
 """Options that Java does not have; the last one is that of keyed tables, in milliseconds."""
 TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
@@ -76,6 +79,11 @@ class PlanningOptions:
         small_millis: milliseconds after which small files are joined, however few; None for never.
         small_before: small files that were committed until then, in milliseconds since 1970, have waited so
             long; None for none.
+        equality_files: number of equality delete files of a partition from which they become positions.
+        equality_millis: milliseconds after which they do, however few; None for never.
+        equality_before: equality delete files that were committed until then, in milliseconds since 1970,
+            have waited so long; None for none.
+        position_files: number of position delete files of one data file from which they become one.
     """
 
     target_size: int = 512 << 20
@@ -94,12 +102,18 @@ class PlanningOptions:
     vector_rows_threshold: int | None = 1_000_000
     small_millis: int | None = None
     small_before: int | None = None
+    equality_files: int = 12
+    equality_millis: int | None = 3_600_000
+    equality_before: int | None = None
+    position_files: int = 5
 
     def at(self, now_millis: int) -> PlanningOptions:
         """The options at a time, in milliseconds since 1970."""
-        if self.small_millis is None:
-            return self
-        return replace(self, small_before=now_millis - self.small_millis)
+        small, equality = (
+            None if millis is None else now_millis - millis
+            for millis in (self.small_millis, self.equality_millis)
+        )
+        return replace(self, small_before=small, equality_before=equality)
 
     @property
     def write_max_size(self) -> int:
@@ -153,15 +167,22 @@ def planning_options(options: Mapping[str, str], properties: Mapping[str, str]) 
         job_order=_job_order(options),
         overlap_threshold=number_in(options, OVERLAP, default.overlap_threshold or 0, 2),
         vector_rows_threshold=number_in(options, VECTOR_ROWS, default.vector_rows_threshold or 0, 1),
-        small_millis=_interval(options, properties),
+        small_millis=_interval(options, INTERVAL, digits_in(properties, AMORO_INTERVAL) or None),
+        equality_files=number_in(
+            options, EQUALITY_FILES, digits_in(properties, AMORO_FILE_COUNT) or default.equality_files, 1
+        ),
+        equality_millis=_interval(
+            options, EQUALITY_INTERVAL, digits_in(properties, AMORO_INTERVAL) or default.equality_millis
+        ),
+        position_files=number_in(options, POSITION_FILES, default.position_files, 2),
     )
 
 
-def _interval(options: Mapping[str, str], properties: Mapping[str, str]) -> int | None:
-    """-1 means never, and so does what Amoro's property may have but a positive number."""
-    if INTERVAL not in options:
-        return digits_in(properties, AMORO_INTERVAL) or None
-    millis = number_in(options, INTERVAL, _OFF, _OFF)
+def _interval(options: Mapping[str, str], name: str, default: int | None) -> int | None:
+    """Milliseconds; None for -1, which means never."""
+    if name not in options:
+        return default
+    millis = number_in(options, name, _OFF, _OFF)
     return None if millis == _OFF else millis
 
 

@@ -18,6 +18,7 @@ from lithify.columns.column_groups import Flags, Numbers
 from lithify.engine.pack.next_fit import next_fit
 from lithify.formats.iceberg.planning.clustering import ClusterColumn, Clustering, clustering_of
 from lithify.formats.iceberg.planning.figures import Figures
+from lithify.formats.iceberg.planning.minor import MinorWork, minor_work
 from lithify.formats.iceberg.planning.options import JobOrder, PlanningOptions
 from lithify.formats.iceberg.planning.selection import Bins, Reasons, due_bins, reasons_of
 
@@ -36,6 +37,7 @@ class RewritePlan:
         chosen: the due bins that are rewritten, in their order.
         limits: the number of files that are rewritten of each chosen bin.
         clustering: by which column files are clustered; None if by none.
+        minor: the deletes that are written again.
     """
 
     figures: Figures
@@ -47,6 +49,7 @@ class RewritePlan:
     chosen: Numbers
     limits: Numbers
     clustering: Clustering | None
+    minor: MinorWork
 
     def files(self, place: int) -> Numbers:
         """The data files of a chosen bin, in the order in which their rows are joined."""
@@ -60,9 +63,7 @@ class RewritePlan:
     @property
     def due_files(self) -> Flags:
         """The data files in due bins, whether or not this plan takes them."""
-        found = np.zeros(len(self.figures), dtype=bool)
-        found[self.bins.files[np.repeat(self.bins.is_due, self.bins.sizes)]] = True
-        return found
+        return _due_files(self.bins, len(self.figures))
 
 
 def plan_rewrites(
@@ -93,7 +94,14 @@ def rewrites_by(figures: Figures, options: PlanningOptions, clustering: Clusteri
     reasons = reasons_of(figures, options, clustering)
     bins = _bins(figures, groups, reasons, options, clustering)
     chosen, limits = _chosen(bins, figures, options)
-    return RewritePlan(figures, options, partitions, groups, reasons, bins, chosen, limits, clustering)
+    minor = minor_work(figures, partitions, groups, ~_due_files(bins, len(figures)), options)
+    return RewritePlan(figures, options, partitions, groups, reasons, bins, chosen, limits, clustering, minor)
+
+
+def _due_files(bins: Bins, count: int) -> Flags:
+    found = np.zeros(count, dtype=bool)
+    found[bins.files[np.repeat(bins.is_due, bins.sizes)]] = True
+    return found
 
 
 def _bins(

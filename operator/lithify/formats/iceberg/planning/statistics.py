@@ -30,13 +30,20 @@ _SUMS: Mapping[str, Callable[[RewritePlan], Numbers | Flags]] = {
 """Sums over the files of a group; `delete_files` counts pairs of a data file and a delete."""
 _SUMS_BY_COLUMN: Mapping[str, Callable[[RewritePlan], Numbers | Flags]] = {
     "files_crowded": lambda plan: plan.reasons.is_crowded,
-    "due_files": lambda plan: plan.due_files,
-    "due_bytes": lambda plan: np.where(plan.due_files, plan.figures.sizes, 0),
+    "due_files": lambda plan: plan.due_files | plan.minor.files,
+    "due_bytes": lambda plan: np.where(plan.due_files | plan.minor.files, plan.figures.sizes, 0),
+    "files_rewritten": lambda plan: plan.due_files,
+    "files_many_positions": lambda plan: plan.minor.crowded,
 }
+_BY_COLUMN: Mapping[str, Callable[[RewritePlan], Numbers]] = {
+    "minor_deletes": lambda plan: np.bincount(plan.minor.groups, minlength=len(plan.partitions)),
+    "minor_oldest": lambda plan: plan.minor.oldest,
+}
+"""Figures of a group that are no sums over data files: of equality deletes that apply to files which stay."""
 SUMS = tuple(_SUMS)
 """The sums that are the same by whichever column files are clustered."""
-SUMS_BY_COLUMN = tuple(_SUMS_BY_COLUMN)
-"""The sums that depend on that column."""
+SUMS_BY_COLUMN = (*_SUMS_BY_COLUMN, *_BY_COLUMN)
+"""The figures that depend on that column."""
 
 
 def group_statistics(plan: RewritePlan) -> pa.Table:
@@ -46,7 +53,8 @@ def group_statistics(plan: RewritePlan) -> pa.Table:
     files are clustered; null without one.
     """
     sums = {name: _sums(plan, of(plan)) for name, of in {**_SUMS, **_SUMS_BY_COLUMN}.items()}
-    return pa.table({"partition": plan.partitions, **sums, "depth": _depths(plan)})
+    others = {name: of(plan) for name, of in _BY_COLUMN.items()}
+    return pa.table({"partition": plan.partitions, **sums, **others, "depth": _depths(plan)})
 
 
 def _sums(plan: RewritePlan, values: Numbers | Flags) -> Numbers:

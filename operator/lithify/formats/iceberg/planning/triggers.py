@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from lithify.amounts import bytes_text, count_of, seconds_text
+from lithify.amounts import bytes_text, count_of, moment_text, seconds_text
+from lithify.clock import moment_of
 from lithify.formats.iceberg.planning.options import PlanningOptions
 from lithify.formats.protocol.model import TriggerVerdict
 
@@ -23,6 +24,12 @@ class RewriteTrigger(StrEnum):
     LARGE_VECTORS = "LargeVectors"
     OVERLAP = "Overlap"
     FILE_SIZES = "FileSizes"
+    EQUALITY_DELETES = "EqualityDeletes"
+    POSITION_FILES = "PositionFiles"
+
+
+MINOR = frozenset({RewriteTrigger.EQUALITY_DELETES, RewriteTrigger.POSITION_FILES})
+"""The triggers of minor units, which keep data files."""
 
 
 def verdicts(
@@ -44,6 +51,10 @@ def verdicts(
         found.insert(-1, _overlap(statistics, options.overlap_threshold))
     if statistics["files_doubled"]:
         found.insert(0, _doubled(statistics))
+    if statistics["minor_deletes"]:
+        found.append(_equality_deletes(statistics, options))
+    if statistics["files_many_positions"]:
+        found.append(_position_files(statistics, options))
     return found
 
 
@@ -83,7 +94,7 @@ def _overlap(statistics: Mapping[str, Any], threshold: int) -> TriggerVerdict:
 
 def _file_sizes(statistics: Mapping[str, Any], options: PlanningOptions) -> TriggerVerdict:
     """Fires if files are due that no other trigger demands."""
-    small, large, due = (statistics[name] for name in ("small_files", "large_files", "due_files"))
+    small, large, due = (statistics[name] for name in ("small_files", "large_files", "files_rewritten"))
     detail = f"{count_of(small, 'file')} below {bytes_text(options.min_size)}"
     if large:
         detail += f", {large} above {bytes_text(options.max_size)}"
@@ -94,3 +105,23 @@ def _file_sizes(statistics: Mapping[str, Any], options: PlanningOptions) -> Trig
         if options.small_millis is not None:
             detail += f", or after {seconds_text(options.small_millis // 1000)}"
     return TriggerVerdict(RewriteTrigger.FILE_SIZES, fired=due > 0 and small + large > 0, detail=detail)
+
+
+def _equality_deletes(statistics: Mapping[str, Any], options: PlanningOptions) -> TriggerVerdict:
+    count, oldest, before = statistics["minor_deletes"], statistics["minor_oldest"], options.equality_before
+    has_waited = before is not None and oldest <= before
+    since = f"of {moment_text(moment_of(oldest))}" if oldest else "older than all snapshots"
+    detail = (
+        f"{count_of(count, 'equality delete file')} on files that stay, the oldest {since}; "
+        f"turned into positions from {options.equality_files} on"
+    )
+    if options.equality_millis is not None:
+        detail += f", or after {seconds_text(options.equality_millis // 1000)}"
+    fired = count >= options.equality_files or has_waited
+    return TriggerVerdict(RewriteTrigger.EQUALITY_DELETES, fired=fired, detail=detail)
+
+
+def _position_files(statistics: Mapping[str, Any], options: PlanningOptions) -> TriggerVerdict:
+    files = count_of(statistics["files_many_positions"], "file")
+    detail = f"{files} with {options.position_files} position delete files or more, which become one each"
+    return TriggerVerdict(RewriteTrigger.POSITION_FILES, fired=True, detail=detail)

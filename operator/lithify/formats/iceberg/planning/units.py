@@ -5,11 +5,12 @@ Called by the adapter, for the bins that a run takes. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
+import pyarrow as pa
 
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.model import DataFile, Partition
@@ -49,16 +50,23 @@ def units(plan: RewritePlan, objects: FileObjects) -> Iterator[RewriteUnit]:
         places.setdefault(plan.group_of(place), []).append(place)
     rows = [plan.files(place) for chosen in places.values() for place in chosen]
     files = iter(objects.data_files(np.concatenate(rows)) if rows else ())
-    statistics = group_statistics(plan)
-    is_sorted = plan.clustering is not None and plan.clustering.column.is_sorted
+    told = group_verdicts(plan, places)
     for group, chosen in places.items():
-        (row,) = statistics.slice(group, 1).to_pylist()
-        told = tuple(verdicts(row, plan.options, is_sorted=is_sorted))
         partition = _partition(plan, group, objects)
         for place in chosen:
             bin_rows = plan.files(place)
             size = plan.options.split_size(int(plan.figures.sizes[bin_rows].sum()))
-            yield RewriteUnit(partition, tuple(islice(files, len(bin_rows))), size, told)
+            yield RewriteUnit(partition, tuple(islice(files, len(bin_rows))), size, told[group])
+
+
+def group_verdicts(plan: RewritePlan, groups: Collection[int]) -> Mapping[int, tuple[TriggerVerdict, ...]]:
+    """The verdict of each trigger on some groups."""
+    if not groups:
+        return {}
+    is_sorted = plan.clustering is not None and plan.clustering.column.is_sorted
+    rows = group_statistics(plan).take(pa.array([*groups], pa.int64())).to_pylist()
+    told = (tuple(verdicts(row, plan.options, is_sorted=is_sorted)) for row in rows)
+    return dict(zip(groups, told, strict=True))
 
 
 def _partition(plan: RewritePlan, group: int, objects: FileObjects) -> Partition | None:

@@ -1,26 +1,33 @@
-"""Writes position delete files: the deleted rows of data files that stay.
+"""Writes position delete files and vectors: the deleted rows of data files that stay, or that are new.
 
-Called by tasks. Each file is about one data file, and its bounds say so: readers need it for that file only,
-and the commit that removes the data file drops it. Memory is a portion of positions, besides the bitmap.
+Called by tasks, and by commits that carry late deletes over to new files. Each is about one data file, and
+its bounds say so: readers need it for that file only, and the commit that removes the data file drops it.
+Memory is a portion of positions, or a Puffin file, besides the bitmaps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from lithify.errors import LithifyError
 from lithify.files.options import ParquetOptions
 from lithify.formats.iceberg.data_files.reader import FileReader
 from lithify.formats.iceberg.data_files.schema import Schema
-from lithify.formats.iceberg.deletes.position_files import PATH, POSITION, read_positions
-from lithify.formats.iceberg.model import NewDeleteFile
-from lithify.formats.iceberg.rewriting.destinations import KeptFile
+from lithify.formats.iceberg.deletes.position_files import PATH, POSITION, read_if_alone
+from lithify.formats.iceberg.deletes.vectors import write_vectors
+from lithify.formats.iceberg.manifests.view import PUFFIN
+from lithify.formats.iceberg.model import DataFile, NewDataFile, NewDeleteFile
+from lithify.formats.iceberg.rewriting.destinations import Destination, KeptFile
 from lithify.formats.iceberg.rewriting.new_files import NewFiles
 from lithify.formats.iceberg.rewriting.options import MetricsModes, WriteOptions
 from lithify.formats.iceberg.rewriting.target import WriteTarget
+from lithify.io.storage import Storage
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -47,10 +54,65 @@ def write_deletes(
         StorageError: it cannot be written.
     """
     positions, replaced = _with_older(kept, positions, reader)
-    file = files.open_next(kept.destination, target=_target_like(target))
+    written = write_positions(files, delete_target(target), kept.file.path, kept.destination, positions)
+    return replace(written, partition=kept.file.partition, replaced=replaced)
+
+
+def write_new_vectors(
+    storage: Storage, path: str, files: Sequence[DataFile | NewDataFile], positions: Mapping[str, BitMap64]
+) -> list[NewDeleteFile]:
+    """Writes the vectors of data files into one Puffin file; deletes it again if that fails.
+
+    Args:
+        storage: access to the file system.
+        path: the new file.
+        files: the data files.
+        positions: all deleted positions of each, by its path.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    try:
+        vectors = write_vectors(storage, path, {file.path: positions[file.path] for file in files})
+    except BaseException:
+        with suppress(LithifyError):
+            storage.delete(path)
+        raise
+    return [
+        NewDeleteFile(
+            path=path,
+            format=PUFFIN,
+            size=vector.file_size,
+            rows=vector.positions,
+            partition=file.partition,
+            referenced=file.path,
+            offset=vector.offset,
+            length=vector.length,
+        )
+        for file in files
+        for vector in [vectors[file.path]]
+    ]
+
+
+def write_positions(
+    files: NewFiles, target: WriteTarget, path: str, place: Destination, positions: BitMap64
+) -> NewDeleteFile:
+    """Writes the position delete file of a data file.
+
+    Args:
+        files: opens it.
+        target: how delete files are written; see `delete_target`.
+        path: the data file.
+        place: where the new file goes.
+        positions: at least one.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    file = files.open_next(place, target=target)
     try:
         for start in range(0, len(positions), _PORTION):
-            file.write(_rows(kept.file.path, positions[start : start + _PORTION]))
+            file.write(_rows(path, positions[start : start + _PORTION]))
         written = file.close()
     except BaseException:
         file.abort()
@@ -61,9 +123,8 @@ def write_deletes(
         size=written.size,
         rows=written.rows,
         partition=written.partition,
-        referenced=kept.file.path,
+        referenced=path,
         metrics=written.metrics,
-        replaced=replaced,
     )
 
 
@@ -74,14 +135,14 @@ def _with_older(kept: KeptFile, positions: BitMap64, reader: FileReader) -> tupl
     """
     file, replaced = kept.file, []
     for each in kept.older:
-        found = read_positions(reader, each, {file.path: file.rows}).get(file.path)
-        if found is not None and len(found) == each.rows:
+        found = read_if_alone(reader, each, file.path, file.rows)
+        if found is not None:
             positions = positions | found
             replaced.append(each.path)
     return positions, tuple(replaced)
 
 
-def _target_like(target: WriteTarget) -> WriteTarget:
+def delete_target(target: WriteTarget) -> WriteTarget:
     """How delete files are written: in Parquet, with exact bounds, and no options of data columns."""
     files = replace(target.options.files.in_parquet(), parquet=ParquetOptions())
     options = WriteOptions(files, MetricsModes(default="full"))

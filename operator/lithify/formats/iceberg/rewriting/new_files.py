@@ -1,4 +1,4 @@
-"""The data and position delete files that one task writes."""
+"""The files that one task writes: data files, position delete files, and those of its map."""
 
 from __future__ import annotations
 
@@ -33,3 +33,20 @@ class NewFiles(WrittenFiles):
         path = target.path(place.partition, f"{place.name_start}{self._writer}-{number}")
         self._will_write(path, in_parquet(path))
         return OpenDataFile(path, place.partition, target, self._storage, like)
+
+    def next_path(self, extension: str) -> str:
+        """The path of the next file among the data files of no partition, for others than data files."""
+        path = self._target.locations.path("", f"{self._writer}-{next(self._numbers):05}.{extension}")
+        self._will_write(path)
+        return path
+
+    def path_beside(self, folder: str, name: str) -> str:
+        """The path of a file in another folder, which is deleted like the others if the task fails.
+
+        Args:
+            folder: the folder.
+            name: the end of its name, behind the id of the writer.
+        """
+        path = f"{folder}/{self._writer}-{name}"
+        self._will_write(path)
+        return path

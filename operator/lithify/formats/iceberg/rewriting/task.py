@@ -14,22 +14,27 @@ from pathlib import Path
 import pyarrow as pa
 
 from lithify.clock import Clock
+from lithify.columns.order import IntPart
 from lithify.engine.attempts.stop_file import StopCheck
 from lithify.engine.rewrite.budget import MAX_PIECE, Budget
+from lithify.engine.rewrite.places import Places, places_of
 from lithify.engine.rewrite.rolling import RollingWriter
 from lithify.engine.rewrite.sort_keys import RowKey, chained
 from lithify.engine.rewrite.sorted_rows import SortedRows
 from lithify.engine.tasks.execution import carry_out
 from lithify.engine.tasks.task import StepTask
+from lithify.faults import failpoint
 from lithify.files.written_files import rolling_of
 from lithify.formats.iceberg.data_files.reader import FileReader
 from lithify.formats.iceberg.data_files.stored import NameMapping, names_of
 from lithify.formats.iceberg.deletes.applied import AppliedDeletes, DeletesOfFiles
 from lithify.formats.iceberg.deletes.positions import DeletedPositions
+from lithify.formats.iceberg.manifests.view import PUFFIN
 from lithify.formats.iceberg.model import DataFile, DeleteFile, NewDataFile, NewDeleteFile, Partition
 from lithify.formats.iceberg.rewriting.destinations import Destination, KeptFile, RowDivider
 from lithify.formats.iceberg.rewriting.live_rows import LiveRows
-from lithify.formats.iceberg.rewriting.new_deletes import write_deletes
+from lithify.formats.iceberg.rewriting.maps import write_map
+from lithify.formats.iceberg.rewriting.new_deletes import write_deletes, write_new_vectors
 from lithify.formats.iceberg.rewriting.new_files import NewFiles
 from lithify.formats.iceberg.rewriting.packing import packing_of
 from lithify.formats.iceberg.rewriting.partitioning import Partitioner
@@ -54,7 +59,9 @@ class RewriteTask(StepTask):
         order: how rows are sorted; None keeps their order.
         divider: what divides rows between destinations; None for the partition spec.
         deletes: finds the deleted rows.
-        kept: files that stay; deleted rows of them are written into position delete files.
+        kept: files that stay; deleted rows of them are written into position delete files, or vectors.
+        has_vectors: whether they are written into vectors; `deletes` then has all that are deleted.
+        maps: the folder for what says where rows went; None if nobody asks.
     """
 
     files: tuple[DataFile, ...]
@@ -67,6 +74,8 @@ class RewriteTask(StepTask):
     divider: RowDivider | None = None
     deletes: AppliedDeletes = field(default_factory=DeletesOfFiles)
     kept: tuple[KeptFile, ...] = ()
+    has_vectors: bool = False
+    maps: str | None = None
 
     @property
     def input_sizes(self) -> Mapping[str, int]:
@@ -117,14 +126,35 @@ class RewriteTask(StepTask):
     def _rewrite(
         self, stop: StopCheck, files: NewFiles, reader: FileReader, deleted: DeletedPositions, folder: Path
     ) -> TaskOutputs:
+        places: Places | None = None
         if self.order is None and self._destination is not None:
-            return self._pack(stop, files, reader, deleted, self._destination)
-        return TaskOutputs(data=tuple(self._sort(stop, files, reader, deleted, folder)))
+            outputs = self._pack(stop, files, reader, deleted, self._destination)
+        else:
+            places = self._new_places(deleted, folder)
+            outputs = TaskOutputs(data=tuple(self._sort(stop, files, reader, deleted, folder, places)))
+        if self.maps is None:
+            return outputs
+        found = write_map(files, self.storage, self.maps, self.files, deleted, outputs.data, places)
+        failpoint("map-written")
+        return replace(outputs, maps=(found,))
+
+    def _new_places(self, deleted: DeletedPositions, folder: Path) -> Places | None:
+        """What collects the places of rows that are moved."""
+        if self.maps is None:
+            return None
+        live = sum(each.rows - len(deleted.get(each.path, ())) for each in self.files)
+        return places_of(live, self.target.folder, self.budget, folder)
 
     def _delete(
         self, stop: StopCheck, files: NewFiles, reader: FileReader, deleted: DeletedPositions
     ) -> Iterator[NewDeleteFile]:
         """Writes the deleted rows of files that stay."""
+        if self.has_vectors:
+            found = [each.file for each in self.kept if deleted.get(each.file.path)]
+            stop.check()
+            if found:
+                yield from write_new_vectors(self.storage, files.next_path(PUFFIN), found, deleted)
+            return
         for each in self.kept:
             positions = deleted.get(each.file.path)
             if positions:
@@ -156,17 +186,24 @@ class RewriteTask(StepTask):
         return TaskOutputs(data=data, copied_bytes=packing.copied_bytes)
 
     def _sort(
-        self, stop: StopCheck, files: NewFiles, reader: FileReader, deleted: DeletedPositions, folder: Path
+        self,
+        stop: StopCheck,
+        files: NewFiles,
+        reader: FileReader,
+        deleted: DeletedPositions,
+        folder: Path,
+        places: Places | None,
     ) -> Iterator[NewDataFile]:
         """Writes rows by destination, and in the task's order within each."""
         divider = self._divider
         orders = [order for order in (divider, self.order) if order is not None]
-        rows = SortedRows(chained(orders), self.budget, folder)
+        budget = self.budget if places is None else Budget(self.budget.total - places.memory)
+        rows = SortedRows(chained(orders), budget, folder)
         live = LiveRows(reader, self.target, deleted, self.budget)
         for file in self.files:
             for batch in stop.between(live.of(file, most=min(MAX_PIECE, self.budget.reading // 4))):
                 rows.add(batch)
-        yield from self._write_sorted(files, stop.between(rows.sorted()), divider)
+        yield from self._write_sorted(files, _placed(stop.between(rows.numbered()), places), divider)
 
     @property
     def _divider(self) -> RowDivider | None:
@@ -202,3 +239,13 @@ class RewriteTask(StepTask):
             yield from divider.split(rows)
         elif self._destination is not None:
             yield self._destination, rows
+
+
+def _placed(
+    rows: Iterator[tuple[pa.RecordBatch, IntPart]], places: Places | None
+) -> Iterator[pa.RecordBatch]:
+    """Rows in the order in which they are written; tells `places` of them."""
+    for batch, numbers in rows:
+        if places is not None:
+            places.add(numbers)
+        yield batch

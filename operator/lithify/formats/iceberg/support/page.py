@@ -19,6 +19,12 @@ notes, except those that begin with `write.`, `commit.`, `compatibility.` or `en
 Data and delete files may be Parquet, ORC or Avro. A group of files is left out, and named, if one of them is
 an ORC file with a column of the type uniontype, or with a timestamp that has a time zone where the table's
 has none, or the reverse: Hive and Spark write moments into ORC as local times.
+
+Others may write while a run rewrites files. Position deletes and deletion vectors that land on these files
+meanwhile are carried over: their rows are deleted in the new files, in the same snapshot. Equality deletes
+apply to new files as they did to old ones. Files that others remove or replace are planned again. A DELETE,
+UPDATE or MERGE of Spark that began before the run's commit, and names a replaced file, fails with missing
+data files, as beside any compaction: try it again.
 """
 
 _HEADS = {

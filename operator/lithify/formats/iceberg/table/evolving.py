@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from lithify.formats.iceberg.properties import digits_in, is_true
@@ -50,6 +51,7 @@ class TableChanges:
 
 
 NO_CHANGES = TableChanges()
+NO_RETENTION: Mapping[str, Any] = MappingProxyType({})
 
 
 def with_snapshot(
@@ -64,23 +66,16 @@ def with_snapshot(
         changes: what else changes.
     """
     log, forgotten = metadata_log(base)
-    millis, refs = snapshot["timestamp-ms"], dict(base.json.get("refs") or {})
-    refs[branch] = {**(refs.get(branch) or {"type": "branch"}), "snapshot-id": snapshot["snapshot-id"]}
     following = {
         **base.json,
-        "last-updated-ms": millis,
         "snapshots": [*(base.json.get("snapshots") or ()), snapshot],
-        "refs": refs,
+        **with_head(base, branch, snapshot["snapshot-id"], snapshot["timestamp-ms"]),
         "metadata-log": log,
     }
     if base.format_version > 1:
         following["last-sequence-number"] = snapshot["sequence-number"]
     if "added-rows" in snapshot:
         following["next-row-id"] = base.next_row_id + snapshot["added-rows"]
-    if branch == MAIN:
-        entry = {"timestamp-ms": millis, "snapshot-id": snapshot["snapshot-id"]}
-        following["current-snapshot-id"] = snapshot["snapshot-id"]
-        following["snapshot-log"] = [*(base.json.get("snapshot-log") or ()), entry]
     if changes.properties:
         following["properties"] = {**(base.json.get("properties") or {}), **changes.properties}
     if changes.statistics is not None:
@@ -88,15 +83,55 @@ def with_snapshot(
     return NextVersion(json.dumps(following, separators=(",", ":")), forgotten)
 
 
+def with_head(
+    base: TableMetadata,
+    branch: str,
+    snapshot: int,
+    millis: int,
+    kept: Mapping[str, Any] = NO_RETENTION,
+) -> dict[str, Any]:
+    """The fields of the metadata that change with the head of a branch.
+
+    As in Java (`TableMetadata.Builder.setRef`), the log of main says since when the snapshot counts.
+
+    Args:
+        base: the metadata before.
+        branch: the branch.
+        snapshot: its new head.
+        millis: the present time.
+        kept: what a new branch says of its retention; one that exists keeps what it says.
+    """
+    refs = dict(base.json.get("refs") or {})
+    refs[branch] = {**(refs.get(branch) or {"type": "branch", **kept}), "snapshot-id": snapshot}
+    fields: dict[str, Any] = {"last-updated-ms": millis, "refs": refs}
+    if branch == MAIN:
+        entry = {"timestamp-ms": millis, "snapshot-id": snapshot}
+        fields["current-snapshot-id"] = snapshot
+        fields["snapshot-log"] = [*(base.json.get("snapshot-log") or ()), entry]
+    return fields
+
+
+def set_head(
+    base: TableMetadata, branch: str, snapshot: int, kept: Mapping[str, Any] = NO_RETENTION
+) -> Mapping[str, Any]:
+    """The same as an update for a REST catalog's server."""
+    known = (base.json.get("refs") or {}).get(branch) or kept
+    return {
+        "action": "set-snapshot-ref",
+        "ref-name": branch,
+        **known,
+        "type": "branch",
+        "snapshot-id": snapshot,
+    }
+
+
 def updates(
     snapshot: Mapping[str, Any], branch: str, base: TableMetadata, changes: TableChanges = NO_CHANGES
 ) -> list[Mapping[str, Any]]:
     """The same as updates for a REST catalog's server."""
-    kept = dict((base.json.get("refs") or {}).get(branch, {}).items())
-    reference = {**kept, "type": "branch", "snapshot-id": snapshot["snapshot-id"]}
     found: list[Mapping[str, Any]] = [
         {"action": "add-snapshot", "snapshot": snapshot},
-        {"action": "set-snapshot-ref", "ref-name": branch, **reference},
+        set_head(base, branch, snapshot["snapshot-id"]),
     ]
     if changes.properties:
         found.append({"action": "set-properties", "updates": dict(changes.properties)})

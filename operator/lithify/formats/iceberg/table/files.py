@@ -6,14 +6,18 @@ from collections.abc import Collection, Mapping, Sequence
 
 from lithify.errors import OutOfReach
 from lithify.formats.iceberg.catalog.connecting import storage_for, vended_options
-from lithify.formats.iceberg.catalog.credentials import VendedKeys, has_keys, taken_from_server
+from lithify.formats.iceberg.catalog.credentials import (
+    VendedKeys,
+    has_keys,
+    place_of_store,
+    taken_from_server,
+)
 from lithify.formats.iceberg.catalog.model import Pointer
 from lithify.formats.iceberg.catalog.names import TableName
 from lithify.formats.iceberg.catalog.options import CATALOG_OPTIONS, REST
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.protocol.address import TableAddress
-from lithify.io.catalog_options import FOLDER
-from lithify.io.locations import is_s3
+from lithify.io.locations import store_of
 from lithify.io.storage import Storage
 
 
@@ -47,12 +51,12 @@ def table_storage(
     if CATALOG_OPTIONS.metastore_of(options) != REST:
         return storage_for(roots, options, address.reach)
     config = taken_from_server(pointer.config)
-    if has_keys(options) or not has_keys(config) or not is_s3(metadata.location):
-        return storage_for(roots, {**_without_keys(config), **options}, address.reach)
+    if has_keys(options) or not has_keys(config) or store_of(metadata.location) is None:
+        return storage_for(roots, {**place_of_store(config), **options}, address.reach)
     given = {**options, "warehouse": address.warehouse}
     source = VendedKeys(given, address.catalog, name, metadata.location, vended_options)
     source.begin_with(config)
-    return storage_for(roots, {**_without_keys(config), **options}, address.reach, source)
+    return storage_for(roots, {**place_of_store(config), **options}, address.reach, source)
 
 
 def joint_storage(
@@ -73,7 +77,7 @@ def joint_storage(
     if not has_keys(options) and any(map(has_keys, configs)):
         problem = "its catalog vends keys for each of its stores alone; give the Catalog keys for both"
         raise OutOfReach(roots[0], problem)
-    known = {name: value for config in configs for name, value in _without_keys(config).items()}
+    known = {name: value for config in configs for name, value in place_of_store(config).items()}
     return storage_for(roots, {**known, **options}, address.reach)
 
 
@@ -88,10 +92,4 @@ def roots_of(metadata: TableMetadata, more: Collection[str] = ()) -> tuple[str, 
 
 def files_options(options: Mapping[str, str]) -> dict[str, str]:
     """The options of a Catalog that are about files, with which tables in folders are opened."""
-    return {name: value for name, value in options.items() if name in CATALOG_OPTIONS.known[FOLDER]}
-
-
-def _without_keys(config: Mapping[str, str]) -> dict[str, str]:
-    """What a server says of a store: where it is."""
-    wanted = ("s3.endpoint", "s3.region", "client.region", "s3.path-style-access")
-    return {name: config[name] for name in wanted if name in config}
+    return {name: value for name, value in options.items() if CATALOG_OPTIONS.is_about_files(name)}

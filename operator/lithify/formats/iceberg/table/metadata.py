@@ -16,6 +16,7 @@ from lithify.formats.iceberg.table.snapshots import (
     NO_SNAPSHOT,
     Reference,
     Snapshot,
+    is_rollbackable,
     optional_int,
     optional_text,
     parse_reference,
@@ -74,11 +75,22 @@ class TableMetadata:
 
     def ancestry(self, branch: str) -> Iterator[Snapshot]:
         """The snapshots of a branch, newest first, as far as they have not expired."""
-        snapshot, seen = self.head(branch), set[int]()
+        return self.ancestors(self.head(branch))
+
+    def ancestors(self, snapshot: Snapshot | None) -> Iterator[Snapshot]:
+        """A snapshot and its ancestors, newest first, as far as they have not expired."""
+        seen = set[int]()
         while snapshot is not None and snapshot.id not in seen:
             seen.add(snapshot.id)
             yield snapshot
             snapshot = None if snapshot.parent is None else self.snapshots.get(snapshot.parent)
+
+    def lasting_head(self, branch: str) -> Snapshot | None:
+        """The newest snapshot of a branch that no catalog removes in favour of a writer; None if unknown.
+
+        A late commit that was built on it, or on a later one, may still be carried out.
+        """
+        return next((each for each in self.ancestry(branch) if not is_rollbackable(each)), None)
 
     @property
     def commit_times(self) -> Mapping[int, int]:

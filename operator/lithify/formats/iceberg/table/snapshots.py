@@ -10,12 +10,18 @@ from lithify.formats.protocol.model import SnapshotId
 
 Value = TypeVar("Value")
 
+REPLACE, OVERWRITE, DELETE = "replace", "overwrite", "delete"
+"""Operations of snapshots: other files with the same rows, other rows, fewer rows."""
 RUN = "lithify.run"
 ATTEMPT = "lithify.attempt"
 BASE = "lithify.base"
 TO_COME = "lithify.to-come"
 GROUPS = "lithify.groups"
 """Fields of a summary by which runs find their own snapshots."""
+CARRIED = "lithify.carried-deletes"
+"""Number of rows that others deleted while they were rewritten, and that a snapshot deletes in new files."""
+MINOR = "lithify.minor"
+"""The snapshot turned equality deletes into positions: an `overwrite` that changes no row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,27 @@ class Snapshot:
     def snapshot_id(self) -> SnapshotId:
         """Its id as the engine and the operator know it."""
         return SnapshotId(str(self.id))
+
+
+YIELD_TO_WRITERS = "lithify.yield-to-writers"
+"""The table property, and option of a run, by which its snapshots give way to writers."""
+
+_POLARIS = ("polaris.internal.conflict-resolution.by-operation-type.replace", "rollback")
+_LAKEKEEPER = ("lakekeeper.rollbackable", "true")
+
+ROLLBACKABLE = dict((_POLARIS, _LAKEKEEPER))
+"""Fields of a summary that let Polaris and Lakekeeper remove a snapshot in favour of a writer's commit.
+
+The server removes the marked `replace` snapshots at the end of a branch when a writer's commit demands the
+snapshot before them, and puts the writer's snapshot in their place.
+"""
+
+
+def is_rollbackable(snapshot: Snapshot) -> bool:
+    """Whether a catalog may remove a snapshot in favour of a commit that was built on an earlier one."""
+    summary = snapshot.summary
+    marks = (summary.get(name, "").lower() == value for name, value in (_POLARIS, _LAKEKEEPER))
+    return summary.get("operation") == REPLACE and any(marks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from lithify.formats.iceberg.catalog.connecting import AnyCatalog
 from lithify.formats.iceberg.catalog.model import Pointer, PointerCatalog, ServerCatalog
 from lithify.formats.iceberg.catalog.names import TableName
 from lithify.formats.iceberg.table.metadata import MAIN, TableMetadata
-from lithify.formats.iceberg.table.snapshots import Snapshot
-from lithify.io.s3.conditional_puts import check_heeded
+from lithify.formats.iceberg.table.snapshots import Snapshot, is_rollbackable
+from lithify.io.objects.conditional_puts import check_heeded
 from lithify.io.storage import Storage
 
 _LENGTH = 32
@@ -138,25 +138,35 @@ class IcebergTable:
             if metadata.uuid != self._metadata.uuid:
                 hint = "it was dropped and created again since it was opened"
                 raise NotFound("table", self.name, hint)
-            if metadata.last_sequence < self._metadata.last_sequence:
+            is_older = metadata.last_sequence < self._metadata.last_sequence
+            if is_older and not self._has_yielded(metadata):
                 raise CatalogUnavailable(self.name, "the catalog answers with an older state than before")
             self._metadata = metadata
         self._pointer = pointer
         return self._metadata
+
+    def _has_yielded(self, found: TableMetadata) -> bool:
+        """Whether a catalog has removed the newest snapshot in favour of a writer.
+
+        Polaris assigns the sequence numbers of removed snapshots again.
+        """
+        known, head = self._metadata, self.head()
+        is_gone = head is not None and is_rollbackable(head) and head.id not in found.snapshots
+        return is_gone and found.last_updated > known.last_updated
 
     def head(self) -> Snapshot | None:
         """The newest snapshot of the branch, as it was last loaded."""
         return self._metadata.head(self.branch)
 
     def check_writable(self) -> None:
-        """Checks that commits are safe: tables in folders on S3 depend on conditional puts.
+        """Checks that commits are safe: tables in folders on object stores depend on conditional puts.
 
         Raises:
             UnsupportedTable: the store does not honour them.
             NotAllowed, StorageUnavailable: it refuses, or does not answer.
         """
-        if self.server is None and self.pointers.owns_files and self.storage.s3 is not None:
-            check_heeded(self.name, self._metadata.location, self.storage.s3)
+        if self.server is None and self.pointers.owns_files and self.storage.objects is not None:
+            check_heeded(self.name, self._metadata.location, self.storage.objects)
 
     def check_supported(self) -> None:
         """Checks that this release can compact the table.

@@ -16,6 +16,7 @@ from lithify.formats.iceberg.attempts.past_runs import find_run, groups_of, snap
 from lithify.formats.iceberg.attempts.remains import IcebergRemains
 from lithify.formats.iceberg.attempts.scope import IcebergAttempt, Scope, Scopes, journal_of
 from lithify.formats.iceberg.table.opening import open_iceberg_table
+from lithify.formats.iceberg.table.snapshots import ROLLBACKABLE
 from lithify.formats.iceberg.table.table import IcebergTable
 from support.cases import case
 from support.iceberg_commits import Planned, commit, plan, rewritten, view_of
@@ -70,6 +71,21 @@ class TestFate:
         commit(planned, rewritten(planned, planned.files), notes={"lithify.attempt": attempt.prefix})
         remains = IcebergRemains(planned.table)
         assert remains.fate_of(attempt) is Fate.COMMITTED
+        assert remains.has_lost_every_unit(attempt)
+
+    @pytest.mark.parametrize("marks", [case({name: value}, id=name) for name, value in ROLLBACKABLE.items()])
+    def test_inputs_that_a_catalog_may_bring_back_are_not_lost(
+        self, lakehouse: Lakehouse, marks: dict[str, str]
+    ) -> None:
+        """A server removes the marked snapshot in favour of the attempt's own late commit."""
+        planned = plan(lakehouse.address())
+        attempt = begun(planned)
+        commit(planned, rewritten(planned, planned.files), notes=marks)
+        remains = IcebergRemains(planned.table)
+        assert not remains.has_lost_every_unit(attempt)
+
+        lakehouse.catalog().load_table(NAME).append(rows(9))
+
         assert remains.has_lost_every_unit(attempt)
 
     def test_an_attempt_whose_base_is_expired_is_unknown(self, lakehouse: Lakehouse) -> None:

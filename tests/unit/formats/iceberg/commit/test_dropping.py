@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.formats.iceberg.commit.dropping import dropped_deletes
+from lithify.formats.iceberg.commit.dropping import covered_deletes, dropped_deletes
 from support.cases import case
 from support.iceberg_views import EQUALITY, POSITION, Data, Delete, view
 
@@ -41,6 +41,26 @@ def test_deletes_go_only_if_no_live_file_can_need_them(
     files = [Data("a", 5), Data("b", 7), Data("gone", 1)]
     stays = np.array([True, True, False])
     assert dropped_deletes(view(files, [delete]), stays, new, {GLOBAL}).tolist() == [is_dropped]
+
+
+@pytest.mark.parametrize(
+    ("delete", "exposed", "is_dropped"),
+    [
+        case(Delete(EQUALITY, 8), "", True, id="all files are covered"),
+        case(Delete(EQUALITY, 8), "b", False, id="one is not"),
+        case(Delete(EQUALITY, 7), "b", True, id="one is not, and is newer"),
+        case(Delete(EQUALITY, 9), "", False, id="newer than the plan"),
+        case(Delete(EQUALITY, 8, partition=1), "b", True, id="one of another partition is not"),
+        case(Delete(EQUALITY, 8, partition=1, spec=GLOBAL), "b", False, id="of all partitions"),
+        case(Delete(POSITION, 8), "", False, id="a position delete"),
+    ],
+)
+def test_equality_deletes_go_only_if_positions_are_known_of_all_their_files(
+    delete: Delete, exposed: str, is_dropped: bool
+) -> None:
+    files = [Data("a", 5), Data("b", 7)]
+    mask = np.array([each.path in exposed for each in files])
+    assert covered_deletes(view(files, [delete]), mask, None, 8, {GLOBAL}).tolist() == [is_dropped]
 
 
 DATA = st.builds(

@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyiceberg.expressions import EqualTo
 
-from support.iceberg_commits import Planned, commit, delete_positions, live_rows, plan, rewritten
+from support.iceberg_commits import (
+    Planned,
+    commit,
+    delete_positions,
+    live_rows,
+    map_of,
+    plan,
+    rewritten,
+)
 from support.iceberg_tables import NAME, Lakehouse, rows
 
 
@@ -58,7 +66,8 @@ class Play:
             planned, taken = self.planned.pop(choice % len(self.planned))
             chosen = [file for place, file in enumerate(planned.files) if taken >> place & 1]
             if chosen and all(Path(file.path.removeprefix("file://")).exists() for file in chosen):
-                commit(planned, rewritten(planned, chosen))
+                change = rewritten(planned, chosen)
+                commit(planned, change, maps={change.group: map_of(planned, change)} if choice % 4 else None)
 
     def rows(self) -> set[int]:
         found = self.lakehouse.catalog().load_table(NAME).scan().to_arrow()["id"].to_pylist()

@@ -27,6 +27,8 @@ from support.iceberg_commits import (
 )
 from support.iceberg_tables import Lakehouse
 
+pytestmark = pytest.mark.thorough
+
 IDS = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})])
 Deleting = Callable[[TableAddress, Sequence[str]], None]
 """Deletes the rows 0 and 3 of the partition `a`, given the paths of its files and of `b`."""

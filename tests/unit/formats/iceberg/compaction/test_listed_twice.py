@@ -21,6 +21,8 @@ from lithify.formats.protocol.strategy import Strategy
 from support.iceberg_commits import CLOCK
 from support.iceberg_tables import SCHEMA, Lakehouse
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def table(tmp_path: Path) -> Table:

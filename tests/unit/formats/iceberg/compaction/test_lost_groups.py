@@ -14,15 +14,19 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
 from lithify.clock import SystemClock
-from lithify.formats.iceberg.commit.rules import REPLACED_INPUT
+from lithify.formats.iceberg.commit.extension import PlainTable
+from lithify.formats.iceberg.commit.rules import NEW_DELETE, REPLACED_INPUT
 from lithify.formats.iceberg.compaction import planning
-from lithify.formats.iceberg.compaction.lost_groups import LostGroups
+from lithify.formats.iceberg.compaction.lost_groups import LostGroups, check_again
 from lithify.formats.iceberg.compaction.plan import IcebergPlan
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.strategy import Strategy
 from lithify.io.storage import Storage
+from support.iceberg_commits import delete_positions
 from support.iceberg_tables import NAME, Lakehouse
+
+pytestmark = pytest.mark.thorough
 
 FIELDS = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
 BY_NAME = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "name"))
@@ -85,6 +89,20 @@ def test_a_group_whose_file_others_replaced_is_lost_and_stays_so(
     assert head.parent_snapshot_id is not None
     others.manage_snapshots().set_current_snapshot(plan.pinned.start.snapshot).commit()
     assert lost.find() == {group: REPLACED_INPUT}, "it is planned again instead"
+
+
+@pytest.mark.parametrize("carries", [True, False])
+def test_a_group_with_new_position_deletes_is_lost_unless_they_are_carried_over(
+    table: Table, tmp_path: Path, carries: bool
+) -> None:
+    address = Lakehouse(tmp_path).address()
+    opened, extension = open_iceberg_table(address), PlainTable(carries_deletes=carries)
+    _, plan = planned(tmp_path)
+    file = plan.units[0].files[0]
+    delete_positions(address, {file.path: [0]})
+    lost = {} if carries else {plan.units[0].group: NEW_DELETE}
+    assert LostGroups(opened, plan, extension).find() == lost
+    assert check_again(opened, plan.units, extension) == lost
 
 
 def test_only_manifests_are_read_that_came_after_the_plan(

@@ -12,16 +12,18 @@ import pytest
 from lithify.clock import SystemClock
 from lithify.errors import CorruptTable
 from lithify.formats.iceberg.compaction import planning, step
-from lithify.formats.iceberg.compaction.row_accounts import check_deletes, check_rows
+from lithify.formats.iceberg.compaction.row_accounts import check_deletes, check_maps, check_rows
 from lithify.formats.iceberg.compaction.tasks import tasks_of
 from lithify.formats.iceberg.model import (
     Content,
     DataFile,
     DeleteFile,
+    FileMetrics,
     NewDataFile,
     NewDeleteFile,
     Partition,
 )
+from lithify.formats.iceberg.rewriting.maps import MappedInput, MappedOutput, TaskMap
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.results import TaskOutputs
@@ -114,3 +116,27 @@ def test_a_group_of_which_a_task_is_missing_or_counted_twice_is_blocked(tmp_path
 
     assert "3 rows" in str(block.error)
     assert not running.commit(0).snapshot
+
+
+@pytest.mark.parametrize(
+    ("read", "written", "fits"),
+    [
+        case([("d", 10)], [("n", 10)], True, id="all files"),
+        case([], [], True, id="no maps"),
+        case([("d", 11)], [("n", 11)], False, id="other rows of a file"),
+        case([("e", 10)], [("n", 10)], False, id="another file was read"),
+        case([("d", 10)], [("m", 10)], False, id="another file was written"),
+        case([("d", 10)], [("n", 6), ("m", 4)], False, id="a file that is not among the outputs"),
+    ],
+)
+def test_maps_are_about_the_files_of_their_group(
+    read: list[tuple[str, int]], written: list[tuple[str, int]], fits: bool
+) -> None:
+    inputs, outputs = (
+        tuple(MappedInput(*each) for each in read),
+        tuple(MappedOutput(*each) for each in written),
+    )
+    maps = [TaskMap(inputs, outputs)] if read else []
+    new = NewDataFile("n", "parquet", 1, 10, NOWHERE, FileMetrics())
+    with nullcontext() if fits else pytest.raises(CorruptTable):
+        check_maps([data()], [new], maps)

@@ -58,3 +58,20 @@ def test_new_files_have_the_size_that_plans_reckon_with(tmp_path: Path) -> None:
 
     assert of_the_table.target.options.files.target_size == 4_000_000
     assert of_the_run.target.options.files.target_size == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("version", "folder"),
+    [(1, None), (2, "metadata"), (3, "metadata")],
+    ids=["version 1 has no deletes", "version 2", "version 3"],
+)
+def test_tasks_write_maps_where_deletes_may_land(tmp_path: Path, version: int, folder: str | None) -> None:
+    lakehouse = Lakehouse(tmp_path)
+    table = lakehouse.table()
+    table.append(rows(1))
+    table.append(rows(2))
+    with_fields(table, {"format-version": version, "next-row-id": 2})
+
+    (task,) = tasks(lakehouse)
+
+    assert task.maps == (None if folder is None else f"{table.location()}/{folder}")

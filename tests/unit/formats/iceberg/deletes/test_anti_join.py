@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lithify.engine.rewrite.budget import Budget
-from lithify.errors import UnsupportedTable
+from lithify.errors import CorruptTable, MissingFile, UnsupportedTable
 from lithify.formats.iceberg.data_files.schema import Schema, parse_schema
 from lithify.formats.iceberg.deletes.equality.anti_join import deleted_by_equality
 from lithify.formats.iceberg.model import DataFile, Partition
@@ -258,3 +259,35 @@ def test_row_groups_without_keys_between_the_bounds_are_not_read(files: Files) -
     Path(file.path).write_bytes(data)
 
     assert _deleted(files, [with_deletes(file, delete)]) == {file.path: [42, 57]}
+
+
+@pytest.mark.parametrize(("keys", "is_read"), [([5, 25], False), ([5, 12, 25], True)])
+def test_files_are_not_opened_that_have_no_deleted_key_between_their_bounds(
+    files: Files, keys: list[int], is_read: bool
+) -> None:
+    delete = files.equality({"a": keys}, [1], sequence=2)
+    gone = replace(files.data({"a": [10, 20], "b": ["", ""], "c": [0.0, 0.0]}), key_bounds={1: (10, 20)})
+    Path(gone.path).unlink()
+    if is_read:
+        with pytest.raises(MissingFile):
+            _deleted(files, [with_deletes(gone, delete)])
+    else:
+        assert _deleted(files, [with_deletes(gone, delete)]) == {}
+
+
+@pytest.mark.parametrize(("keys", "is_read"), [([2, 28], False), ([2, 15, 28], True)])
+def test_row_groups_are_not_read_that_have_no_deleted_key_between_their_bounds(
+    files: Files, keys: list[int], is_read: bool
+) -> None:
+    """The row group in the middle is damaged: whoever reads it fails."""
+    data = files.data({"a": [*range(30)], "b": [""] * 30, "c": [0.0] * 30}, row_group_size=10)
+    chunk = pq.read_metadata(data.path).row_group(1).column(0)
+    with Path(data.path).open("r+b") as file:
+        file.seek(chunk.dictionary_page_offset or chunk.data_page_offset)
+        file.write(b"\xff" * chunk.total_compressed_size)
+    concerned = [with_deletes(data, files.equality({"a": keys}, [1], sequence=2))]
+    if is_read:
+        with pytest.raises(CorruptTable):
+            _deleted(files, concerned)
+    else:
+        assert _deleted(files, concerned) == {data.path: keys}

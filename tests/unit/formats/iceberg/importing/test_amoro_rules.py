@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as some
 from lithify.formats.iceberg.importing.amoro_rules import AMORO_RULES, KEYED_NOTES
 from lithify.formats.iceberg.importing.importer import import_settings
 from lithify.formats.iceberg.importing.mapping import UNKNOWN
-from lithify.formats.iceberg.planning.options import planning_options
+from lithify.formats.iceberg.planning.options import PlanningOptions, planning_options
 from lithify.formats.mixed import snapshot_expiry, trigger_options
 from support.cases import case
 from support.properties import examples
@@ -263,7 +264,9 @@ def test_objects_plan_as_lithify_does_by_the_properties_themselves() -> None:
     names = ("target-size", "minor.trigger.file-count", "minor.trigger.interval")
     found = {f"self-optimizing.{name}": str(60_000 * place) for place, name in enumerate(names, start=1)}
     policy, table = objects(imported(properties(found), "db.t"))
-    assert plan_of(policy, table) == planning_options({}, found)
+    by_properties, default = planning_options({}, found), PlanningOptions()
+    of_table = {name: getattr(default, name) for name in ("equality_files", "equality_millis")}
+    assert plan_of(policy, table) == replace(by_properties, **of_table), "these are read from the table"
 
 
 SPECIMENS = some.sampled_from(

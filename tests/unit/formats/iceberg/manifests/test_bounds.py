@@ -56,6 +56,15 @@ def test_bounds_from_before_a_column_was_widened_are_read() -> None:
     assert bound_values(pa.array([struct.pack("<f", 0.5)]), "double").to_pylist() == [0.5]
 
 
+def test_bounds_from_before_dates_became_timestamps_are_unknown() -> None:
+    """They are days."""
+    for kind in ("timestamp", "timestamptz_ns"):
+        assert bound_values(pa.array([struct.pack("<i", 7), struct.pack("<q", 5)]), kind).to_pylist() == [
+            None,
+            5,
+        ]
+
+
 def test_bounds_of_another_form_are_unknown() -> None:
     assert bound_values(pa.array([b"abc", None]), "long").to_pylist() == [None, None]
     assert bound_values(pa.array([struct.pack("<d", float("nan"))]), "double").to_pylist() == [None]

@@ -131,6 +131,12 @@ def test_every_file_has_the_deletes_that_trying_all_pairs_finds(
     assert index.has_uncounted.tolist() == uncounted
 
 
+def test_position_files_without_rows_do_not_count() -> None:
+    deletes = [Delete(1, 2, 0, 0, "a", rows=rows) for rows in (0, 3, 0, 1)]
+    index = index_of([Data("a", 1, 0), Data("b", 1, 0)], [*deletes, Delete(1, 2, 0, 0)])
+    assert index.position_files.tolist() == [2, 0]
+
+
 def test_two_vectors_on_one_file_are_both_returned_and_flagged() -> None:
     vectors = [Delete(1, 2, 0, 0, "a", vector=True), Delete(1, 3, 0, 0, "a", vector=True)]
     index = index_of([Data("a", 1, 0), Data("b", 1, 0)], vectors)
@@ -203,6 +209,14 @@ def test_bounds_of_floats_rule_nothing_out() -> None:
     apart = (1.0, 2.0, 5, 0), (3.0, 4.0, 3, 0)
     assert applied_with(*apart, ComparedColumn("double"), "<d") == [0]
     assert applied_with((None, None, 5, 5), apart[1], ComparedColumn("double"), "<d") == []
+
+
+def test_bounds_of_uuids_rule_nothing_out() -> None:
+    """Java's first order of them was another one: the greatest UUID could be the least by it."""
+    low, high, deleted = (bytes([first, *[0] * 15]) for first in (0x90, 0x50, 0x20))
+    data, delete = (low, high, 5, 0), (deleted, deleted, 3, 0)
+    assert applied_with(data, delete, ComparedColumn("uuid"), "16s") == [0]
+    assert applied_with(data, delete, ComparedColumn("fixed[16]"), "16s") == []
 
 
 def applied_with(data: Any, delete: Any, column: ComparedColumn, kind: str = "<q") -> list[int]:

@@ -117,6 +117,24 @@ def test_added_delete_files_name_their_data_file() -> None:
     assert manifest.file.min_sequence is None
 
 
+def test_added_vectors_say_where_their_blobs_lie() -> None:
+    vectors = [
+        NewDeleteFile("v.puffin", "puffin", 90, 3, FILE.partition, name, offset=at, length=40)
+        for name, at in (("a", 4), ("b", 44))
+    ]
+    manifest = encode_manifest(
+        [added_delete_files(vectors, BY_DAY, 99, None)],
+        owner(3, BY_DAY, content=ManifestContent.DELETES),
+        "d.avro",
+    )
+    found = [each["data_file"] for each in records(manifest.content)]
+    names = ("file_path", "file_format", "referenced_data_file", "content_offset", "content_size_in_bytes")
+    assert [tuple(each[name] for name in names) for each in found] == [
+        ("v.puffin", "PUFFIN", "a", 4, 40),
+        ("v.puffin", "PUFFIN", "b", 44, 40),
+    ]
+
+
 def as_existing(found: Entry, manifest: ManifestFile) -> Entry:
     """An entry as another snapshot writes it again, made without any of the code under test."""
     snapshot = manifest.snapshot_id if found["snapshot_id"] is None else found["snapshot_id"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lithify.errors import InvalidOption
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestFile
-from lithify.formats.iceberg.manifests.merging import MergeOptions, merge_options, merge_plan
+from lithify.formats.iceberg.manifests.merging import MergeOptions, gathered, merge_options, merge_plan
 from support.iceberg_manifests import listed
 
 
@@ -60,6 +60,13 @@ def test_manifests_of_newer_specs_come_first() -> None:
 
 def test_nothing_is_merged_where_the_table_forbids_it() -> None:
     assert len(merge_plan(named([(1, 0)] * 9), MergeOptions(10, 1, enabled=False))) == 9
+
+
+def test_emptied_manifests_of_a_spec_are_gathered_up_to_the_size_of_the_table() -> None:
+    manifests = named([(4, 0), (4, 1), (4, 0), (4, 0), (12, 1)])
+    found = gathered(manifests, MergeOptions(10, 100, enabled=False))
+    assert paths(found) == [["m0"], ["m2", "m3"], ["m1"], ["m4"]]
+    assert gathered([], MergeOptions()) == []
 
 
 @settings(deadline=None)

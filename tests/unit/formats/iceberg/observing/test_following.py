@@ -145,6 +145,36 @@ def test_equality_deletes_of_all_partitions_count_for_files_of_each(
         seen = found
 
 
+def test_piled_up_equality_deletes_are_found_as_a_plan_finds_them(
+    lakehouse: Lakehouse, tmp_path: Path
+) -> None:
+    options = {"min-file-size-bytes": "0", "lithify.equality-delete-file-threshold": "2"}
+    address = lakehouse.address(overrides=options)
+    request, watch = ObservationRequest(address, "table"), observer(tmp_path / "watch")
+    delete_equal(address, by_id(1))
+    seen = watch.observe(request)
+    assert seen is not None
+    assert seen.findings == (), "one is not enough"
+    assert seen.next_trigger is not None, "but it will be too old"
+    delete_equal(address, by_id(4))
+    seen = watch.observe(following(request, seen))
+    assert seen is not None
+    (finding,) = seen.findings
+    table = open_table(address)
+    (unit,) = table.plan(table.pin_view(Selection()), Selection(), CLOCK).units
+    assert (finding.trigger, finding.detail) == ("EqualityDeletes", unit.reason)
+    assert (finding.files, finding.bytes) == (2, unit.read_bytes)
+    (group,) = table.inspect(Selection(), CLOCK).groups
+    assert group.due == "EqualityDeletes"
+
+    held = Selection(held={unit.group.path: unit.group.path.rpartition("/")[2]})
+    found = watch.observe(replace(following(request, seen), reconsider=True, wanted=Filter(held)))
+
+    assert found is not None
+    assert found.findings == ()
+    assert [(each.group, each.fingerprint) for each in found.blocked] == [*held.held.items()]
+
+
 def test_an_update_reads_the_new_manifests_only(
     lakehouse: Lakehouse, tmp_path: Path, reads: list[str]
 ) -> None:

@@ -88,7 +88,7 @@ def test_memory_stays_within_bounds(
 ) -> None:
     files = Files(tmp_path, SCHEMA)
     inputs = deleted(files, _files(files, kind))
-    how = {**how, "properties": {"write.format.default": kind}}
+    how = {**how, "properties": {"write.format.default": kind}, "maps": f"{tmp_path}/metadata"}
     assert sum(WIDTH * file.rows for file in inputs) > 5 * BUDGET.total
     where = DataLocations(f"{tmp_path}/warm")
     few = [_file(files, np.arange(1000), kind)]

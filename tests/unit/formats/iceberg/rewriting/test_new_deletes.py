@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +130,24 @@ def test_inputs_of_the_task_have_kept_files(files: Files) -> None:
     task = task_of(files, [old], kept=_kept(kept))
 
     assert task.input_sizes == {old.path: old.size, kept.path: kept.size}
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "taken_over"),
+    [
+        case([1, 4], [], True, id="other rows"),
+        case([1, 1, 4], [], True, id="a row twice"),
+        case([1, 4], [0], False, id="rows of another file, too"),
+    ],
+)
+def test_older_files_about_the_same_file_alone_are_taken_over(
+    files: Files, own: list[int], others: list[int], taken_over: bool
+) -> None:
+    kept, other = _some(files, *range(10)), _some(files, 1)
+    found = files.positions([*((kept, at) for at in own), *((other, at) for at in others)])
+    place = KeptFile(kept, Destination(NOWHERE, "PD-"), (replace(found, referenced=kept.path),))
+
+    (new,) = run(task_of(files, [], deletes=Known({kept.path: [3]}), kept=(place,))).deletes
+
+    assert new.replaced == ((found.path,) if taken_over else ())
+    assert _read(files, new, kept) == ([1, 3, 4] if taken_over else [3])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import pyarrow as pa
 
-from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.columns.key_range import EVERYTHING, FirstKeys, KeyRange
 from lithify.columns.order import IntPart
 from lithify.engine.rewrite.anti_join import AntiJoin
 from lithify.engine.rewrite.budget import Budget
@@ -146,16 +146,19 @@ class _ScopeFiles:
                 yield keys.append_column(SEQUENCE, pa.array(self.sequences.of(file, batch)))
 
     def rows(
-        self, number: int, piece_bytes: int, keys: KeyRange
+        self, number: int, piece_bytes: int, keys: KeyRange, among: FirstKeys | None
     ) -> Iterator[tuple[pa.Table, IntPart, IntPart]]:
         """The keys of the rows of a data file, their positions and sequence numbers."""
-        file, request = self.scope.files[number], self._request(piece_bytes, keys)
+        file, request = self.scope.files[number], self._request(piece_bytes, keys, among)
+        bounds = file.key_bounds.get(self.keys[0].column.id)
+        if among is not None and bounds is not None and not among.any_within(*bounds):
+            return
         positions = self.reader.positions(file, request)
         for batch in self.reader.batches(file, request):
             sequences = self.sequences.of(file, batch)
             yield key_table(batch, self.keys), positions.take(batch.num_rows), sequences
 
-    def _request(self, piece_bytes: int, keys: KeyRange) -> Request:
+    def _request(self, piece_bytes: int, keys: KeyRange, among: FirstKeys | None = None) -> Request:
         columns = [*(each.column for each in self.keys), *self.sequences.columns]
         key = None if keys is EVERYTHING else self.keys[0].column
-        return Request(columns, piece_bytes, key=key, keys=keys)
+        return Request(columns, piece_bytes, key=key, keys=keys, among=among)

@@ -1,0 +1,1 @@
+"""Minor runs of Iceberg tables, which turn equality deletes into positions, beside rewrites of the data."""

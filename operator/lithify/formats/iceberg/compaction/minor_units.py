@@ -1,0 +1,126 @@
+"""Minor units: deletes of a partition are written again as positions, and its data files stay.
+
+Made by `planning`; tasks, step and commit treat them like other units. Each has all files of its partition to
+which its equality deletes apply, so that the commit can drop these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from lithify.columns.column_groups import Numbers, listed, taken
+from lithify.formats.iceberg.compaction.groups import IcebergGroup
+from lithify.formats.iceberg.compaction.plan import IcebergUnit, PinnedView
+from lithify.formats.iceberg.manifests.file_objects import FileObjects, delete_files_of
+from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, DeleteKey
+from lithify.formats.iceberg.planning.figures import OTHER_SPECS
+from lithify.formats.iceberg.planning.minor import minor_fingerprint
+from lithify.formats.iceberg.planning.plan import RewritePlan
+from lithify.formats.iceberg.planning.triggers import MINOR
+from lithify.formats.iceberg.planning.units import group_verdicts
+from lithify.formats.iceberg.table.partition_paths import place_of, spec_of
+from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
+
+
+@dataclass(frozen=True, slots=True)
+class MinorUnit(IcebergUnit):
+    """The minor work in one partition; `files` is empty.
+
+    Attributes:
+        kept: the data files of which rows may be deleted by the equality deletes, as far as statistics
+            tell, or that have many position delete files.
+        covered: paths of all data files to which the equality deletes apply: those of `kept`, and those of
+            which statistics say that they have none of the keys.
+        equality: the equality deletes.
+    """
+
+    kept: tuple[DataFile, ...] = ()
+    covered: tuple[str, ...] = ()
+    equality: tuple[DeleteFile, ...] = ()
+
+    @property
+    def turns_equality(self) -> bool:
+        """Whether it turns equality deletes into positions, rather than only join position deletes."""
+        return any(each.content is Content.EQUALITY_DELETES for each in self.deletes)
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of the data files, of which only columns of keys are read."""
+        return sum(file.size for file in self.kept)
+
+    @property
+    def rewritten_files(self) -> int:
+        """Number of the delete files that are written again."""
+        return len(self.deletes)
+
+    @property
+    def rewrites(self) -> tuple[tuple[str, ...], ...]:
+        """Locations of these delete files."""
+        return (tuple(sorted({each.path for each in self.deletes})),)
+
+    @property
+    def deletes(self) -> frozenset[DeleteFile]:
+        """The equality deletes, and all that apply to its data files."""
+        return frozenset((*self.equality, *(delete for file in self.kept for delete in file.deletes)))
+
+    def removed_deletes(self, removed: Collection[DeleteKey]) -> Iterator[DeleteFile]:
+        """Those of its deletes that its commit has removed."""
+        return (delete for delete in self.deletes if (delete.path, delete.offset) in removed)
+
+
+def minor_units(pinned: PinnedView, plan: RewritePlan, objects: FileObjects) -> Iterator[MinorUnit]:
+    """The minor units of a plan, by partition."""
+    due = np.unique(plan.groups[plan.minor.files]).tolist()
+    for group, told in group_verdicts(plan, due).items():
+        fired = next(each for each in told if each.fired and each.trigger in MINOR)
+        yield _unit(pinned, plan, objects, group, (str(fired.trigger), fired.detail))
+
+
+def _unit(
+    pinned: PinnedView, plan: RewritePlan, objects: FileObjects, group: int, why: tuple[str, str]
+) -> MinorUnit:
+    view, metadata, spec_id = pinned.view, pinned.metadata, pinned.start.spec_id
+    stored = spec_of(metadata, spec_id)
+    partition = view.partitions.partition(int(plan.partitions[group]))
+    own, deletes = plan.minor.files_of(plan.groups, group), plan.minor.deletes_of(group)
+    is_global = spec_id in metadata.unpartitioned_specs
+    files = objects.data_files(np.concatenate([own, _of_other_specs(plan)]) if is_global else own)
+    crowded = frozenset(np.flatnonzero(plan.minor.crowded).tolist())
+    fingerprint = minor_fingerprint(_paths(view.data, own), _paths(view.deletes, deletes))
+    return MinorUnit(
+        group=IcebergGroup(
+            place_of(partition, stored),
+            fingerprint,
+            seam_values(seam_spec(metadata, spec_id, stored), stored, partition),
+        ),
+        files=(),
+        partition=partition,
+        split_size=0,
+        trigger=why[0],
+        reason=why[1],
+        start=pinned.start,
+        kept=tuple(file for file in files if file.row in crowded or _may_be_deleted(file)),
+        covered=tuple(file.path for file in files),
+        equality=tuple(delete_files_of(view, deletes.tolist())),
+    )
+
+
+def _of_other_specs(plan: RewritePlan) -> Numbers:
+    """Files of other specs that stay: equality deletes without partition apply to them, too."""
+    figures = plan.figures
+    newest = figures.equality.sequences.max(initial=0)
+    is_older = (figures.partitions == OTHER_SPECS) & (figures.sequences < newest)
+    return np.flatnonzero(is_older & ~plan.due_files)
+
+
+def _paths(files: pa.Table, rows: Numbers) -> list[str]:
+    return listed(taken(files.select(["file_path"]), rows)["file_path"])
+
+
+def _may_be_deleted(file: DataFile) -> bool:
+    """Whether statistics do not rule out that equality deletes delete rows of a file."""
+    return any(each.content is Content.EQUALITY_DELETES for each in file.deletes)

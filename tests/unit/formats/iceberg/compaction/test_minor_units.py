@@ -1,0 +1,334 @@
+"""Minor units turn equality deletes into positions: rows stay the same, and so do data files."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lithify.clock import Clock
+from lithify.engine.run.driver import Request, compact
+from lithify.engine.run.report import Report
+from lithify.engine.run.runner import InlineRunner, Progress
+from lithify.errors import CommitConflict
+from lithify.formats.iceberg.commit.changes import GroupChange
+from lithify.formats.iceberg.maintenance.rollback_plan import undone_commit
+from lithify.formats.iceberg.model import Content, Partition
+from lithify.formats.iceberg.planning.options import EQUALITY_FILES
+from lithify.formats.iceberg.table.opening import open_iceberg_table
+from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.results import TaskResult
+from lithify.formats.protocol.tasks import Task
+from lithify.formats.registry import open_table
+from support.cases import case
+from support.iceberg_commits import (
+    CLOCK,
+    Group,
+    commit,
+    delete_by_vectors,
+    delete_equal,
+    delete_positions,
+    plan,
+    view_of,
+)
+from support.iceberg_tables import NAME, Lakehouse, rows, with_fields
+from support.properties import examples
+
+KEEPING = {
+    "min-file-size-bytes": "0",
+    "delete-ratio-threshold": "1",
+    "lithify.equality-delete-file-threshold": "1",
+}
+"""No file is rewritten, and one equality delete file is enough."""
+IDS = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})])
+
+
+@dataclass
+class Play:
+    """A table, and which of its rows are live: ids by data file, in the order of its rows."""
+
+    lakehouse: Lakehouse
+    version: int = 2
+    live: dict[str, list[int | None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.lakehouse.table(properties={"format-version": "2"})
+
+    def append(self, *ids: int) -> None:
+        self.lakehouse.catalog().load_table(NAME).append(rows(*ids))
+        self.live |= {path: [*ids] for path in self.paths if path not in self.live}
+
+    def upgrade(self) -> None:
+        """To version 3, which pyiceberg reads but does not write."""
+        table = self.lakehouse.catalog().load_table(NAME)
+        with_fields(table, {"format-version": 3, "next-row-id": 0})
+
+    def delete_equal(self, *ids: int) -> None:
+        delete_equal(self.lakehouse.address(), pa.table([[*ids]], schema=IDS))
+        for path, found in self.live.items():
+            self.live[path] = [None if each in ids else each for each in found]
+
+    def delete(self, number: int, *positions: int, by_vector: bool = False, names_file: bool = True) -> None:
+        """Others delete rows of a data file."""
+        path = [*self.live][number]
+        if by_vector:
+            delete_by_vectors(self.lakehouse.address(), {path: positions})
+        else:
+            delete_positions(self.lakehouse.address(), {path: positions}, names_file=names_file)
+        self.live[path] = [None if at in positions else each for at, each in enumerate(self.live[path])]
+
+    @property
+    def paths(self) -> list[str]:
+        """The live data files."""
+        found: list[str] = view_of(open_iceberg_table(self.lakehouse.address())).data["file_path"].to_pylist()
+        return found
+
+    @property
+    def deletes(self) -> list[tuple[int, int]]:
+        """Kind and number of rows of each delete file."""
+        view = view_of(open_iceberg_table(self.lakehouse.address()))
+        return sorted(
+            zip(view.deletes["content"].to_pylist(), view.deletes["record_count"].to_pylist(), strict=True)
+        )
+
+    @property
+    def equality(self) -> list[int]:
+        return [count for kind, count in self.deletes if kind == Content.EQUALITY_DELETES]
+
+    @property
+    def operation(self) -> str:
+        head = open_iceberg_table(self.lakehouse.address()).head()
+        assert head is not None
+        return head.summary["operation"]
+
+    def run(self, act: Callable[[], object] = lambda: None, **overrides: str) -> Report:
+        address = self.lakehouse.address(overrides={**KEEPING, **overrides})
+        return compact(Request(address, Selection(), max_rounds=1), Beside(act), CLOCK)
+
+    def stray_files(self) -> set[str]:
+        """Vectors of tasks that the newest snapshot does not name."""
+        table = open_iceberg_table(self.lakehouse.address())
+        named = {*view_of(table).deletes["file_path"].to_pylist()}
+        folder = Path(table.metadata.data_folder.removeprefix("file://"))
+        return {str(each) for each in folder.rglob("*-0000?.puffin")} - {
+            each.removeprefix("file://") for each in named
+        }
+
+    def assert_rows(self) -> None:
+        """pyiceberg, which does not apply equality deletes, reads the rows that are live."""
+        found = self.lakehouse.catalog().load_table(NAME).scan().to_arrow()["id"].to_pylist()
+        assert sorted(found) == sorted(each for ids in self.live.values() for each in ids if each is not None)
+
+
+class Beside(InlineRunner):
+    """Others act when tasks are done, before the commit."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._act = act
+
+    def run(self, tasks: Sequence[Task], clock: Clock, progress: Progress) -> list[TaskResult]:
+        """Runs all tasks, then lets the others act."""
+        found = super().run(tasks, clock, progress)
+        if tasks:
+            self._act()
+        return found
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Play:
+    """Three files of two rows each: 0 and 1, 2 and 3, 4 and 5."""
+    found = Play(Lakehouse(tmp_path))
+    for number in range(3):
+        found.append(2 * number, 2 * number + 1)
+    return found
+
+
+STEP = st.one_of(
+    st.tuples(st.just("append"), st.lists(st.integers(0, 9), min_size=2, max_size=4)),
+    st.tuples(st.just("delete_equal"), st.lists(st.integers(0, 9), min_size=1, max_size=3)),
+    st.tuples(st.just("delete"), st.integers(0, 2), st.booleans()),
+)
+
+
+@settings(max_examples=examples(6))
+@given(steps=st.lists(STEP, min_size=2, max_size=6), version=st.sampled_from([2, 3]))
+def test_rows_are_the_same_and_no_equality_delete_is_left(
+    steps: Sequence[tuple[object, ...]], version: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        play = Play(Lakehouse(Path(folder)))
+        play.append(0, 1, 2, 3)
+        for name, *values in steps:
+            if name == "delete":
+                play.delete(int(values[0]) % len(play.live), 0, names_file=bool(values[1]))
+            else:
+                getattr(play, str(name))(*values[0])
+        play.delete_equal(4, 9)
+        if version > 2:
+            play.upgrade()
+        before = play.paths
+        report = play.run()
+        assert report.status == "Compacted"
+        assert play.paths == before
+        assert play.equality == []
+        play.assert_rows()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_newer_rows_with_a_deleted_key_stay(play: Play, version: int) -> None:
+    play.delete_equal(1, 2)
+    play.append(1, 6)
+    play.delete_equal(6)
+    if version > 2:
+        play.upgrade()
+    play.run()
+    assert play.deletes == [(Content.POSITION_DELETES, 1)] * 3
+    assert play.operation == "overwrite", "else rewrites that others began before miss them"
+    play.assert_rows()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_positions_of_older_delete_files_are_taken_over(play: Play, version: int) -> None:
+    play.append(6, 7, 8)
+    play.delete(3, 0)
+    play.delete_equal(7)
+    if version > 2:
+        play.upgrade()
+    play.run()
+    assert play.deletes == [(Content.POSITION_DELETES, 2)]
+    play.assert_rows()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_position_delete_files_of_a_data_file_become_one(play: Play, version: int) -> None:
+    play.append(6, 7, 8)
+    for position in (0, 1):
+        play.delete(3, position)
+    play.delete(1, 0)
+    if version > 2:
+        play.upgrade()
+    assert play.run().status == "NothingToDo", "two files are not enough"
+    play.run(**{"lithify.position-delete-file-threshold": "2"})
+    assert play.deletes == [(Content.POSITION_DELETES, 1), (Content.POSITION_DELETES, 2)]
+    assert play.operation == "replace"
+    play.assert_rows()
+
+
+def test_equality_deletes_without_matching_rows_go_without_a_new_file(play: Play) -> None:
+    play.delete_equal(77)
+    assert play.run().status == "Compacted"
+    assert play.deletes == []
+    play.assert_rows()
+
+
+def test_late_vectors_are_united_with_new_ones(play: Play) -> None:
+    play.upgrade()
+    play.delete_equal(1, 2)
+    play.run(lambda: play.delete(0, 0, by_vector=True))
+    assert play.deletes == [(Content.POSITION_DELETES, 1), (Content.POSITION_DELETES, 2)]
+    play.assert_rows()
+    assert play.stray_files() == set()
+
+
+@pytest.mark.parametrize(
+    ("act", "left"),
+    [
+        case(lambda play: play.delete_equal(3), [1], id="equality deletes"),
+        case(lambda play: play.delete(0, 0), [], id="position deletes"),
+        case(lambda play: play.append(1, 2), [], id="rows with a deleted key"),
+    ],
+)
+def test_what_others_commit_beside_a_minor_run_holds(
+    play: Play, act: Callable[[Play], object], left: list[int]
+) -> None:
+    play.delete_equal(1, 2)
+    assert play.run(lambda: act(play)).status == "Compacted"
+    assert play.equality == left
+    if left:
+        play.run()
+    play.assert_rows()
+
+
+def test_a_unit_whose_data_file_others_remove_is_in_conflict(play: Play) -> None:
+    play.delete_equal(1, 2)
+
+    def remove() -> None:
+        planned = plan(play.lakehouse.address())
+        commit(planned, GroupChange(Group("g"), planned.of(2), ()))
+
+    with pytest.raises(CommitConflict):
+        play.run(remove)
+    assert play.equality == [2]
+
+
+def test_rewrites_are_committed_first_and_equality_deletes_go_with_what_is_kept(play: Play) -> None:
+    play.delete(0, 0)
+    play.delete_equal(1, 2)
+    report = play.run(**{"delete-ratio-threshold": "0.5"})
+    assert [group.trigger for group in report.groups] == ["DeletedRows", "EqualityDeletes"]
+    assert (report.commits, play.equality, play.operation) == (2, [], "overwrite")
+    play.assert_rows()
+
+
+def test_nothing_is_kept_where_a_file_that_needs_the_same_deletes_cannot_be_rewritten(play: Play) -> None:
+    play.delete(0, 0)
+    play.delete_equal(1, 2)
+    table = open_table(play.lakehouse.address(overrides={**KEEPING, "delete-ratio-threshold": "0.5"}))
+    view = table.pin_view(Selection())
+    assert view is not None
+    found = table.plan(view, Selection(), CLOCK)
+    (unit,) = found.units
+    assert found.remaining is not None
+    held = Selection(held={unit.group.path: unit.group.path.rpartition("/")[2]})
+    found = table.plan(view, held, CLOCK)
+    assert ([*found.units], found.remaining) == ([], None)
+
+
+@pytest.fixture
+def evolved(tmp_path: Path) -> Lakehouse:
+    """A table whose partition field was removed, with a file of each time and a delete for both."""
+    lakehouse = Lakehouse(tmp_path)
+    lakehouse.named_files(lambda number: [number, number + 10], properties={"format-version": "2"})
+    with lakehouse.catalog().load_table(NAME).update_spec() as update:
+        update.remove_field("name")
+    lakehouse.catalog().load_table(NAME).append(rows(100, 101))
+    spec = open_iceberg_table(lakehouse.address()).metadata.spec_id
+    delete_equal(lakehouse.address(), pa.table([[100]], schema=IDS), Partition(spec))
+    return lakehouse
+
+
+def test_nothing_is_kept_where_files_of_older_specs_need_the_same_deletes(evolved: Lakehouse) -> None:
+    address = evolved.address(overrides={"delete-ratio-threshold": "1", EQUALITY_FILES: "1"})
+    table = open_table(address)
+    view = table.pin_view(Selection())
+    assert view is not None
+    (unit,) = table.plan(view, Selection(), CLOCK).units
+    assert unit.group.path.startswith("older-specs/")
+    held = Selection(held={unit.group.path: unit.group.path.rpartition("/")[2]})
+
+    found = table.plan(view, held, CLOCK)
+
+    assert ([*found.units], found.remaining) == ([], None)
+
+
+def test_a_unit_with_nothing_left_to_do_commits_nothing(play: Play) -> None:
+    play.delete_equal(77)
+    others = list[Report]()
+    report = play.run(lambda: others.append(play.run()))
+    assert [each.commits for each in others] == [1]
+    assert (report.status, report.commits, report.skipped) == ("NothingToDo", 0, {})
+
+
+def test_minor_snapshots_are_compactions_that_a_rollback_may_undo(play: Play) -> None:
+    play.delete_equal(1)
+    play.run()
+    head = open_iceberg_table(play.lakehouse.address()).head()
+    assert head is not None
+    assert play.operation == "overwrite"
+    assert undone_commit(head).is_compaction
