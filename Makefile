@@ -51,11 +51,13 @@ $(READY): pyproject.toml uv.lock
 ##@ Develop
 
 check: $(READY) helm ## Lint, types, layers, unit tests (under a minute once warm)
+	$(MAKE) --jobs 3 --output-sync=target lint unit-data unit-others
+
+lint: $(READY) ## Lint, types, layers; `check` runs them beside the unit tests, some of which wait
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check --quiet $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(MAKE) --jobs 2 --output-sync=target unit-data unit-others
 
 # Two processes of their own: to hand thousands of tests to workers, each of a few milliseconds, takes half as long again.
 unit-data: $(READY) ## The unit tests of formats and files; `check` runs them beside the others
@@ -86,7 +88,7 @@ classes: $(READY) ## Archive the classes that Spark loads, once per machine, so 
 helm: $(READY) ## Build Helm and what else checks the chart, once per machine (needs Go)
 	@cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.chart build
 
-objectstore: $(READY) ## Build the S3 server that the tests use, once per machine (needs Go)
+objectstore: $(READY) ## Build the servers of object stores that the tests use, once per machine (needs Go)
 	@cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.objectstore build
 
 images: $(READY) ## Build the images without Docker, for the tests, and print their sizes (needs root on Debian 12)
@@ -150,4 +152,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check unit-data unit-others thorough computing on-a-node format oracle iceberg arctic classes cluster images bills helm objectstore test soak e2e fuzz bench bench-operator bench-start docs pictures chart crds lock
+.PHONY: help demo setup check lint unit-data unit-others thorough computing on-a-node format oracle iceberg arctic classes cluster images bills helm objectstore test soak e2e fuzz bench bench-operator bench-start docs pictures chart crds lock

@@ -36,9 +36,13 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keeps libraries and thousands of collected tests from being walked by each collection of garbage."""
+    """Keeps libraries and thousands of collected tests from being walked by each collection of garbage.
+
+    With Python's own thresholds, collections take an eighth of the unit tests' processor time.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ nothing unless LITHIFY_FAULTS is set to `point=action` pairs separated by `;`, w
     hold:PATH     write to the named pipe PATH.reached as soon as it is read, then wait until PATH.go is
                   written to; if PATH.reached does not exist, or is removed before it was read, go on
 
-The points are in `POINTS` and `MAINTENANCE_POINTS`; an unknown one in the environment is an error, so that no
-test waits for it.
+The points are in `POINTS`, `CANARY_POINTS`, `CARRYING_POINTS` and `MAINTENANCE_POINTS`; an unknown one in the
+environment is an error, so that no test waits for it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,17 @@ EVERY_RUN = (
 )
 """Points that runs on tables of every format come to, the last two while they clean up after others."""
 
+CANARY_POINTS = ("canary-copied", "canary-compacted", "canary-passed", "canary-branch-deleted")
+"""Points of canaries: when the copy is made, when it is compacted, when its rows are known to be the same,
+and when its branch is gone but the files that only it named are not."""
+
 POINTS = (*EVERY_RUN, "rows-spilled", "manifests-merged", "manifests-written", "hint-written")
 """All points of runs: also those of merges that are larger than memory, and of formats with manifests and
 hints."""
+
+CARRYING_POINTS = ("map-written", "late-deletes-read", "late-deletes-written")
+"""Points of runs that carry deletes over which land while they rewrite files: when a task has written its
+map, and in each try of the commit."""
 
 EXPIRY_POINTS = (
     "expiry-planned",
@@ -100,7 +108,7 @@ def failpoint(point: str, attempt: int = 0) -> None:
 
 def _actions(setting: str) -> dict[str, str]:
     actions = dict(pair.split("=", 1) for pair in setting.split(";"))
-    unknown = actions.keys() - {*POINTS, *MAINTENANCE_POINTS}
+    unknown = actions.keys() - {*POINTS, *CANARY_POINTS, *CARRYING_POINTS, *MAINTENANCE_POINTS}
     if unknown:
         raise ValueError(f"{_VARIABLE} names unknown points: {sorted(unknown)}")
     return actions

@@ -84,6 +84,7 @@ def compact(
     spark: SparkSettings | None = None,
     runner: TaskRunner | None = None,
     observer: Observer | None = None,
+    canary: bool = False,
 ) -> Report:
     """Compacts the selected groups of a table: one run, to its end.
 
@@ -96,14 +97,16 @@ def compact(
         spark: where and how Spark runs; None for this machine.
         runner: where tasks run instead. `InlineRunner` needs no JVM.
         observer: receives the progress.
+        canary: whether a copy of the table is compacted first, and its rows are compared.
 
     Raises:
         UserError: the request or the table cannot be served.
+        CanaryFailed: the compaction of the copy changed rows; the table was not touched.
         CorruptTable: a file of the table is missing or broken; nothing was changed.
         StorageError: the file system refused; nothing was changed, unless it is a CommitUnknown.
         CommitConflict: every group was changed by others in every round.
     """
-    request = Request(table, selection, run, sizing or Sizing(), commits or Commits())
+    request = Request(table, selection, run, sizing or Sizing(), commits or Commits(), canary=canary)
     clock = SystemClock(table.zone())
     if runner is not None:
         return driver.compact(request, runner, clock, observer)

@@ -16,6 +16,7 @@ from lithify.cli.output import SOME_BLOCKED
 from lithify.errors import (
     AccountMissing,
     AttemptFenced,
+    CanaryFailed,
     CatalogSilent,
     CatalogUnavailable,
     ClusterConflict,
@@ -69,6 +70,7 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
         2,
         {"table": "db.t", "reasons": ("merge-engine", "orc")},
     ),
+    (CanaryFailed("db.t", "copy", "bucket-0"), Failure.USER, 1, {"table": "db.t", "copy": "copy"}),
     (CorruptTable("/t/m-0", "cut off"), Failure.USER, 1, {"path": "/t/m-0", "problem": "cut off"}),
     (MissingFile("/t/data-0"), Failure.USER, 1, {"path": "/t/data-0"}),
     (StorageError("/t/f", "no space"), Failure.INFRASTRUCTURE, 1, {"path": "/t/f", "problem": "no space"}),

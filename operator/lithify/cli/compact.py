@@ -34,6 +34,11 @@ from lithify.formats.registry import group_noun
     "--run-id",
     help="Id of the run. Given again, the run goes on where it ended; it does nothing twice.",
 )
+@click.option(
+    "--canary",
+    is_flag=True,
+    help="First compact a copy, a branch, and go on only if other code reads the same rows from it.",
+)
 @json_option
 @click.pass_context
 def compact(context: click.Context, /, as_json: bool, **options: Any) -> None:
@@ -60,6 +65,7 @@ def compact(context: click.Context, /, as_json: bool, **options: Any) -> None:
             commits=commits,
             spark=settings,
             observer=bar,
+            canary=options["canary"],
         )
     emit(as_json, report.to_dict(), lambda: report_view(report))
     if report.blocked:

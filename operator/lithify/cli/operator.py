@@ -106,7 +106,7 @@ class _Rules(click.ParamType[Any]):
     multiple=True,
     metavar="NAMESPACE=PREFIX",
     help="Catalogs of a namespace (* for all) without credentials may use the operator's own below a prefix "
-    "such as s3://bucket/path or /path. Repeatable. Default: none may.",
+    "such as s3://bucket/path, gs://bucket/path or /path. Repeatable. Default: none may.",
 )
 @click.option("--state", default="~/.lithify", show_default=True, help="Folder of looks and processes.")
 @click.option("--looks", default=2, show_default=True, type=click.IntRange(1, 64), help="Tables at a time.")

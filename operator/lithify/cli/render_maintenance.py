@@ -34,18 +34,18 @@ def maintenance_view(report: MaintenanceReport, state: str = "") -> RenderableTy
     figures = {name: count for name, count in report.figures.items() if count}
     foreign = figures.pop(FOREIGN_FILES, 0)
     told = ", ".join(number(count, figure_noun(name)) for name, count in figures.items())
+    alone = f"; {number(foreign, 'file')} outside of the table's folders left alone" if foreign else ""
+    samples = [Text(f"  {path}", "dim") for path in report.samples]
     if not told:
         oldest = "the table has no snapshot" if report.oldest is None else f"the oldest is {report.oldest}"
-        left = state or oldest
-        return Text.assemble((report.table, "bold"), f"  nothing to do ({left})")
+        line = Text.assemble((report.table, "bold"), f"  nothing to do ({state or oldest}){alone}")
+        return Text("\n").join([line, *samples])
     oldest = "" if report.oldest is None else f"; the oldest snapshot that is left is {report.oldest}"
     left = f"; {state}" if state else oldest
-    if foreign:
-        left = f"; {number(foreign, 'file')} outside of the table's folders left alone{left}"
     done, would = _VERBS.get(report.kind, _DELETES)
     verb = would if report.is_dry_run else done
-    line = Text.assemble((report.table, "bold"), f"  {verb} ", (told, "green"), left)
-    return Text("\n").join([line, *(Text(f"  {path}", "dim") for path in report.samples)])
+    line = Text.assemble((report.table, "bold"), f"  {verb} ", (told, "green"), f"{alone}{left}")
+    return Text("\n").join([line, *samples])
 
 
 def maintenance_dict(report: MaintenanceReport) -> dict[str, Any]:

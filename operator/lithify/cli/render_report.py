@@ -33,6 +33,9 @@ def report_view(report: Report) -> RenderableType:
     hidden = len(report.groups) - _SHOWN
     if hidden > 0:
         parts.append(Text(f"… and {number(hidden, f'more {report.noun}')}; --json has them all", "dim"))
+    if report.canary is not None:
+        same = f"{number(report.canary.rows, 'row')} in {number(report.canary.groups, report.noun)}"
+        parts.append(Text(f"canary: a copy has the same rows after its compaction ({same} compared)"))
     parts += [
         Text(f"skipped {group}: {reason}", "yellow")
         for group, reason in list(report.skipped.items())[:_SHOWN]
@@ -55,8 +58,8 @@ def _headline(report: Report) -> Text:
 def _besides(report: Report) -> Iterator[str]:
     """What the run did besides replacing data files."""
     for kind in report.reported:
-        if kind.said is not None:
-            yield kind.said(report.totals[kind.total])
+        if kind.said is not None and (text := kind.said(report.totals[kind.total])):
+            yield text
     for slot, totals in report.other_files.items():
         noun, verb = _SLOTS[slot]
         yield f"{number(totals.files, noun)} ({bytes_text(totals.bytes)}) {verb}"

@@ -67,12 +67,13 @@ def footer(blobs: Sequence[Blob]) -> bytes:
 
 def puffin_file(contents: Sequence[tuple[Blob, bytes]]) -> PuffinFile:
     """A file of some blobs; their offsets and lengths are set."""
-    data, blobs = MAGIC, list[Blob]()
+    blobs, offset = list[Blob](), len(MAGIC)
     for blob, content in contents:
-        blobs.append(replace(blob, offset=len(data), length=len(content)))
-        data += content
+        blobs.append(replace(blob, offset=offset, length=len(content)))
+        offset += len(content)
     end = footer(blobs)
-    return PuffinFile(data + end, len(end), tuple(blobs))
+    data = b"".join((MAGIC, *(content for _, content in contents), end))
+    return PuffinFile(data, len(end), tuple(blobs))
 
 
 def parse_footer(data: bytes, path: str) -> tuple[Blob, ...]:

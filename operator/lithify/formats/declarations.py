@@ -283,6 +283,7 @@ class Format:
         metastores: where its catalogs store metadata; the first is the default.
         catalog_rules: what its Catalogs must fulfil besides what follows from the metastores.
         credential_options: catalog options with credentials, beside those whose names say so for all formats.
+        yield_option: the table option by which compactions give way to writers; empty if there is none.
     """
 
     metastores: tuple[Metastore, ...]
@@ -291,3 +292,4 @@ class Format:
     off_peak: OffPeakOptions | None = None
     catalog_rules: tuple[CatalogRule, ...] = ()
     credential_options: tuple[str, ...] = ()
+    yield_option: str = ""

@@ -24,7 +24,7 @@ from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.protocol.address import TableAddress
 from lithify.formats.protocol.results import TaskResult
 from support.runs import LITHIFY, request
-from support.tables import make_plain, stray_files
+from support.tables import copy_of, make_plain, stray_files
 
 pytestmark = [pytest.mark.oracle, pytest.mark.spark]
 
@@ -70,6 +70,19 @@ def test_inspect_then_plan_then_compact_tell_one_story(oracle: Oracle, table: Ta
     assert report["snapshot_after"] == str(oracle.snapshots(table)[-1]["id"])
     assert report["after"]["rows"] == len(rows)
     assert oracle.read(table) == rows
+    assert stray_files(oracle, table) == set()
+
+
+def test_a_canary_compares_the_rows_of_a_copy_on_spark(oracle: Oracle, table: Table, tmp_path: Path) -> None:
+    without = copy_of(table, tmp_path / "without")
+    plain = answer(lithify("compact", without, "--strategy", "full", "--json", "--master", MASTER))
+
+    report = answer(lithify("compact", table, "--canary", "--strategy", "full", "--json", "--master", MASTER))
+
+    rows = oracle.read(table)
+    assert report["canary"] == {"groups": 3, "rows": len(rows)}
+    assert rows == oracle.read(without)
+    assert report["after"] == plain["after"]
     assert stray_files(oracle, table) == set()
 
 

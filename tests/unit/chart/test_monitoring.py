@@ -18,6 +18,8 @@ from lithify.resources.compaction import Reason
 from lithify.resources.objects import ConditionStatus
 from lithify.resources.table import TableHealth
 
+pytestmark = pytest.mark.thorough
+
 Render = Callable[[str], Rendered]
 ROOT = CHART.parents[1]
 OF_THE_PROCESS = {"process_resident_memory_bytes", "process_cpu_seconds_total"}

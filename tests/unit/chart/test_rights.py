@@ -13,6 +13,8 @@ from infrastructure.chart.cases import CASES
 from infrastructure.chart.rendering import NAMESPACE, Object, Rendered, render
 from lithify.resources.names import DEPLOYMENT, GROUP, LEASE, NETWORK_POLICY, OWN_KINDS, SECRET
 
+pytestmark = pytest.mark.thorough
+
 Render = Callable[[str], Rendered]
 Grant = tuple[str, str, str]
 ROLES = ("Role", "ClusterRole")

@@ -18,6 +18,8 @@ from support.cases import case
 from support.orders_table import BUCKETS, NAME, rows
 from unit.cli.conftest import Lithify
 
+pytestmark = pytest.mark.thorough
+
 MESS = Mess(orders=120, orders_per_change=40)
 """As many commits as the demo's, with fewer orders."""
 

@@ -16,7 +16,7 @@ from lithify.formats.iceberg.catalog.options import CATALOG_OPTIONS as OF_ICEBER
 from lithify.formats.iceberg.support.rules import load as properties
 from lithify.formats.paimon.access.catalog_options import CATALOG_OPTIONS as OF_PAIMON
 from lithify.formats.paimon.support.loading import load
-from lithify.io.s3.settings import OPTION_NAMES, PATIENCE
+from lithify.io.objects.stores import OPTION_NAMES
 from lithify.resources.crd import DEFINITIONS, schema_of
 from support.pages import CURRENT, OPERATOR, ROOT, Page
 
@@ -52,6 +52,12 @@ FOREIGN: Mapping[str, set[str]] = {
         "table-expire.enabled",
     },
     "docs/monitoring.md": {"honorLabels"},
+    "docs/object-stores.md": {
+        *("account.dfs.core.windows.net", "core.chinacloudapi.cn", "core.usgovcloudapi.net"),
+        *("fs.gs.auth.service.account.json.keyfile", "fs.oss.server-side-encryption"),
+        *("bucket.region.oss-dls.aliyuncs.com", "oss-cn-hangzhou-internal.aliyuncs.com"),
+        *(f"storage.objects.{what}" for what in ("create", "delete", "get", "list")),
+    },
     "docs/operator.md": {
         "cluster.local",
         "minio.storage.svc",
@@ -104,7 +110,7 @@ def known() -> frozenset[Words]:
     chart = values(yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8")))
     rules = {name for rule in (*load().options, *properties()) for name in rule.names}
     options = {name for of in (OF_ICEBERG, OF_PAIMON) for each in of.known.values() for name in each}
-    words = {*options, *OPTION_NAMES, PATIENCE, *rules}
+    words = {*options, *OPTION_NAMES, *rules}
     sources = (ROOT / "operator" / "lithify").rglob("*.py")
     modules = (path.relative_to(ROOT / "operator" / "lithify").with_suffix("").parts for path in sources)
     return frozenset(

@@ -17,6 +17,8 @@ from lithify.resources.quantities import quantity_bytes
 from lithify.resources.spark_template import SparkTemplate
 from support.pages import CURRENT, DOCS, ROOT, STARTED, Page, arguments
 
+pytestmark = pytest.mark.thorough
+
 _LOCAL = "charts/lithify"
 _TAKEN = ("--set", "--show-only", "--namespace")
 """What `helm template` takes of the options of `helm install`."""

@@ -129,6 +129,9 @@ class ObservedMemoryTable:
         """The judge of the table's groups."""
         return GroupJudge(self._table.small_file_size, now)
 
+    def history(self) -> None:
+        """None: nobody takes snapshots of compactions back."""
+
     def summarise(self, cache: MemoryCache, wanted: Filter, now: datetime) -> Observation:
         """Sums up the groups.
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lithify.formats.iceberg.commit.changes import GroupChange
-from lithify.formats.iceberg.commit.extension import DELETE
 from lithify.formats.iceberg.commit.rules import Reasons
 from lithify.formats.iceberg.commit.snapshot_files import SnapshotFiles
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.table.evolving import TableChanges
 from lithify.formats.iceberg.table.metadata import TableMetadata
+from lithify.formats.iceberg.table.snapshots import DELETE
 from lithify.formats.mixed.stores import MixedTable
 
 LINE_WENT_BACK = "the base store was rolled back, and its readers need these changes again"
@@ -35,6 +35,8 @@ class ExpiryCommit:
     table: MixedTable
     folders: Mapping[Any, str]
     operation: str = DELETE
+    carries_deletes: bool = False
+    changes_metadata: bool = False
 
     def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata, view: View) -> Reasons:
         """The groups with a file that base no longer has.

@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from lithify.clock import Clock, epoch_millis
 from lithify.columns.column_groups import listed, whole
 from lithify.formats.iceberg.commit.changes import GroupChange
-from lithify.formats.iceberg.commit.extension import OVERWRITE
 from lithify.formats.iceberg.commit.rules import Reasons
 from lithify.formats.iceberg.commit.snapshot_files import SnapshotFiles
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
 from lithify.formats.iceberg.table.evolving import TableChanges
 from lithify.formats.iceberg.table.metadata import TableMetadata
 from lithify.formats.iceberg.table.partition_paths import PartitionSpec, spec_of
+from lithify.formats.iceberg.table.snapshots import OVERWRITE
 from lithify.formats.mixed.hive_locations import BASE, BASE_AND_CHANGE, HiveLocation
 from lithify.formats.mixed.hive_planning import strange_in_hive
 from lithify.formats.mixed.late_files import overtaken_by_base_files, overtaken_by_changes
@@ -55,6 +55,8 @@ class LineCommit:
     units: Mapping[Any, MixedUnit]
     clock: Clock
     operation: str = OVERWRITE
+    carries_deletes: bool = False
+    changes_metadata: bool = True
 
     def conflicts(self, changes: Mapping[Any, GroupChange], metadata: TableMetadata, view: View) -> Reasons:
         """The groups whose line or changes are others than when they were planned, or were overtaken."""

@@ -22,7 +22,8 @@ class DetailKind:
         shown: the text of a value for people; values None have none.
         total: name of the sum over groups; empty if values do not add up.
         amount: what a value adds to the sum.
-        said: the sum as a part of a sentence, for example `2 files upgraded`; None if it is only in JSON.
+        said: the sum as a part of a sentence, for example `2 files upgraded`, or empty where it need not be
+            said; None if it is only in JSON.
     """
 
     name: str

@@ -142,6 +142,8 @@ class Observation:
         other_compactors: who else compacts it, as far as the format's metadata says.
         needs: the maintenance that it needs; each kind at most once.
         blocks: figures that its kind of table has, by the names that the adapter has declared.
+        rolled_back: the snapshots of the request's committed runs that were rolled back, see
+            `engine.observe.rolled_back`.
     """
 
     table_uuid: str
@@ -172,6 +174,7 @@ class Observation:
     other_compactors: tuple[OtherCompactor, ...] = ()
     needs: tuple[MaintenanceNeed, ...] = ()
     blocks: Mapping[str, Mapping[str, FigureValue]] = field(default_factory=dict)
+    rolled_back: tuple[SnapshotId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

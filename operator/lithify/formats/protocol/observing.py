@@ -29,6 +29,21 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class CommittedRun:
+    """What an earlier run has committed.
+
+    Attributes:
+        base: the snapshot that it was planned on.
+        snapshot: its last snapshot.
+        ended: when it ended.
+    """
+
+    base: SnapshotId
+    snapshot: SnapshotId
+    ended: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ObservationRequest:
     """A request to observe a table.
 
@@ -42,6 +57,8 @@ class ObservationRequest:
         reconsider: answer even if nothing has changed, because a trigger's time has come or the filter has
             changed. Costs no more than an unchanged answer.
         wanted: which partitions and buckets count as due.
+        committed: the runs that may have been rolled back. Not part of the comparison of requests: other
+            runs make no observation due.
     """
 
     address: TableAddress
@@ -51,6 +68,7 @@ class ObservationRequest:
     is_full: bool = False
     reconsider: bool = False
     wanted: Filter = field(default_factory=Filter)
+    committed: tuple[CommittedRun, ...] = field(default=(), compare=False)
 
 
 class TableObserver(Protocol):

@@ -124,6 +124,7 @@ class TaskOutputs:
         changelog: changelog files of the changes that the data files make visible.
         index: index files, such as deletion vectors.
         deletes: delete files, where a format keeps deleted rows in files of their own.
+        maps: where rows of the inputs went, where a format carries deletes over that land while tasks run.
         copied_bytes: bytes of the inputs that were copied without decoding them.
     """
 
@@ -131,6 +132,7 @@ class TaskOutputs:
     changelog: tuple[Any, ...] = ()
     index: tuple[Any, ...] = ()
     deletes: tuple[Any, ...] = ()
+    maps: tuple[Any, ...] = ()
     copied_bytes: int = 0
 
     @staticmethod
@@ -141,6 +143,7 @@ class TaskOutputs:
             changelog=tuple(file for part in parts for file in part.changelog),
             index=tuple(file for part in parts for file in part.index),
             deletes=tuple(file for part in parts for file in part.deletes),
+            maps=tuple(each for part in parts for each in part.maps),
             copied_bytes=sum(part.copied_bytes for part in parts),
         )
 

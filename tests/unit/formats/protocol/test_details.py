@@ -41,7 +41,7 @@ def test_slots_without_files_are_left_out() -> None:
 
 
 def test_outputs_of_tasks_are_joined_slot_by_slot() -> None:
-    first = TaskOutputs(data=("a",), deletes=("d1",), copied_bytes=1)
+    first = TaskOutputs(data=("a",), deletes=("d1",), maps=("m",), copied_bytes=1)
     second = TaskOutputs(data=("b",), changelog=("c",), index=("i",), deletes=("d2",), copied_bytes=2)
     joined = TaskOutputs.joined([first, second])
-    assert joined == TaskOutputs(("a", "b"), ("c",), ("i",), ("d1", "d2"), 3)
+    assert joined == TaskOutputs(("a", "b"), ("c",), ("i",), ("d1", "d2"), ("m",), 3)

@@ -113,6 +113,9 @@ class ObservedMixedTable:
         """The judge of its partitions, by its properties and the options of the request."""
         return PartitionJudge(self._table.options, now)
 
+    def history(self) -> None:
+        """None: compactions of keyed tables give way to nobody."""
+
     def summarise(self, cache: MixedCache, wanted: Filter, now: datetime) -> Observation:
         """Sums up a cache of the table; see `summary.summarise`."""
         return summarise(self._table, cache, self.judge(now), wanted)

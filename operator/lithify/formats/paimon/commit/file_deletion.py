@@ -39,8 +39,7 @@ def sweep(table: PaimonTable, *attempts: PaimonAttempt) -> int:
         return 0
     orphans = unreferenced(table, found.values())
     doomed = [path for path, name in found.items() if name in orphans]
-    for path in doomed:
-        table.storage.delete(path)
+    table.storage.delete_all(doomed)
     failpoint("orphans-deleted")
     return len(doomed)
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from pypaimon.snapshot.snapshot import Snapshot
 
+from lithify.engine.attempts.ages import LINGERING
 from lithify.engine.attempts.attempt import CommittedJournal
 from lithify.engine.attempts.clean_up import Fate
 from lithify.errors import MissingFile
@@ -31,6 +32,8 @@ from lithify.io.storage import Storage
 
 class PaimonRemains:
     """The attempts at one table or branch."""
+
+    settled_after = LINGERING
 
     def __init__(self, table: PaimonTable) -> None:
         self._table = table
@@ -103,6 +106,11 @@ class PaimonRemains:
         """Whether the snapshot of its number is the attempt's."""
         found = self._table.snapshots.get(committed.snapshot)
         return found is not None and _is_of(found, committed.prefix)
+
+    def is_removed(self, committed: CommittedJournal) -> bool:
+        """Never: no catalog removes snapshots in favour of others; `is_in_place` finds replaced ones."""
+        del committed
+        return False
 
     def check_files(self, attempt: PaimonAttempt) -> None:
         """Checks that the files of an attempt can be listed; see `sweeping.data_files`."""

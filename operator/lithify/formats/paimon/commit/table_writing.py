@@ -15,7 +15,7 @@ from lithify.formats.paimon.snapshots.lineage import Lineage
 from lithify.formats.paimon.snapshots.live_buckets import LiveBuckets
 from lithify.formats.paimon.snapshots.writable_snapshots import WritableSnapshots
 from lithify.formats.paimon.table import PaimonTable
-from lithify.io.s3.conditional_puts import check_heeded
+from lithify.io.objects.conditional_puts import check_heeded
 
 
 def check_writable(table: PaimonTable) -> None:
@@ -25,8 +25,8 @@ def check_writable(table: PaimonTable) -> None:
         UnsupportedTable: the store would let commits overwrite each other.
         NotAllowed, StorageError: it refuses writes.
     """
-    if table.storage.s3 is not None and not table.snapshots.has_server:
-        check_heeded(table.name, table.root, table.storage.s3)
+    if table.storage.objects is not None and not table.snapshots.has_server:
+        check_heeded(table.name, table.root, table.storage.objects)
 
 
 def journal_of(table: PaimonTable) -> PaimonJournal:

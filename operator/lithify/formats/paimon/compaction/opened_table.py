@@ -13,6 +13,7 @@ from typing import Generic
 from lithify.clock import Clock
 from lithify.engine.attempts.clean_up import recover
 from lithify.engine.tasks.opened_table import OpenedTable
+from lithify.formats.paimon.canary.table_copies import PaimonCopies
 from lithify.formats.paimon.commit.found_runs import past_run
 from lithify.formats.paimon.commit.remains import PaimonRemains
 from lithify.formats.paimon.commit.table_writing import check_writable
@@ -27,7 +28,7 @@ from lithify.formats.paimon.model import Bucket, BucketId
 from lithify.formats.paimon.planning.details import REPORTED
 from lithify.formats.paimon.support.evolution import schema_conflict
 from lithify.formats.paimon.table import PaimonTable
-from lithify.formats.protocol.address import Selection
+from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.inspection import GroupInspection, TableInspection
 from lithify.formats.protocol.model import BlockedGroup
 from lithify.formats.protocol.results import PastRun, Recovered
@@ -73,6 +74,10 @@ class OpenedPaimonTable(OpenedTable[PaimonTable], Generic[AnyUnit, AnyTask]):
     def recover(self, clock: Clock) -> Recovered:
         """Removes the files of dead attempts where that is certain to be safe."""
         return recover(PaimonRemains(self.table), clock)
+
+    def canary(self, address: TableAddress) -> PaimonCopies:
+        """Copies of the table for canaries."""
+        return PaimonCopies(self.table, address)
 
     def find_run(self, run: str) -> PastRun | None:
         """What a run has committed; see `found_runs.past_run`."""

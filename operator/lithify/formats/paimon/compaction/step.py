@@ -166,7 +166,7 @@ class CompactionStep(AttemptStep[AnyUnit, AnyTask, AttemptScope], Generic[AnyUni
     @property
     def _may_write_late(self) -> bool:
         """On object stores writes that were not answered, or were repeated, may arrive later."""
-        return self._table.storage.s3 is not None
+        return self._table.storage.objects is not None
 
     def _finished(self) -> Outputs:
         assert self._outputs is not None  # noqa: S101  # a step is committed after its tasks
@@ -182,7 +182,6 @@ class CompactionStep(AttemptStep[AnyUnit, AnyTask, AttemptScope], Generic[AnyUni
 
     def _delete_unseen(self, outputs: Outputs, outcome: CommitOutcome) -> None:
         """Deletes new files of buckets in conflict; no reader can have seen them, so no check is needed."""
-        for change in outputs.changes:
-            if change.bucket not in outcome.committed:
-                for path in new_paths(self._table, change):
-                    self._table.storage.delete(path)
+        unseen = [change for change in outputs.changes if change.bucket not in outcome.committed]
+        paths = [path for change in unseen for path in new_paths(self._table, change)]
+        self._table.storage.delete_all(paths)

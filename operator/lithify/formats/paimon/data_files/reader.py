@@ -12,7 +12,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.columns.key_range import EVERYTHING, FirstKeys, KeyRange
 from lithify.columns.order import parts_of_column
 from lithify.engine.rewrite.row_positions import (
     PLACE_FIELD,
@@ -26,7 +26,6 @@ from lithify.errors import CorruptTable
 from lithify.files.casting import Cast, cast_between, reads_as
 from lithify.files.model import (
     FileColumn,
-    FirstKeys,
     InputFile,
     Wanted,
 )

@@ -111,6 +111,9 @@ class ObservedPaimonTable:
         same = same_columns(table.schema, table.schema_of)
         return ClusteringJudge(*common, options.clustering.planning, same)
 
+    def history(self) -> None:
+        """None: no catalog takes snapshots of compactions back."""
+
     def summarise(self, cache: PaimonCache, wanted: Filter, now: datetime) -> Observation:
         """Sums up a cache of the table; see `summary.summarise`."""
         return summarise(self._table, cache, wanted, now)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lithify.columns.key_range import FirstKeys
 from lithify.columns.order import parts_of_column
-from lithify.files.model import FirstKeys
 from lithify.formats.paimon.data_files.reader import FileRun
 
 MOST_KEYS = 1 << 20

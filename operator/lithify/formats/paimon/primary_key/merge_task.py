@@ -12,13 +12,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from lithify.columns.bitmaps import serialize
-from lithify.columns.key_range import EVERYTHING, KeyRange
+from lithify.columns.key_range import EVERYTHING, FirstKeys, KeyRange
 from lithify.engine.rewrite.functions import LoneRecords
 from lithify.engine.rewrite.merge import Record, forget
 from lithify.engine.rewrite.passes import merge_section
 from lithify.engine.rewrite.rolling import RollingWriter
 from lithify.engine.rewrite.spec import MergeSpec
-from lithify.files.model import FirstKeys, InputFile
+from lithify.files.model import InputFile
 from lithify.files.parquet.copying.copied_groups import CopiedGroup
 from lithify.files.written_files import rolling_of
 from lithify.formats.paimon.compaction.task import CompactionTask

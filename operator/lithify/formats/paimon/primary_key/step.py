@@ -49,10 +49,8 @@ class MergeStep(CompactionStep[PlannedUnit, PlannedTask]):
     def _attributed(
         self, results: Sequence[TaskResult], followed: Sequence[TaskResult]
     ) -> list[tuple[PlannedUnit, TaskResult]]:
-        for join in self._joins:
-            for file in join.files:
-                for path in file.paths(join.task.target.folder):
-                    self._table.storage.delete(path)
+        folders = [(file, join.task.target.folder) for join in self._joins for file in join.files]
+        self._table.storage.delete_all([path for file, folder in folders for path in file.paths(folder)])
         joined = ((join.unit, join.task) for join in self._joins)
         units: dict[int, PlannedUnit] = {task.index: unit for unit, task in (*self._work, *joined)}
         done = (*without_joined(results, self._joins), *followed)

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lithify.columns.key_range import EVERYTHING, Key, KeyRange
+from lithify.columns.key_range import EVERYTHING, FirstKeys, Key, KeyRange
 from lithify.columns.order import fold_float
 from lithify.errors import CorruptTable, MissingFile, StorageError
-from lithify.files.model import FirstKeys, InputFile
+from lithify.files.model import InputFile
 from lithify.files.parquet import footers
 from lithify.files.parquet.reader import ParquetReader
 from lithify.files.types import ColumnType, Raw, order_parts

@@ -14,6 +14,8 @@ from support.orders_table import run
 from support.small_tables import SmallTable
 from unit.formats.paimon.observing.test_observation import Watcher
 
+pytestmark = pytest.mark.thorough
+
 OPTION = "full-compaction.delta-commits"
 THREE = {OPTION: "3"}
 

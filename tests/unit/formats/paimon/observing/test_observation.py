@@ -36,6 +36,8 @@ from support.orders_table import run
 from support.properties import examples
 from support.small_tables import SmallTable
 
+pytestmark = pytest.mark.thorough
+
 HOUR = timedelta(hours=1)
 
 
