@@ -60,11 +60,12 @@ def data_files(table: SparkTable) -> frozenset[Path]:
 
 
 def assert_nothing_left_over(table: SparkTable, before: Collection[Path]) -> None:
-    """Checks that a run without others has left no data file that no snapshot references."""
+    """Checks that a run without others has left no file, of data or of deletes, that no snapshot references."""
     new = data_files(table).difference(before)
-    left = new - {path_of(task.file.path) for task in table.spark.scan(table.name)}
+    tasks = table.spark.scan(table.name)
+    left = new - {path_of(each.path) for task in tasks for each in (task.file, *task.deletes)}
     if left:
-        known = table.spark.sql(f"SELECT file_path FROM {table.name}.all_data_files")["file_path"]
+        known = table.spark.sql(f"SELECT file_path FROM {table.name}.all_files")["file_path"]
         left -= {path_of(path) for path in known.to_pylist()}
     assert not left, left
 
