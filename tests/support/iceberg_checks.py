@@ -60,7 +60,7 @@ def data_files(table: SparkTable) -> frozenset[Path]:
 
 
 def assert_nothing_left_over(table: SparkTable, before: Collection[Path]) -> None:
-    """Checks that a run without others has left no file, of data or of deletes, that no snapshot references."""
+    """Checks that a run without others has left no file of data or deletes that no snapshot has."""
     new = data_files(table).difference(before)
     tasks = table.spark.scan(table.name)
     left = new - {path_of(each.path) for task in tasks for each in (task.file, *task.deletes)}

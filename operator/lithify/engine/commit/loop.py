@@ -10,7 +10,7 @@ certainly is in no snapshot.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from lithify.engine.commit.patience import Backoff
@@ -51,7 +51,7 @@ class CommitOutcome:
     snapshot: Any
     committed: tuple[Any, ...]
     conflicts: Mapping[Any, str]
-    tries: int
+    tries: int = 1
     overwritten: bool = False
 
 
@@ -95,11 +95,17 @@ class CommitHooks(Protocol[Base, Change, Draft]):
 
 
 def commit(
-    hooks: CommitHooks[Base, Change, Draft], changes: Mapping[Any, Change], backoff: Backoff
+    hooks: CommitHooks[Base, Change, Draft], changes: Mapping[Any, Change], backoff: Backoff, before: int = 0
 ) -> CommitOutcome:
     """Commits as many of the changes, given by group, as the newest snapshot admits.
 
     Being outrun is no conflict: as long as their inputs are live, the outputs of tasks stay valid.
+
+    Args:
+        hooks: the format's parts of a try.
+        changes: the changes.
+        backoff: how long it is tried.
+        before: how many tries its attempt has made before; files of tries are named by their numbers.
 
     Raises:
         CommitOutrun: other commits were faster until the patience ended; no input was lost.
@@ -107,9 +113,9 @@ def commit(
     """
     started, number = backoff.now(), 0
     while True:
-        outcome = _try(hooks, changes, number, backoff)
+        outcome = _try(hooks, changes, before + number, backoff)
         if outcome is not None:
-            return outcome
+            return replace(outcome, tries=number + 1)
         waited = (backoff.now() - started).total_seconds()
         if number >= backoff.patience.max_retries and waited >= backoff.patience.timeout:
             raise CommitOutrun(hooks.table, number + 1, waited)
@@ -125,7 +131,7 @@ def _try(
     try:
         valid = hooks.validate(changes, base)
         if base is None or not valid.ready:
-            return CommitOutcome(None, (), valid.conflicts, number + 1)
+            return CommitOutcome(None, (), valid.conflicts)
         draft = hooks.prepare(valid.ready, base, number)
     except MissingFile:
         if base is None or hooks.exists(base):
@@ -137,10 +143,10 @@ def _try(
     if published.place is Place.OURS:
         published = hooks.publisher.verify(draft)
     if published.place is Place.OURS:
-        return CommitOutcome(published.snapshot, tuple(valid.ready), valid.conflicts, number + 1)
+        return CommitOutcome(published.snapshot, tuple(valid.ready), valid.conflicts)
     if published.place is Place.LOST:
         lost = dict.fromkeys(changes, published.reason)
-        return CommitOutcome(None, (), lost, number + 1, overwritten=True)
+        return CommitOutcome(None, (), lost, overwritten=True)
     hooks.discard(draft)
     return None
 

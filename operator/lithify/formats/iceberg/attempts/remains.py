@@ -16,7 +16,7 @@ from lithify.faults import failpoint
 from lithify.formats.iceberg.attempts.references import name_of, unreferenced
 from lithify.formats.iceberg.attempts.scope import IcebergAttempt, IcebergJournal, journal_of
 from lithify.formats.iceberg.manifests.view import ManifestReader
-from lithify.formats.iceberg.table.snapshots import ATTEMPT, NO_SNAPSHOT, is_whole
+from lithify.formats.iceberg.table.snapshots import ATTEMPT, NO_SNAPSHOT, UNFINISHED, is_whole
 from lithify.formats.iceberg.table.table import IcebergTable
 from lithify.io.storage import Storage
 
@@ -47,11 +47,13 @@ class IcebergRemains(SettledHistory):
     def fate_of(self, attempt: IcebergAttempt) -> Fate:
         """Whether an attempt has committed, from the summaries of snapshots.
 
-        It has not if its branch leads back to its base without a gap: expiry removes the oldest first, so no
-        snapshot in between can have been expired.
+        One of which only portions are committed may still commit the rest. An attempt has not committed if
+        its branch leads back to its base without a gap: expiry removes the oldest first, so no snapshot in
+        between can have been expired.
         """
         metadata = self._table.refresh()
-        if any(each.summary.get(ATTEMPT) == attempt.prefix for each in metadata.snapshots.values()):
+        own = (each for each in metadata.snapshots.values() if each.summary.get(ATTEMPT) == attempt.prefix)
+        if any(UNFINISHED not in each.summary for each in own):
             return Fate.COMMITTED
         history, base = [*metadata.ancestry(attempt.scope.branch)], attempt.scope.base
         is_readable = any(each.id == base for each in history) or (base == NO_SNAPSHOT and is_whole(history))

@@ -32,7 +32,7 @@ from lithify.formats.iceberg.manifests.new_entries import NewFile
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
 from lithify.formats.iceberg.model import Content, DeleteKey, NewDeleteFile
 from lithify.formats.iceberg.table.metadata import TableMetadata
-from lithify.formats.iceberg.table.snapshots import CARRIED, MINOR, NO_SNAPSHOT, Snapshot
+from lithify.formats.iceberg.table.snapshots import CARRIED, MINOR, NO_SNAPSHOT, TO_COME, UNFINISHED, Snapshot
 from lithify.formats.iceberg.table.table import IcebergTable
 
 _ROUNDS = 5
@@ -78,6 +78,7 @@ class Committer:
         self._prepared: tuple[View, Replacement] | None = None
         self._view: View | None = None
         self._known = KnownManifests()
+        self._put_off: Collection[Any] = ()
 
     @property
     def table(self) -> str:
@@ -88,6 +89,10 @@ class Committer:
     def publisher(self) -> SnapshotPublisher:
         """Sends snapshots to the catalog."""
         return SnapshotPublisher(self._table, self._check_fence)
+
+    def put_off(self, groups: Collection[Any]) -> None:
+        """Names the groups that come with later snapshots of the attempt; see `PortionHooks`."""
+        self._put_off = groups
 
     def newest(self) -> Base | None:
         """The newest snapshot of the branch; None if it has none, and had one when the run was planned."""
@@ -246,6 +251,8 @@ class Committer:
         kept = {file.path for change in changes.values() for file in change.kept}
         carried = sum(each.rows for each in self._carried if each.referenced not in kept)
         notes = {**self._notes(changes.keys()), **({CARRIED: str(carried)} if carried else {})}
+        if self._put_off:
+            notes |= {UNFINISHED: "true", TO_COME: notes.get(TO_COME, "1")}
         if self._extension is TURNS_EQUALITY:
             notes[MINOR] = "true"
         operation = self._extension.operation

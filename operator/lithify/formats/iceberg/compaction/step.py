@@ -9,7 +9,8 @@ from pathlib import Path
 from lithify.clock import Clock
 from lithify.engine.commit import loop
 from lithify.engine.commit.loop import CommitOutcome
-from lithify.engine.commit.patience import backoff_of
+from lithify.engine.commit.patience import Backoff, backoff_of
+from lithify.engine.commit.portions import commit_in_portions, joined
 from lithify.engine.tasks.failed_groups import FailedGroups
 from lithify.engine.tasks.step import AttemptStep
 from lithify.errors import MissingFile
@@ -136,7 +137,7 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         return group in check_again(self._table, [unit], self._extension)
 
     def commit(self, to_come: int) -> StepOutcome:
-        """Commits the changes that the newest snapshot admits; see `engine.commit.loop`."""
+        """Commits the changes that the newest snapshot admits; see `engine.commit.portions`."""
         units = [unit for unit in self._plan.units if unit.group in self._outputs]
         changes = {unit.group: self._change(unit) for unit in units}
         patience = commit_patience(self._table.properties)
@@ -144,13 +145,32 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         with scratch_folder() as folder:
             committer = self._committer(changes, to_come, folder)
             committer.catch_up(changes)
-            self._outcome = outcome = loop.commit(committer, changes, backoff)
-        carried, removed = committer.carried, committer.removed_deletes
+            outcomes: list[CommitOutcome] = []
+            carried: list[NewDeleteFile] = []
+            removed: set[DeleteKey] = set()
+            for portion in self._portions(committer, changes, backoff):
+                outcomes.append(portion)
+                if portion.snapshot is not None:
+                    carried += committer.carried
+                    removed |= {*committer.removed_deletes}
+        self._outcome = outcome = joined(outcomes)
         self._united = frozenset(each.referenced for each in carried)
         reports = tuple(
             self._report(unit, carried, removed) for unit in units if unit.group in outcome.committed
         )
         return StepOutcome(outcome.snapshot, outcome.tries, reports, {**self._lost, **outcome.conflicts})
+
+    def _portions(
+        self, committer: Committer, changes: Mapping[IcebergGroup, GroupChange], backoff: Backoff
+    ) -> Iterable[CommitOutcome]:
+        """The outcomes of the commit: of several portions only where each group stands for itself.
+
+        Groups of keyed tables move the line of a partition together, and an equality delete goes with the
+        last of the files that it may apply to.
+        """
+        if self._extension is PLAIN_TABLE:
+            return commit_in_portions(committer, changes, backoff)
+        return (loop.commit(committer, changes, backoff),)
 
     def _committer(
         self, changes: Mapping[IcebergGroup, GroupChange], to_come: int, folder: Path
