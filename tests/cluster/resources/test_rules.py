@@ -113,7 +113,7 @@ def causes(refused: ApiException) -> list[tuple[str, str]]:
 class TestRules:
     """Every rule, by an object that keeps it and one that breaks nothing but it."""
 
-    @pytest.mark.sampled(40)
+    @pytest.mark.sampled(24)
     @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
     def test_a_rule_tells_good_from_bad(self, case: RuleCase, server: Server) -> None:
         def send(body: dict[str, Any]) -> None:

@@ -304,7 +304,7 @@ def test_functions_on_chosen_values_do_what_java_does(oracle: Oracle, name: str,
     check_rounds(oracle, table, tmp_path)
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_rounds_are_those_that_java_makes(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
     check_rounds(oracle, shape.make(oracle, tmp_path / "original"), tmp_path)

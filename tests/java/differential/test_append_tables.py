@@ -21,7 +21,7 @@ CASES = [pytest.param(shape, id=shape.name) for shape in APPEND_SHAPES]
 WITH_ID = [pytest.param(shape, id=shape.name) for shape in APPEND_SHAPES if "id" in shape.key]
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("shape", CASES)
 def test_small_files_are_joined_as_by_java(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
     table = make(oracle, shape, tmp_path / "ours")
