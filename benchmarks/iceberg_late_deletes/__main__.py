@@ -3,6 +3,7 @@
 Spark makes a merge-on-read table, then deletes or merges some of its rows every second. Meanwhile one run
 after the other compacts the table, each held for SECONDS when its tasks are done. Prints the tries of each
 commit and what it carried over, and checks that the rows are those that Spark has left, with their row ids.
+Before that, as many rewrites of another Spark have the same chance, without being held.
 """
 
 from __future__ import annotations
@@ -80,13 +81,20 @@ def main() -> None:
     """Makes the table, compacts it beside the writer, and checks it."""
     given = [int(each) for each in sys.argv[1:]]
     rows, seconds, version = [*given, *_USUAL[len(given) :]]
-    with tempfile.TemporaryDirectory() as name, SparkIceberg.start(heap="4g", conf={}) as spark:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        SparkIceberg.start(heap="4g", conf={}) as spark,
+        SparkIceberg.start(heap="4g", conf={}) as other,
+    ):
         table = _made(spark, Path(name), rows, version)
         ids = _row_ids(table) if version >= _VERSION_WITH_IDS else None
         writer = Writer(table, rows)
         thread = threading.Thread(target=writer.run)
         thread.start()
         try:
+            other.add_catalog(table.catalog)
+            for _ in range(_RUNS):
+                _rewrite(other, table.name)
             for _ in range(_RUNS):
                 _say(_compacted(table, seconds), writer)
         finally:
@@ -103,6 +111,17 @@ def _made(spark: SparkIceberg, folder: Path, rows: int, version: int) -> SparkTa
         values = f"SELECT id, id * 48271 % 65521, concat('row ', id) FROM range({first}, {last}, 1, 1)"
         table.run(f"INSERT INTO {table.name} {values}")
     return table
+
+
+def _rewrite(spark: SparkIceberg, table: str) -> None:
+    """Java's rewrite of all files beside the writer: one commit, tried as often as the table says."""
+    began = time.monotonic()
+    try:
+        made = spark.rewrite(table, {"rewrite-all": "true"})
+        outcome = f"{made.rewritten_files} files to {made.added_files}"
+    except OracleError as error:
+        outcome = f"in conflict: {str(error).splitlines()[0][:100]}"
+    print(f"Spark's rewrite: {outcome}, in {time.monotonic() - began:.1f} s", flush=True)
 
 
 def _compacted(table: SparkTable, seconds: int) -> tuple[Report, float]:
