@@ -24,10 +24,13 @@ from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.faults import CARRYING_POINTS
+from lithify.formats.iceberg.manifests.delete_index import is_shared
 from lithify.formats.iceberg.model import Content
+from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import Selection
 from support.cases import case
 from support.iceberg_checks import assert_whole
+from support.iceberg_commits import view_of
 from support.iceberg_runs import CLOCK, address_of
 from support.runs import Held, ShiftedClock, start
 
@@ -36,8 +39,9 @@ KEEPING = {
     "min-file-size-bytes": "0",
     "delete-ratio-threshold": "1",
     "lithify.equality-delete-file-threshold": "1",
+    "lithify.shared-position-delete-file-threshold": "2",
 }
-"""No file is rewritten, and one equality delete file is enough."""
+"""No file is rewritten; one equality delete file is enough, or two shared position delete files."""
 
 
 def with_positions(table: SparkTable, version: int) -> SparkTable:
@@ -108,6 +112,43 @@ def test_minor_runs_change_no_rows_and_no_data_files(
     assert files(table, Content.EQUALITY_DELETES) == []
     assert_whole(table, "main")
     assert ordered(go.read(table.metadata_location), plain) == plain
+
+
+def shared(table: SparkTable) -> int:
+    """Number of position delete files about several data files."""
+    opened = open_iceberg_table(address_of(table))
+    return int(is_shared(view_of(opened).deletes).sum())
+
+
+def with_shared_positions(table: SparkTable, version: int, partitions: str = "none") -> SparkTable:
+    """Position delete files about several data files, which Spark writes in version 2 only."""
+    granularity = {"write.delete.granularity": "partition"}
+    table.create(2, partitions, granularity).append_many(3, 20)
+    table.delete("id % 9 = 4")
+    table.append(60, 20)
+    table.delete("id % 6 = 5")
+    if version > 2:
+        table.upgrade(version)
+    return table
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("partitions", ["none", "bucket"])
+def test_position_delete_files_about_several_data_files_become_one_for_each(
+    sql_table: SparkTable, second_reader: object, partitions: str, version: int
+) -> None:
+    table = with_shared_positions(sql_table, version, partitions)
+    before, data = table.read().combine_chunks(), files(table, Content.DATA)
+    assert shared(table) > 1
+
+    report = minor(table)
+
+    assert {group.trigger for group in report.groups} == {"SharedPositionFiles"}
+    assert ordered(table.read(), before) == before
+    assert files(table, Content.DATA) == data
+    assert shared(table) == 0
+    assert_whole(table, "main")
+    assert ordered(go.read(table.metadata_location), before) == before
 
 
 @pytest.mark.sampled(3)

@@ -178,6 +178,15 @@ _TRIGGERS = TriggerGroup(
             100000,
         ),
         Trigger(
+            "sharedPositionFiles",
+            "Number of position delete files about several data files of a partition from which they become "
+            "one for each data file (lithify.shared-position-delete-file-threshold). Default: the table's "
+            "self-optimizing.minor.trigger.file-count, else 12.",
+            "lithify.shared-position-delete-file-threshold",
+            1,
+            100000,
+        ),
+        Trigger(
             "overlappingFiles",
             "Number of files of a sorted table with the same values of the sort order's first column from "
             "which they are rewritten (lithify.overlap-threshold).",

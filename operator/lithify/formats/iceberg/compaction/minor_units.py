@@ -32,15 +32,19 @@ class MinorUnit(IcebergUnit):
 
     Attributes:
         kept: the data files of which rows may be deleted by the equality deletes, as far as statistics
-            tell, or that have many position delete files.
+            tell, or that have many position delete files, or to which those of `shared` apply.
         covered: paths of all data files to which the equality deletes apply: those of `kept`, and those of
             which statistics say that they have none of the keys.
         equality: the equality deletes.
+        shared: the position deletes about several data files that are written again for each of them.
+        freed: paths of the data files to which these apply.
     """
 
     kept: tuple[DataFile, ...] = ()
     covered: tuple[str, ...] = ()
     equality: tuple[DeleteFile, ...] = ()
+    shared: tuple[DeleteFile, ...] = ()
+    freed: tuple[str, ...] = ()
 
     @property
     def turns_equality(self) -> bool:
@@ -86,11 +90,13 @@ def _unit(
     view, metadata, spec_id = pinned.view, pinned.metadata, pinned.start.spec_id
     stored = spec_of(metadata, spec_id)
     partition = view.partitions.partition(int(plan.partitions[group]))
-    own, deletes = plan.minor.files_of(plan.groups, group), plan.minor.deletes_of(group)
+    own = plan.minor.files_of(plan.groups, group)
     is_global = spec_id in metadata.unpartitioned_specs
     files = objects.data_files(np.concatenate([own, _of_other_specs(plan)]) if is_global else own)
-    crowded = frozenset(np.flatnonzero(plan.minor.crowded).tolist())
-    fingerprint = minor_fingerprint(_paths(view.data, own), _paths(view.deletes, deletes))
+    must_stay = frozenset(np.flatnonzero(plan.minor.crowded | plan.minor.freed).tolist())
+    fingerprint = minor_fingerprint(
+        _paths(view.data, own), _paths(view.deletes, plan.minor.deletes_of(group))
+    )
     return MinorUnit(
         group=IcebergGroup(
             place_of(partition, stored),
@@ -103,9 +109,11 @@ def _unit(
         trigger=why[0],
         reason=why[1],
         start=pinned.start,
-        kept=tuple(file for file in files if file.row in crowded or _may_be_deleted(file)),
+        kept=tuple(file for file in files if file.row in must_stay or _may_be_deleted(file)),
         covered=tuple(file.path for file in files),
-        equality=tuple(delete_files_of(view, deletes.tolist())),
+        equality=tuple(delete_files_of(view, plan.minor.equality.of(group).tolist())),
+        shared=tuple(delete_files_of(view, plan.minor.shared_of(group).tolist())),
+        freed=tuple(_paths(view.data, own[plan.minor.freed[own]])),
     )
 
 

@@ -107,6 +107,11 @@ class IcebergUnit:
         return ()
 
     @property
+    def freed(self) -> tuple[str, ...]:
+        """Paths of data files that stay and will need no position delete about several files of it."""
+        return ()
+
+    @property
     def turns_equality(self) -> bool:
         """Whether it turns equality deletes of files that stay into positions."""
         return False

@@ -172,7 +172,15 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
 
     def _change(self, unit: IcebergUnit) -> GroupChange:
         outputs = self._outputs[unit.group]
-        return GroupChange(unit.group, unit.files, outputs.data, unit.kept, outputs.deletes, unit.covered)
+        return GroupChange(
+            group=unit.group,
+            inputs=unit.files,
+            outputs=outputs.data,
+            kept=unit.kept,
+            deletes=outputs.deletes,
+            covered=unit.covered,
+            freed=unit.freed,
+        )
 
     def _notes(self, to_come: int) -> Callable[[Collection[IcebergGroup]], Mapping[str, str]]:
         """Makes the fields of a summary by which the run finds its snapshot, of the committed groups."""

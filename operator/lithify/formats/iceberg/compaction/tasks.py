@@ -64,7 +64,7 @@ def tasks_of(
             order=None if _is_in(order, files) else key_of(order, schema),
             maps=metadata.metadata_folder if metadata.format_version >= _DELETES_SINCE else None,
         )
-        return _keeping(task, metadata.format_version) if isinstance(unit, MinorUnit) else task
+        return _keeping(task, unit, metadata.format_version) if isinstance(unit, MinorUnit) else task
 
     return {
         unit.group: [task_of(unit, files) for files in divided(unit, options, order, sizing)]
@@ -72,14 +72,14 @@ def tasks_of(
     }
 
 
-def _keeping(task: RewriteTask, format_version: int) -> RewriteTask:
+def _keeping(task: RewriteTask, unit: MinorUnit, format_version: int) -> RewriteTask:
     """A task that keeps the files of another, reads nothing of them but keys, and writes positions."""
     has_vectors = format_version >= VECTORS_SINCE
     place = task.target.destination or Destination(Partition(task.target.spec.id))
     return replace(
         task,
         files=(),
-        deletes=MergedDeletes(has_vectors),
+        deletes=MergedDeletes(has_vectors, frozenset(each.path for each in unit.shared)),
         kept=tuple(KeptFile(file, place, positions_of(file)) for file in task.files),
         has_vectors=has_vectors,
     )

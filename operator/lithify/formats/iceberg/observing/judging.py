@@ -31,7 +31,7 @@ from lithify.columns.column_groups import (
 )
 from lithify.engine.observe.summing import total
 from lithify.engine.pack.overlaps import least_overlapping, overlap_of
-from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, delete_index
+from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, delete_index, is_shared
 from lithify.formats.iceberg.manifests.view import PUFFIN
 from lithify.formats.iceberg.model import Content
 from lithify.formats.iceberg.observing.cached_files import SIDES
@@ -41,7 +41,7 @@ from lithify.formats.iceberg.planning.clustering import (
     clustering_by,
 )
 from lithify.formats.iceberg.planning.columns import MOST_CANDIDATES
-from lithify.formats.iceberg.planning.figures import EqualityFiles, Figures
+from lithify.formats.iceberg.planning.figures import Figures, PartitionDeletes
 from lithify.formats.iceberg.planning.options import PlanningOptions
 from lithify.formats.iceberg.planning.plan import RewritePlan, rewrites_by
 from lithify.formats.iceberg.planning.statistics import SUMS, SUMS_BY_COLUMN, group_statistics
@@ -201,7 +201,8 @@ def judged_files(files: pa.Table, groups: Numbers) -> JudgedFiles:
     data, deletes = flagged(files, is_data), flagged(files, ~is_data)
     index = delete_index(*_as_view(data, deletes), ())
     is_current = flags(pc.not_equal(whole(files["group"]), OLDER_SPECS))
-    equality = EqualityFiles(
+    is_kept = is_current[~is_data]
+    of_partitions = PartitionDeletes(
         np.arange(len(deletes)), groups[~is_data], integers(deletes["sequence"]), integers(deletes["millis"])
     )
     is_equality = integers(deletes["content"]) == Content.EQUALITY_DELETES
@@ -216,7 +217,9 @@ def judged_files(files: pa.Table, groups: Numbers) -> JudgedFiles:
         millis=integers(data["millis"]),
         sequences=integers(data["sequence"]),
         position_files=np.where(is_current[is_data], index.position_files, 0),
-        equality=equality.chosen(is_equality & is_current[~is_data]),
+        takes_positions=is_current[is_data] & (index.vectors.counts == 0),
+        equality=of_partitions.chosen(is_kept & is_equality),
+        shared=of_partitions.chosen(is_kept & is_shared(deletes)),
     )
     return JudgedFiles(data, deletes, groups[~is_data], index, figures)
 

@@ -36,10 +36,12 @@ _SUMS_BY_COLUMN: Mapping[str, Callable[[RewritePlan], Numbers | Flags]] = {
     "files_many_positions": lambda plan: plan.minor.crowded,
 }
 _BY_COLUMN: Mapping[str, Callable[[RewritePlan], Numbers]] = {
-    "minor_deletes": lambda plan: np.bincount(plan.minor.groups, minlength=len(plan.partitions)),
+    "minor_deletes": lambda plan: np.bincount(plan.minor.equality.groups, minlength=len(plan.partitions)),
     "minor_oldest": lambda plan: plan.minor.oldest,
+    "minor_shared": lambda plan: np.bincount(plan.minor.shared.groups, minlength=len(plan.partitions)),
 }
-"""Figures of a group that are no sums over data files: of equality deletes that apply to files which stay."""
+"""Figures of a group that are no sums over data files: of deletes of its partition that apply to files which
+stay."""
 SUMS = tuple(_SUMS)
 """The sums that are the same by whichever column files are clustered."""
 SUMS_BY_COLUMN = (*_SUMS_BY_COLUMN, *_BY_COLUMN)

@@ -26,9 +26,16 @@ class RewriteTrigger(StrEnum):
     FILE_SIZES = "FileSizes"
     EQUALITY_DELETES = "EqualityDeletes"
     POSITION_FILES = "PositionFiles"
+    SHARED_POSITION_FILES = "SharedPositionFiles"
 
 
-MINOR = frozenset({RewriteTrigger.EQUALITY_DELETES, RewriteTrigger.POSITION_FILES})
+MINOR = frozenset(
+    {
+        RewriteTrigger.EQUALITY_DELETES,
+        RewriteTrigger.POSITION_FILES,
+        RewriteTrigger.SHARED_POSITION_FILES,
+    }
+)
 """The triggers of minor units, which keep data files."""
 
 
@@ -55,6 +62,8 @@ def verdicts(
         found.append(_equality_deletes(statistics, options))
     if statistics["files_many_positions"]:
         found.append(_position_files(statistics, options))
+    if statistics["minor_shared"]:
+        found.append(_shared_position_files(statistics, options))
     return found
 
 
@@ -125,3 +134,12 @@ def _position_files(statistics: Mapping[str, Any], options: PlanningOptions) -> 
     files = count_of(statistics["files_many_positions"], "file")
     detail = f"{files} with {options.position_files} position delete files or more, which become one each"
     return TriggerVerdict(RewriteTrigger.POSITION_FILES, fired=True, detail=detail)
+
+
+def _shared_position_files(statistics: Mapping[str, Any], options: PlanningOptions) -> TriggerVerdict:
+    count, limit = statistics["minor_shared"], options.shared_files
+    detail = (
+        f"{count_of(count, 'position delete file')} about several data files that stay; "
+        f"become one for each data file from {limit} on"
+    )
+    return TriggerVerdict(RewriteTrigger.SHARED_POSITION_FILES, fired=count >= limit, detail=detail)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from lithify.engine.run.runner import InlineRunner, Progress
 from lithify.errors import CommitConflict
 from lithify.formats.iceberg.commit.changes import GroupChange
 from lithify.formats.iceberg.maintenance.rollback_plan import undone_commit
+from lithify.formats.iceberg.manifests.delete_index import is_shared
 from lithify.formats.iceberg.model import Content, Partition
 from lithify.formats.iceberg.planning.options import EQUALITY_FILES
 from lithify.formats.iceberg.table.opening import open_iceberg_table
@@ -36,6 +37,7 @@ from support.iceberg_commits import (
     delete_positions,
     plan,
     view_of,
+    write_data,
 )
 from support.iceberg_tables import NAME, Lakehouse, rows, with_fields
 from support.properties import examples
@@ -83,6 +85,13 @@ class Play:
             delete_positions(self.lakehouse.address(), {path: positions}, names_file=names_file)
         self.live[path] = [None if at in positions else each for at, each in enumerate(self.live[path])]
 
+    def delete_in_several(self, positions: Mapping[int, int]) -> None:
+        """Others delete a row of each of several data files, by their numbers, in one delete file."""
+        paths = {[*self.live][number]: at for number, at in positions.items()}
+        delete_positions(self.lakehouse.address(), {path: [at] for path, at in paths.items()})
+        for path, gone in paths.items():
+            self.live[path] = [None if at == gone else each for at, each in enumerate(self.live[path])]
+
     @property
     def paths(self) -> list[str]:
         """The live data files."""
@@ -100,6 +109,12 @@ class Play:
     @property
     def equality(self) -> list[int]:
         return [count for kind, count in self.deletes if kind == Content.EQUALITY_DELETES]
+
+    @property
+    def shared(self) -> int:
+        """Number of position delete files about several data files."""
+        view = view_of(open_iceberg_table(self.lakehouse.address()))
+        return int(is_shared(view.deletes).sum())
 
     @property
     def operation(self) -> str:
@@ -153,6 +168,7 @@ STEP = st.one_of(
     st.tuples(st.just("append"), st.lists(st.integers(0, 9), min_size=2, max_size=4)),
     st.tuples(st.just("delete_equal"), st.lists(st.integers(0, 9), min_size=1, max_size=3)),
     st.tuples(st.just("delete"), st.integers(0, 2), st.booleans()),
+    st.tuples(st.just("delete_in_several"), st.integers(0, 2), st.integers(0, 1)),
 )
 
 
@@ -167,16 +183,19 @@ def test_rows_are_the_same_and_no_equality_delete_is_left(
         for name, *values in steps:
             if name == "delete":
                 play.delete(int(values[0]) % len(play.live), 0, names_file=bool(values[1]))
+            elif name == "delete_in_several":
+                numbers = {int(values[0]) % len(play.live), 0}
+                play.delete_in_several(dict.fromkeys(numbers, int(values[1])))
             else:
                 getattr(play, str(name))(*values[0])
         play.delete_equal(4, 9)
         if version > 2:
             play.upgrade()
         before = play.paths
-        report = play.run()
+        report = play.run(**{"lithify.shared-position-delete-file-threshold": "1"})
         assert report.status == "Compacted"
         assert play.paths == before
-        assert play.equality == []
+        assert (play.equality, play.shared) == ([], 0)
         play.assert_rows()
 
 
@@ -218,6 +237,86 @@ def test_position_delete_files_of_a_data_file_become_one(play: Play, version: in
     assert play.deletes == [(Content.POSITION_DELETES, 1), (Content.POSITION_DELETES, 2)]
     assert play.operation == "replace"
     play.assert_rows()
+
+
+SHARED = {"lithify.shared-position-delete-file-threshold": "2"}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_position_delete_files_about_several_data_files_become_one_for_each(play: Play, version: int) -> None:
+    play.append(6, 7, 8)
+    play.delete(3, 1)
+    play.delete_in_several({0: 0, 3: 0})
+    play.append(9, 10)
+    play.delete_in_several({3: 0, 2: 1})
+    if version > 2:
+        play.upgrade()
+    report = play.run(**SHARED)
+    assert [group.trigger for group in report.groups] == ["SharedPositionFiles"]
+    assert play.deletes == [(Content.POSITION_DELETES, count) for count in (1, 1, 2)]
+    assert play.operation == "replace"
+    assert play.run(**SHARED).status == "NothingToDo"
+    play.assert_rows()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_shared_position_files_go_with_equality_deletes_of_their_partition(play: Play, version: int) -> None:
+    for _ in range(2):
+        play.delete_in_several({0: 0, 1: 0})
+    play.delete_equal(1, 4)
+    if version > 2:
+        play.upgrade()
+    play.run(**SHARED)
+    assert play.deletes == [(Content.POSITION_DELETES, count) for count in (1, 1, 2)]
+    assert play.operation == "overwrite"
+    play.assert_rows()
+
+
+@pytest.mark.parametrize(
+    ("act", "left"),
+    [
+        case(lambda play: play.append(6, 7), 0, id="rows"),
+        case(lambda play: play.delete_in_several({1: 1, 2: 1}), 1, id="shared position deletes"),
+        case(lambda play: play.delete(0, 1), 0, id="position deletes"),
+        case(lambda play: play.run(**SHARED), 0, id="another minor run"),
+    ],
+)
+def test_what_others_commit_beside_the_division_holds(
+    play: Play, act: Callable[[Play], object], left: int
+) -> None:
+    for _ in range(2):
+        play.delete_in_several({0: 0, 1: 0})
+    play.run(lambda: act(play), **SHARED)
+    assert play.shared == left
+    play.assert_rows()
+
+
+def test_shared_position_files_stay_while_a_file_that_is_rewritten_needs_them(play: Play) -> None:
+    """They go with the run after: new files have the number of the planned snapshot."""
+    play.delete(2, 0)
+    for _ in range(2):
+        play.delete_in_several({0: 0, 1: 0})
+    report = play.run(**SHARED, **{"delete-ratio-threshold": "0.5"})
+    assert [group.trigger for group in report.groups] == ["DeletedRows", "SharedPositionFiles"]
+    play.assert_rows()
+    play.run(**{"lithify.shared-position-delete-file-threshold": "1"})
+    assert play.shared == 0
+    play.assert_rows()
+
+
+def test_a_file_that_others_add_with_an_old_number_keeps_its_deletes(play: Play) -> None:
+    """Such as rewrites of others that began before: its rows are not in the new delete files."""
+    for _ in range(2):
+        play.delete_in_several({0: 0, 1: 0})
+
+    def add() -> None:
+        planned = plan(play.lakehouse.address())
+        old = replace(planned, start=replace(planned.start, sequence=1))
+        new = write_data(planned.table, rows(8, 9), planned.files[0].partition)
+        commit(old, GroupChange(Group("g"), (), (new,)))
+
+    play.run(add, **SHARED)
+    assert play.shared == 2
 
 
 def test_equality_deletes_without_matching_rows_go_without_a_new_file(play: Play) -> None:

@@ -175,6 +175,32 @@ def test_piled_up_equality_deletes_are_found_as_a_plan_finds_them(
     assert [(each.group, each.fingerprint) for each in found.blocked] == [*held.held.items()]
 
 
+def test_piled_up_shared_position_files_are_found_as_a_plan_finds_them(
+    lakehouse: Lakehouse, tmp_path: Path
+) -> None:
+    options = {"min-file-size-bytes": "0", "lithify.shared-position-delete-file-threshold": "2"}
+    address = lakehouse.address(overrides=options)
+    request, watch = ObservationRequest(address, "table"), observer(tmp_path / "watch")
+    path = plan(address).files[0].path
+    delete_positions(address, {path: [0]}, names_file=False)
+    seen = watch.observe(request)
+    assert seen is not None
+    assert seen.findings == (), "one is not enough"
+    delete_positions(address, {path: [0]}, names_file=False)
+    seen = watch.observe(following(request, seen))
+    assert seen is not None
+    table = open_table(address)
+    (unit,) = table.plan(table.pin_view(Selection()), Selection(), CLOCK).units
+    assert [(each.trigger, each.detail) for each in seen.findings] == [("SharedPositionFiles", unit.reason)]
+
+    held = Selection(held={unit.group.path: unit.group.path.rpartition("/")[2]})
+    found = watch.observe(replace(following(request, seen), reconsider=True, wanted=Filter(held)))
+
+    assert found is not None
+    assert found.findings == ()
+    assert [each.fingerprint for each in found.blocked] == [*held.held.values()]
+
+
 def test_an_update_reads_the_new_manifests_only(
     lakehouse: Lakehouse, tmp_path: Path, reads: list[str]
 ) -> None:
