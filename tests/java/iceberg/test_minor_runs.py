@@ -39,9 +39,9 @@ KEEPING = {
     "min-file-size-bytes": "0",
     "delete-ratio-threshold": "1",
     "lithify.equality-delete-file-threshold": "1",
-    "lithify.shared-position-delete-file-threshold": "2",
+    "lithify.shared-position-delete-file-threshold": "1",
 }
-"""No file is rewritten; one equality delete file is enough, or two shared position delete files."""
+"""No file is rewritten; one equality delete file is enough, or one shared position delete file."""
 
 
 def with_positions(table: SparkTable, version: int) -> SparkTable:

@@ -6,8 +6,8 @@ which its equality deletes apply, so that the commit can drop these.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,15 +15,17 @@ import pyarrow as pa
 from lithify.columns.column_groups import Numbers, listed, taken
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.plan import IcebergUnit, PinnedView
+from lithify.formats.iceberg.deletes.merged import positions_of
 from lithify.formats.iceberg.manifests.file_objects import FileObjects, delete_files_of
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, DeleteKey
 from lithify.formats.iceberg.planning.figures import OTHER_SPECS
 from lithify.formats.iceberg.planning.minor import minor_fingerprint
 from lithify.formats.iceberg.planning.plan import RewritePlan
-from lithify.formats.iceberg.planning.triggers import MINOR
+from lithify.formats.iceberg.planning.triggers import MINOR, RewriteTrigger
 from lithify.formats.iceberg.planning.units import group_verdicts
 from lithify.formats.iceberg.table.partition_paths import place_of, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
+from lithify.formats.protocol.model import TriggerVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +34,19 @@ class MinorUnit(IcebergUnit):
 
     Attributes:
         kept: the data files of which rows may be deleted by the equality deletes, as far as statistics
-            tell, or that have many position delete files, or to which those of `shared` apply.
+            tell, or that have many position delete files, or to which those of `moved` apply.
         covered: paths of all data files to which the equality deletes apply: those of `kept`, and those of
             which statistics say that they have none of the keys.
         equality: the equality deletes.
-        shared: the position deletes about several data files that are written again for each of them.
-        freed: paths of the data files to which these apply.
+        moved: paths of the delete files of which positions are written again, whatever is new: those about
+            several data files, and Puffin files.
+        freed: paths of the data files to which those about several data files apply.
     """
 
     kept: tuple[DataFile, ...] = ()
     covered: tuple[str, ...] = ()
     equality: tuple[DeleteFile, ...] = ()
-    shared: tuple[DeleteFile, ...] = ()
+    moved: frozenset[str] = frozenset()
     freed: tuple[str, ...] = ()
 
     @property
@@ -77,43 +80,75 @@ class MinorUnit(IcebergUnit):
 
 
 def minor_units(pinned: PinnedView, plan: RewritePlan, objects: FileObjects) -> Iterator[MinorUnit]:
-    """The minor units of a plan, by partition."""
-    due = np.unique(plan.groups[plan.minor.files]).tolist()
-    for group, told in group_verdicts(plan, due).items():
-        fired = next(each for each in told if each.fired and each.trigger in MINOR)
-        yield _unit(pinned, plan, objects, group, (str(fired.trigger), fired.detail))
+    """The minor units of a plan, by partition: one that joins deletes, and one that moves vectors."""
+    groups = np.unique(plan.groups[plan.minor.files | plan.minor.half_dead]).tolist()
+    for group, told in group_verdicts(plan, groups).items():
+        fired = {each.trigger: each for each in told if each.fired and each.trigger in MINOR}
+        dead = fired.pop(RewriteTrigger.DEAD_VECTORS, None)
+        if fired:
+            yield _joining(pinned, plan, objects, group, next(iter(fired.values())))
+        if dead is not None:
+            yield _moving(pinned, plan, objects, group, dead)
+
+
+def _joining(
+    pinned: PinnedView, plan: RewritePlan, objects: FileObjects, group: int, why: TriggerVerdict
+) -> MinorUnit:
+    """The unit with all files to which the equality deletes of a partition apply."""
+    view = pinned.view
+    own = plan.minor.files_of(plan.groups, group)
+    is_global = pinned.start.spec_id in pinned.metadata.unpartitioned_specs
+    files = objects.data_files(np.concatenate([own, _of_other_specs(plan)]) if is_global else own)
+    must_stay = frozenset(np.flatnonzero(plan.minor.crowded | plan.minor.freed).tolist())
+    unit = _unit(pinned, plan, group, why, own, _paths(view.deletes, plan.minor.deletes_of(group)))
+    return replace(
+        unit,
+        kept=tuple(file for file in files if file.row in must_stay or _may_be_deleted(file)),
+        covered=tuple(file.path for file in files),
+        equality=tuple(delete_files_of(view, plan.minor.equality.of(group).tolist())),
+        moved=frozenset(_paths(view.deletes, plan.minor.shared_of(group))),
+        freed=tuple(_paths(view.data, own[plan.minor.freed[own]])),
+    )
+
+
+def _moving(
+    pinned: PinnedView, plan: RewritePlan, objects: FileObjects, group: int, why: TriggerVerdict
+) -> MinorUnit:
+    """The unit with all files of a partition whose vectors are in half dead Puffin files.
+
+    Equality deletes of these are none of its business.
+    """
+    rows = plan.minor.moved_of(plan.groups, group)
+    files = [replace(file, deletes=positions_of(file)) for file in objects.data_files(rows)]
+    moved = frozenset(each.path for file in files for each in file.deletes)
+    unit = _unit(pinned, plan, group, why, rows, sorted(moved))
+    return replace(unit, kept=tuple(files), moved=moved)
 
 
 def _unit(
-    pinned: PinnedView, plan: RewritePlan, objects: FileObjects, group: int, why: tuple[str, str]
+    pinned: PinnedView,
+    plan: RewritePlan,
+    group: int,
+    why: TriggerVerdict,
+    own: Numbers,
+    deletes: Sequence[str],
 ) -> MinorUnit:
-    view, metadata, spec_id = pinned.view, pinned.metadata, pinned.start.spec_id
+    """A unit without work, that is named by data files of a partition and paths of deletes."""
+    metadata, spec_id = pinned.metadata, pinned.start.spec_id
     stored = spec_of(metadata, spec_id)
-    partition = view.partitions.partition(int(plan.partitions[group]))
-    own = plan.minor.files_of(plan.groups, group)
-    is_global = spec_id in metadata.unpartitioned_specs
-    files = objects.data_files(np.concatenate([own, _of_other_specs(plan)]) if is_global else own)
-    must_stay = frozenset(np.flatnonzero(plan.minor.crowded | plan.minor.freed).tolist())
-    fingerprint = minor_fingerprint(
-        _paths(view.data, own), _paths(view.deletes, plan.minor.deletes_of(group))
-    )
+    partition = pinned.view.partitions.partition(int(plan.partitions[group]))
     return MinorUnit(
         group=IcebergGroup(
             place_of(partition, stored),
-            fingerprint,
+            minor_fingerprint(_paths(pinned.view.data, own), deletes),
             seam_values(seam_spec(metadata, spec_id, stored), stored, partition),
         ),
         files=(),
         partition=partition,
         split_size=0,
-        trigger=why[0],
-        reason=why[1],
+        trigger=str(why.trigger),
+        reason=why.detail,
         start=pinned.start,
-        kept=tuple(file for file in files if file.row in must_stay or _may_be_deleted(file)),
-        covered=tuple(file.path for file in files),
-        equality=tuple(delete_files_of(view, plan.minor.equality.of(group).tolist())),
-        shared=tuple(delete_files_of(view, plan.minor.shared_of(group).tolist())),
-        freed=tuple(_paths(view.data, own[plan.minor.freed[own]])),
     )
 
 

@@ -79,7 +79,7 @@ def _keeping(task: RewriteTask, unit: MinorUnit, format_version: int) -> Rewrite
     return replace(
         task,
         files=(),
-        deletes=MergedDeletes(has_vectors, frozenset(each.path for each in unit.shared)),
+        deletes=MergedDeletes(has_vectors, unit.moved),
         kept=tuple(KeptFile(file, place, positions_of(file)) for file in task.files),
         has_vectors=has_vectors,
     )

@@ -27,11 +27,11 @@ class MergedDeletes:
         has_vectors: whether they become vectors, which have all positions of a data file. A position delete
             file lacks those of older ones for the data file alone, and may have none: `write_deletes` reads
             them, and decides.
-        shared: paths of delete files about several data files that are written again for each of them.
+        moved: paths of the delete files of which positions are written again, whatever is new.
     """
 
     has_vectors: bool
-    shared: frozenset[str] = frozenset()
+    moved: frozenset[str] = frozenset()
     files: tuple[DeleteFile, ...] = ()
 
     def positions(
@@ -44,14 +44,14 @@ class MergedDeletes:
         found, none = {}, bitmap_of()
         for file in files:
             old, new = known.get(file.path, none), equal.get(file.path, none)
-            is_due = len(positions_of(file)) > 1 or any(each.path in self.shared for each in file.deletes)
+            is_due = len(positions_of(file)) > 1 or any(each.path in self.moved for each in file.deletes)
             if is_due or not new <= old:
                 found[file.path] = old | new
         return found
 
     def _is_taken(self, delete: DeleteFile) -> bool:
         """Whether positions of a delete file are needed: of all for vectors, else of those that go."""
-        is_needed = self.has_vectors or delete.path in self.shared
+        is_needed = self.has_vectors or delete.path in self.moved
         return is_needed and delete.content is Content.POSITION_DELETES
 
 

@@ -220,6 +220,8 @@ def judged_files(files: pa.Table, groups: Numbers) -> JudgedFiles:
         takes_positions=is_current[is_data] & (index.vectors.counts == 0),
         equality=of_partitions.chosen(is_kept & is_equality),
         shared=of_partitions.chosen(is_kept & is_shared(deletes)),
+        puffins=np.zeros(len(data), dtype=np.int64),  # partitions share Puffin files: only plans know
+        dead_bytes=np.zeros(len(data), dtype=np.int64),
     )
     return JudgedFiles(data, deletes, groups[~is_data], index, figures)
 

@@ -15,6 +15,7 @@ from lithify.formats.iceberg.manifests.commit_times import commit_millis
 from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, is_shared
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.model import Content
+from lithify.formats.iceberg.planning.half_dead import puffin_files
 
 OTHER_SPECS = -1
 """The partition of files whose spec is not the current one: rewriting puts them into current partitions."""
@@ -64,6 +65,8 @@ class Figures:
             files of other specs.
         equality: the equality delete files.
         shared: the position delete files that may be about several data files.
+        puffins: number of the Puffin file that has its vector; of no meaning without one.
+        dead_bytes: bytes of that file that no vector needs; 0 if at least half of it is live.
     """
 
     sizes: Numbers
@@ -79,6 +82,8 @@ class Figures:
     takes_positions: Flags
     equality: PartitionDeletes
     shared: PartitionDeletes
+    puffins: Numbers
+    dead_bytes: Numbers
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -94,7 +99,7 @@ def figures_of(view: View, index: DeleteIndex, spec_id: int, times: Mapping[int,
         times: commit times of the table's snapshots by id, in milliseconds since 1970.
     """
     data, deletes = view.data, view.deletes
-    rows = integers(deletes["record_count"])
+    rows, puffins = integers(deletes["record_count"]), puffin_files(deletes)
     is_current = integers(data["spec_id"]) == spec_id
     is_kept, content = integers(deletes["spec_id"]) == spec_id, integers(deletes["content"])
     of_partitions = PartitionDeletes(
@@ -117,4 +122,6 @@ def figures_of(view: View, index: DeleteIndex, spec_id: int, times: Mapping[int,
         takes_positions=is_current & (index.vectors.counts == 0),
         equality=of_partitions.chosen(is_kept & (content == Content.EQUALITY_DELETES)),
         shared=of_partitions.chosen(is_kept & is_shared(deletes)),
+        puffins=index.vectors.sums(puffins.numbers),
+        dead_bytes=np.where(is_current, index.vectors.sums(puffins.dead_bytes), 0),
     )

@@ -2,8 +2,9 @@
 
 Called by `plan`, so by planners and observers. Equality deletes become positions: readers would look up every
 row of a partition in all of them. Position delete files of one data file become one, and those about several
-data files become one for each: readers of each would open all of them. What due bins rewrite is left to
-them. The limits are those of Amoro's minor optimizing. Pure.
+data files become one for each: readers of each would open all of them. Vectors in Puffin files of which most
+is dead move to new ones. What due bins rewrite is left to them. The limits are those of Amoro's minor
+optimizing, where it has any. Pure.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ class MinorWork:
         crowded: mask of the data files with many position delete files of their own, which stay.
         freed: mask of the data files that `shared` are about no more after the unit.
         files: mask of the data files whose deletes are written again.
+        half_dead: mask of the other data files that stay and have a vector in a half dead Puffin file.
+        dead_bytes: bytes of these Puffin files that no vector needs, by group.
+        moved: mask of those of `half_dead` whose vectors move to new Puffin files.
     """
 
     equality: GroupDeletes
@@ -63,6 +67,13 @@ class MinorWork:
     crowded: Flags
     freed: Flags
     files: Flags
+    half_dead: Flags
+    dead_bytes: Numbers
+    moved: Flags
+
+    def moved_of(self, data_groups: Numbers, group: int) -> Numbers:
+        """The data files of a group whose vectors move to new Puffin files."""
+        return np.flatnonzero(self.moved & (data_groups == group))
 
     def files_of(self, data_groups: Numbers, group: int) -> Numbers:
         """The data files of a group's unit; none if it is not due."""
@@ -102,12 +113,23 @@ def minor_work(
     crowded = stays & (figures.position_files >= options.position_files)
     covered = stays & equality.is_due[groups] & (figures.sequences < equality.newest[groups])
     freed = taking & shared.is_due[groups] & (figures.sequences <= shared.newest[groups])
-    return MinorWork(equality, shared, oldest, crowded, freed, crowded | covered | freed)
+    files = crowded | covered | freed
+    half_dead = stays & ~files & (figures.dead_bytes > 0)
+    dead_bytes = _dead_bytes(figures, groups, half_dead, len(partitions))
+    moved = half_dead & (dead_bytes >= options.dead_vector_bytes)[groups]
+    return MinorWork(equality, shared, oldest, crowded, freed, files, half_dead, dead_bytes, moved)
 
 
 def minor_fingerprint(data: Iterable[str], deletes: Iterable[str]) -> str:
     """Identifies a minor unit by the paths of its data files, and of the deletes of its partition."""
     return fingerprint_of([*((path, 0) for path in data), *((path, 1) for path in deletes)])
+
+
+def _dead_bytes(figures: Figures, groups: Numbers, half_dead: Flags, count: int) -> Numbers:
+    """The dead bytes of the Puffin files of each group's data files; each file counts once in a group."""
+    rows = np.flatnonzero(half_dead)
+    rows = rows[np.unique(np.stack([groups[rows], figures.puffins[rows]]), axis=1, return_index=True)[1]]
+    return _by_group(np.add, 0, groups[rows], figures.dead_bytes[rows], count)
 
 
 def _least(figures: Figures, groups: Numbers, chosen: Flags, count: int) -> Numbers:
@@ -129,7 +151,7 @@ def _in_groups(deletes: PartitionDeletes, partitions: Numbers, least: Numbers, l
 
 
 def _by_group(function: Any, start: int, groups: Numbers, values: Numbers, count: int) -> Numbers:
-    """The least or greatest value of each group; `start` for those without any."""
+    """The least value of each group, the greatest, or the sum; `start` for those without any."""
     found = np.full(count, start, dtype=np.int64)
     function.at(found, groups, values)
     return found

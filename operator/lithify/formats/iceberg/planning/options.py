@@ -30,6 +30,7 @@ EQUALITY_FILES = "lithify.equality-delete-file-threshold"
 EQUALITY_INTERVAL = "lithify.equality-delete-interval-ms"
 POSITION_FILES = "lithify.position-delete-file-threshold"
 SHARED_FILES = "lithify.shared-position-delete-file-threshold"
+DEAD_VECTORS = "lithify.dead-vector-bytes-threshold"
 INTERVAL = "compact.major.interval.max"
 """Options that Java does not have; the last one is that of keyed tables, in milliseconds."""
 TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
@@ -87,6 +88,8 @@ class PlanningOptions:
         position_files: number of position delete files of one data file from which they become one.
         shared_files: number of position delete files about several data files of a partition from which they
             become one for each data file.
+        dead_vector_bytes: bytes in Puffin files with vectors of a partition that no vector needs from which
+            these vectors are written again, if less than half of the files is live.
     """
 
     target_size: int = 512 << 20
@@ -110,6 +113,7 @@ class PlanningOptions:
     equality_before: int | None = None
     position_files: int = 5
     shared_files: int = 12
+    dead_vector_bytes: int = 16 << 20
 
     def at(self, now_millis: int) -> PlanningOptions:
         """The options at a time, in milliseconds since 1970."""
@@ -178,6 +182,7 @@ def planning_options(options: Mapping[str, str], properties: Mapping[str, str]) 
         ),
         position_files=number_in(options, POSITION_FILES, default.position_files, 2),
         shared_files=number_in(options, SHARED_FILES, count_of_amoro or default.shared_files, 1),
+        dead_vector_bytes=number_in(options, DEAD_VECTORS, default.dead_vector_bytes, 1),
     )
 
 

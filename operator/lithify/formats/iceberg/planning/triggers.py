@@ -27,6 +27,7 @@ class RewriteTrigger(StrEnum):
     EQUALITY_DELETES = "EqualityDeletes"
     POSITION_FILES = "PositionFiles"
     SHARED_POSITION_FILES = "SharedPositionFiles"
+    DEAD_VECTORS = "DeadVectors"
 
 
 MINOR = frozenset(
@@ -34,6 +35,7 @@ MINOR = frozenset(
         RewriteTrigger.EQUALITY_DELETES,
         RewriteTrigger.POSITION_FILES,
         RewriteTrigger.SHARED_POSITION_FILES,
+        RewriteTrigger.DEAD_VECTORS,
     }
 )
 """The triggers of minor units, which keep data files."""
@@ -64,6 +66,8 @@ def verdicts(
         found.append(_position_files(statistics, options))
     if statistics["minor_shared"]:
         found.append(_shared_position_files(statistics, options))
+    if statistics["files_half_dead"]:
+        found.append(_dead_vectors(statistics, options))
     return found
 
 
@@ -143,3 +147,12 @@ def _shared_position_files(statistics: Mapping[str, Any], options: PlanningOptio
         f"become one for each data file from {limit} on"
     )
     return TriggerVerdict(RewriteTrigger.SHARED_POSITION_FILES, fired=count >= limit, detail=detail)
+
+
+def _dead_vectors(statistics: Mapping[str, Any], options: PlanningOptions) -> TriggerVerdict:
+    dead, limit = statistics["dead_bytes"], options.dead_vector_bytes
+    detail = (
+        f"{count_of(statistics['files_half_dead'], 'file')} with vectors in Puffin files of which less than "
+        f"half is live, {bytes_text(dead)} dead; written again from {bytes_text(limit)} on"
+    )
+    return TriggerVerdict(RewriteTrigger.DEAD_VECTORS, fired=dead >= limit, detail=detail)

@@ -92,6 +92,18 @@ class Play:
         for path, gone in paths.items():
             self.live[path] = [None if at == gone else each for at, each in enumerate(self.live[path])]
 
+    def remove(self, *ids: int) -> None:
+        """Others remove the data files with some rows."""
+        planned = plan(self.lakehouse.address())
+        gone = planned.of(*ids)
+        commit(planned, GroupChange(Group("g"), gone, ()))
+        self.live = {path: ids for path, ids in self.live.items() if path not in {each.path for each in gone}}
+
+    @property
+    def delete_paths(self) -> set[str]:
+        """Locations of delete files and of Puffin files."""
+        return {*view_of(open_iceberg_table(self.lakehouse.address())).deletes["file_path"].to_pylist()}
+
     @property
     def paths(self) -> list[str]:
         """The live data files."""
@@ -326,6 +338,33 @@ def test_equality_deletes_without_matching_rows_go_without_a_new_file(play: Play
     play.assert_rows()
 
 
+MOVING = {"lithify.dead-vector-bytes-threshold": "1"}
+
+
+def test_vectors_move_together_out_of_half_dead_puffin_files(play: Play) -> None:
+    for number in range(6):
+        play.append(number + 10, number + 20)
+    play.upgrade()
+    paths = [*play.live]
+    delete_by_vectors(play.lakehouse.address(), {path: [0] for path in paths})
+    play.live = {path: [None, *ids[1:]] for path, ids in play.live.items()}
+    assert play.run(**MOVING).status == "NothingToDo", "all vectors are live"
+    play.remove(*range(10, 16), 5)
+    play.delete_equal(99)
+    before = play.delete_paths
+
+    report = play.run(**MOVING, **{EQUALITY_FILES: "2"})
+
+    assert [group.trigger for group in report.groups] == ["DeadVectors"]
+    assert play.operation == "replace"
+    assert play.equality == [1], "equality deletes of its data files are left alone"
+    assert play.deletes == [(Content.POSITION_DELETES, 1)] * 2 + [(Content.EQUALITY_DELETES, 1)]
+    moved = play.delete_paths - before
+    assert len(moved) == 1
+    assert len(play.delete_paths) == 2
+    assert play.run(**MOVING, **{EQUALITY_FILES: "2"}).status == "NothingToDo"
+
+
 def test_late_vectors_are_united_with_new_ones(play: Play) -> None:
     play.upgrade()
     play.delete_equal(1, 2)
@@ -357,12 +396,8 @@ def test_what_others_commit_beside_a_minor_run_holds(
 def test_a_unit_whose_data_file_others_remove_is_in_conflict(play: Play) -> None:
     play.delete_equal(1, 2)
 
-    def remove() -> None:
-        planned = plan(play.lakehouse.address())
-        commit(planned, GroupChange(Group("g"), planned.of(2), ()))
-
     with pytest.raises(CommitConflict):
-        play.run(remove)
+        play.run(lambda: play.remove(2))
     assert play.equality == [2]
 
 

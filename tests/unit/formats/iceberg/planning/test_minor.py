@@ -27,6 +27,7 @@ OPTIONS = PlanningOptions(
     equality_millis=1_000,
     position_files=2,
     shared_files=3,
+    dead_vector_bytes=50,
 ).at(NOW)
 WHOLE = 100
 LARGE = 1_000
@@ -45,6 +46,7 @@ def planned(
     options: PlanningOptions = OPTIONS,
     shared: Sequence[Delete] = (),
     vectors: Sequence[int] = (),
+    puffins: Sequence[tuple[int, int]] = (),
 ) -> RewritePlan:
     def column(rows: Sequence[tuple[int, ...]], number: int) -> Numbers:
         return np.array([row[number] for row in rows], dtype=np.int64)
@@ -68,6 +70,8 @@ def planned(
         takes_positions=~np.isin(np.arange(len(files)), vectors) & (column(files, 0) != OTHER_SPECS),
         equality=given(deletes),
         shared=given(shared),
+        puffins=column(puffins, 0) if puffins else none,
+        dead_bytes=column(puffins, 1) if puffins else none,
     )
     return rewrites_by(figures, options, None)
 
@@ -132,6 +136,30 @@ def test_shared_position_files_that_are_not_due_are_left_alone() -> None:
     plan = planned([(0, 1, WHOLE), (1, 1, WHOLE)], [(0, 2, OLD)], shared=[(0, 2, OLD), *[(1, 2, OLD)] * 3])
     assert [plan.minor.shared_of(group).tolist() for group in (0, 1)] == [[], [1, 2, 3]]
     assert [plan.minor.deletes_of(group).tolist() for group in (0, 1)] == [[0], [1, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("files", "puffins", "expected"),
+    [
+        case([(0, 1, WHOLE)], [(1, 49)], [], id="too little is dead"),
+        case([(0, 1, WHOLE)], [(1, 50)], [0], id="enough is dead"),
+        case([(0, 1, WHOLE)] * 3, [(1, 30), (2, 20), (3, 0)], [0, 1], id="two files together"),
+        case([(0, 1, WHOLE)] * 2, [(1, 30), (1, 30)], [], id="a Puffin file counts once"),
+        case([(0, 1, WHOLE), (1, 1, WHOLE)], [(1, 50), (1, 50)], [0, 1], id="once in each partition"),
+        case([(0, 1, LARGE), (0, 1, WHOLE)], [(1, 40), (2, 40)], [], id="of files that are rewritten"),
+    ],
+)
+def test_vectors_move_out_of_half_dead_puffin_files(
+    files: Sequence[DataFile], puffins: Sequence[tuple[int, int]], expected: list[int]
+) -> None:
+    plan = planned(files, [], puffins=puffins)
+    assert (np.flatnonzero(plan.minor.moved).tolist(), kept(plan)) == (expected, [])
+
+
+def test_verdict_names_dead_bytes() -> None:
+    found = told(planned([(0, 1, WHOLE)] * 2, [], puffins=[(1, 2000), (2, 4000)]))["DeadVectors"]
+    files = "2 files with vectors in Puffin files of which less than half is live"
+    assert found == (True, f"{files}, 5.9Ki dead; written again from 50 B on")
 
 
 def test_equality_deletes_wait_for_ever_if_the_interval_is_off() -> None:

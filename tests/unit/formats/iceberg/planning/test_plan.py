@@ -55,6 +55,8 @@ def figures(
         takes_positions=numbers(None, 1) > 0,
         equality=PartitionDeletes(*[numbers(None, 0)[:0]] * 4),
         shared=PartitionDeletes(*[numbers(None, 0)[:0]] * 4),
+        puffins=numbers(None, 0),
+        dead_bytes=numbers(None, 0),
     )
     return replace(found, **more)
 
