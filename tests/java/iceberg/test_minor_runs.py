@@ -86,9 +86,10 @@ def files(table: SparkTable, content: Content) -> list[str]:
     return sorted(found["file_path"].to_pylist())
 
 
-def minor(table: SparkTable, act: Callable[[], object] = lambda: None) -> Report:
+def minor(table: SparkTable, act: Callable[[], object] = lambda: None, **overrides: str) -> Report:
     """A minor run; others act when its tasks are done."""
-    request = Request(replace(address_of(table), overrides=KEEPING), Selection(), max_rounds=3)
+    options = {**KEEPING, **overrides}
+    request = Request(replace(address_of(table), overrides=options), Selection(), max_rounds=3)
     report = compact(request, Beside(act), CLOCK)
     table.run(f"REFRESH TABLE {table.name}")
     return report
@@ -149,6 +150,27 @@ def test_position_delete_files_about_several_data_files_become_one_for_each(
     assert shared(table) == 0
     assert_whole(table, "main")
     assert ordered(go.read(table.metadata_location), before) == before
+
+
+def test_vectors_move_out_of_puffin_files_of_spark_that_are_half_dead(
+    sql_table: SparkTable, second_reader: object
+) -> None:
+    table, every = sql_table.create(3).append_many(6, 20), {"lithify.dead-vector-bytes-threshold": "1"}
+    table.delete("id % 10 = 3")
+    assert minor(table, **every).status == "NothingToDo", "all vectors are live"
+    table.delete("id >= 20 AND id % 10 = 4")
+    before = table.read(*columns(table)).combine_chunks()
+    puffins = set(files(table, Content.POSITION_DELETES))
+    assert len(puffins) == 2
+
+    report = minor(table, lambda: table.delete("id = 119"), **every)
+
+    expected = before.filter(pc.not_equal(before["id"], 119)).combine_chunks()
+    assert {group.trigger for group in report.groups} == {"DeadVectors"}
+    assert ordered(table.read(*columns(table)), expected) == expected
+    assert len(puffins & set(files(table, Content.POSITION_DELETES))) == 1
+    assert minor(table, **every).status == "NothingToDo"
+    assert_whole(table, "main")
 
 
 @pytest.mark.sampled(3)

@@ -9,11 +9,13 @@ that of the planned snapshot: they may need deletes that others committed since.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.column_groups import Flags, flags, integers, is_null, is_one_of, whole
+from lithify.columns.column_groups import Flags, Numbers, flags, integers, is_null, is_one_of, whole
 from lithify.formats.iceberg.manifests.delete_index import has_vector, is_vector
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.model import Content
@@ -37,17 +39,36 @@ def dropped_deletes(
         global_specs: specs whose equality deletes apply to all partitions.
         new_vectors: paths of the data files that get a vector.
     """
-    deletes = view.deletes
-    sequence, content = integers(deletes["sequence_number"]), integers(deletes["content"])
-    takes_positions = stays & ~_has_vector(view, new_vectors)
+    return _unneeded(view.data, view.deletes, stays, new_sequence, global_specs, new_vectors)
+
+
+def dangling_deletes(data: pa.Table, deletes: pa.Table, global_specs: Collection[int]) -> Flags:
+    """Mask of the deletes that no data file needs, as `dropped_deletes` finds them."""
+    return _unneeded(data, deletes, np.ones(len(data), dtype=bool), None, global_specs, ())
+
+
+def _unneeded(
+    data: pa.Table,
+    deletes: pa.Table,
+    stays: Flags,
+    new_sequence: int | None,
+    global_specs: Collection[int],
+    new_vectors: Collection[str],
+) -> Flags:
+    takes_positions = stays & ~has_vector(data, deletes) & ~is_one_of(data["file_path"], new_vectors)
+    sequence = integers(deletes["sequence_number"])
+    least = _Least(data, deletes, new_sequence)
     is_global = np.isin(integers(deletes["spec_id"]), list(global_specs))
-    least = _least_by_partition(view, stays, new_sequence)
     outlived = np.where(
-        content == Content.EQUALITY_DELETES,
-        sequence <= np.where(is_global, least.min(initial=_NEVER), _of_partitions(least, view)),
-        sequence < _of_partitions(_least_by_partition(view, takes_positions, new_sequence), view),
+        integers(deletes["content"]) == Content.EQUALITY_DELETES,
+        sequence <= np.where(is_global, least.everywhere(stays), least.in_partitions(stays)),
+        sequence < least.in_partitions(takes_positions),
     )
-    is_orphan = np.where(is_vector(deletes), _is_orphan(view, stays), _is_orphan(view, takes_positions))
+    is_orphan = np.where(
+        is_vector(deletes),
+        _is_orphan(data, deletes, stays),
+        _is_orphan(data, deletes, takes_positions),
+    )
     return np.where(is_null(deletes["referenced"]), outlived & (sequence > 0), is_orphan)
 
 
@@ -78,26 +99,38 @@ def covered_deletes(
     return np.asarray(dropped & is_planned & is_kind)
 
 
-def _has_vector(view: View, new_vectors: Collection[str]) -> Flags:
-    """Mask of the data files that have a vector, or get one."""
-    return has_vector(view.data, view.deletes) | is_one_of(view.data["file_path"], new_vectors)
+@dataclass(frozen=True, slots=True)
+class _Least:
+    """The least sequence numbers of data; new files count in every partition.
+
+    Attributes:
+        data: the data files.
+        deletes: the delete files, whose partitions are numbered alike.
+        new_sequence: data sequence number of new files; None if there are none.
+    """
+
+    data: pa.Table
+    deletes: pa.Table
+    new_sequence: int | None
+
+    def everywhere(self, stays: Flags) -> int:
+        """That of all data files that stay."""
+        return int(integers(self.data["sequence_number"])[stays].min(initial=self._first))
+
+    def in_partitions(self, stays: Flags) -> Numbers:
+        """For each delete, that of the data files of its partition that stay."""
+        of_data, of_deletes = (integers(each["partition"]) for each in (self.data, self.deletes))
+        count = max(of_data.max(initial=0), of_deletes.max(initial=0)) + 1
+        least = np.full(count, self._first, dtype=np.int64)
+        np.minimum.at(least, of_data[stays], integers(self.data["sequence_number"])[stays])
+        return np.asarray(least[of_deletes])
+
+    @property
+    def _first(self) -> int:
+        return int(_NEVER) if self.new_sequence is None else self.new_sequence
 
 
-def _least_by_partition(view: View, stays: Flags, new_sequence: int | None) -> np.ndarray:
-    """The least sequence number of the data that stays, by partition; new files count in every one."""
-    first = _NEVER if new_sequence is None else new_sequence
-    least = np.full(max(1, len(view.partitions)), first, dtype=np.int64)
-    partitions = integers(view.data["partition"])[stays]
-    np.minimum.at(least, partitions, integers(view.data["sequence_number"])[stays])
-    return least
-
-
-def _of_partitions(least: np.ndarray, view: View) -> np.ndarray:
-    """The number of each delete's partition."""
-    return np.asarray(least[integers(view.deletes["partition"])])
-
-
-def _is_orphan(view: View, stays: Flags) -> Flags:
+def _is_orphan(data: pa.Table, deletes: pa.Table, stays: Flags) -> Flags:
     """Mask of the deletes that name a data file which does not stay."""
-    staying = whole(view.data["file_path"]).filter(stays)
-    return ~flags(pc.is_in(whole(view.deletes["referenced"]), value_set=staying))
+    staying = whole(data["file_path"]).filter(stays)
+    return ~flags(pc.is_in(whole(deletes["referenced"]), value_set=staying))

@@ -20,10 +20,11 @@ from lithify.formats.iceberg.manifests.file_objects import FileObjects, delete_f
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, DeleteKey
 from lithify.formats.iceberg.planning.figures import OTHER_SPECS
 from lithify.formats.iceberg.planning.minor import minor_fingerprint
+from lithify.formats.iceberg.planning.options import PlanningOptions
 from lithify.formats.iceberg.planning.plan import RewritePlan
-from lithify.formats.iceberg.planning.triggers import MINOR, RewriteTrigger
+from lithify.formats.iceberg.planning.triggers import MINOR, RewriteTrigger, dangling_verdict
 from lithify.formats.iceberg.planning.units import group_verdicts
-from lithify.formats.iceberg.table.partition_paths import place_of, spec_of
+from lithify.formats.iceberg.table.partition_paths import DANGLING, place_of, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
 from lithify.formats.protocol.model import TriggerVerdict
 
@@ -41,6 +42,7 @@ class MinorUnit(IcebergUnit):
         moved: paths of the delete files of which positions are written again, whatever is new: those about
             several data files, and Puffin files.
         freed: paths of the data files to which those about several data files apply.
+        dangling: deletes that are dropped, as no data file needs them.
     """
 
     kept: tuple[DataFile, ...] = ()
@@ -48,11 +50,13 @@ class MinorUnit(IcebergUnit):
     equality: tuple[DeleteFile, ...] = ()
     moved: frozenset[str] = frozenset()
     freed: tuple[str, ...] = ()
+    dangling: tuple[DeleteFile, ...] = ()
 
     @property
     def turns_equality(self) -> bool:
         """Whether it turns equality deletes into positions, rather than only join position deletes."""
-        return any(each.content is Content.EQUALITY_DELETES for each in self.deletes)
+        applied = (delete for file in self.kept for delete in file.deletes)
+        return any(each.content is Content.EQUALITY_DELETES for each in (*self.equality, *applied))
 
     @property
     def read_bytes(self) -> int:
@@ -71,8 +75,9 @@ class MinorUnit(IcebergUnit):
 
     @property
     def deletes(self) -> frozenset[DeleteFile]:
-        """The equality deletes, and all that apply to its data files."""
-        return frozenset((*self.equality, *(delete for file in self.kept for delete in file.deletes)))
+        """The equality deletes, all that apply to its data files, and what is dropped."""
+        applied = (delete for file in self.kept for delete in file.deletes)
+        return frozenset((*self.equality, *applied, *self.dangling))
 
     def removed_deletes(self, removed: Collection[DeleteKey]) -> Iterator[DeleteFile]:
         """Those of its deletes that its commit has removed."""
@@ -109,6 +114,27 @@ def _joining(
         moved=frozenset(_paths(view.deletes, plan.minor.shared_of(group))),
         freed=tuple(_paths(view.data, own[plan.minor.freed[own]])),
     )
+
+
+def dropping_units(pinned: PinnedView, options: PlanningOptions) -> Iterator[MinorUnit]:
+    """The unit that drops the deletes of the whole table that no data file needs, if they are many.
+
+    It has no tasks: the commit of any unit drops them, and finds out again which they are.
+    """
+    why = dangling_verdict(len(pinned.dangling), options)
+    if why.fired:
+        dangling = tuple(delete_files_of(pinned.view, pinned.dangling.tolist()))
+        fingerprint = minor_fingerprint((), (each.path for each in dangling))
+        yield MinorUnit(
+            group=IcebergGroup(DANGLING, fingerprint),
+            files=(),
+            partition=None,
+            split_size=0,
+            trigger=str(why.trigger),
+            reason=why.detail,
+            start=pinned.start,
+            dangling=dangling,
+        )
 
 
 def _moving(

@@ -124,7 +124,8 @@ def divided(
             taken, size, count = [], 0, count - 1
         taken.append(file)
         size += file.size
-    yield tuple(taken)
+    if taken:
+        yield tuple(taken)
 
 
 def _encodings(options: WriteOptions, files: Sequence[DataFile]) -> WriteOptions:

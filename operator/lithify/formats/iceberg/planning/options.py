@@ -31,6 +31,7 @@ EQUALITY_INTERVAL = "lithify.equality-delete-interval-ms"
 POSITION_FILES = "lithify.position-delete-file-threshold"
 SHARED_FILES = "lithify.shared-position-delete-file-threshold"
 DEAD_VECTORS = "lithify.dead-vector-bytes-threshold"
+DANGLING = "lithify.dangling-delete-threshold"
 INTERVAL = "compact.major.interval.max"
 """Options that Java does not have; the last one is that of keyed tables, in milliseconds."""
 TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
@@ -90,6 +91,8 @@ class PlanningOptions:
             become one for each data file.
         dead_vector_bytes: bytes in Puffin files with vectors of a partition that no vector needs from which
             these vectors are written again, if less than half of the files is live.
+        dangling_deletes: number of deletes of the table that apply to no data file from which a commit drops
+            them that does nothing else.
     """
 
     target_size: int = 512 << 20
@@ -114,6 +117,7 @@ class PlanningOptions:
     position_files: int = 5
     shared_files: int = 12
     dead_vector_bytes: int = 16 << 20
+    dangling_deletes: int = 100
 
     def at(self, now_millis: int) -> PlanningOptions:
         """The options at a time, in milliseconds since 1970."""
@@ -183,6 +187,7 @@ def planning_options(options: Mapping[str, str], properties: Mapping[str, str]) 
         position_files=number_in(options, POSITION_FILES, default.position_files, 2),
         shared_files=number_in(options, SHARED_FILES, count_of_amoro or default.shared_files, 1),
         dead_vector_bytes=number_in(options, DEAD_VECTORS, default.dead_vector_bytes, 1),
+        dangling_deletes=number_in(options, DANGLING, default.dangling_deletes, 1),
     )
 
 

@@ -28,6 +28,7 @@ class RewriteTrigger(StrEnum):
     POSITION_FILES = "PositionFiles"
     SHARED_POSITION_FILES = "SharedPositionFiles"
     DEAD_VECTORS = "DeadVectors"
+    DANGLING_DELETES = "DanglingDeletes"
 
 
 MINOR = frozenset(
@@ -69,6 +70,17 @@ def verdicts(
     if statistics["files_half_dead"]:
         found.append(_dead_vectors(statistics, options))
     return found
+
+
+def dangling_verdict(count: int, options: PlanningOptions) -> TriggerVerdict:
+    """The verdict on the deletes of a whole table that apply to no data file."""
+    limit = options.dangling_deletes
+    applies = "applies" if count == 1 else "apply"
+    detail = (
+        f"{count_of(count, 'delete')} that {applies} to no data file; dropped by any commit, and by one of "
+        f"their own from {limit} on"
+    )
+    return TriggerVerdict(RewriteTrigger.DANGLING_DELETES, fired=count >= limit, detail=detail)
 
 
 def _doubled(statistics: Mapping[str, Any]) -> TriggerVerdict:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyiceberg.expressions import LessThan
 
 from lithify.clock import Clock
 from lithify.engine.run.driver import Request, compact
@@ -25,7 +26,7 @@ from lithify.formats.iceberg.planning.options import EQUALITY_FILES
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import Selection
 from lithify.formats.protocol.results import TaskResult
-from lithify.formats.protocol.tasks import Task
+from lithify.formats.protocol.tasks import Sizing, Task
 from lithify.formats.registry import open_table
 from support.cases import case
 from support.iceberg_commits import (
@@ -98,6 +99,11 @@ class Play:
         gone = planned.of(*ids)
         commit(planned, GroupChange(Group("g"), gone, ()))
         self.live = {path: ids for path, ids in self.live.items() if path not in {each.path for each in gone}}
+
+    def drop_below(self, least: int) -> None:
+        """Others remove the data files with smaller ids, and leave their deletes as they are."""
+        self.lakehouse.catalog().load_table(NAME).delete(LessThan("id", least))
+        self.live = {path: ids for path, ids in self.live.items() if path in self.paths}
 
     @property
     def delete_paths(self) -> set[str]:
@@ -363,6 +369,75 @@ def test_vectors_move_together_out_of_half_dead_puffin_files(play: Play) -> None
     assert len(moved) == 1
     assert len(play.delete_paths) == 2
     assert play.run(**MOVING, **{EQUALITY_FILES: "2"}).status == "NothingToDo"
+
+
+DANGLING = {"lithify.dangling-delete-threshold": "3"}
+
+
+def with_dangling(play: Play) -> Play:
+    """Deletes of each kind that apply to no data file any more, and one of each that applies to some."""
+    play.delete_equal(0)
+    play.delete(0, 1)
+    play.delete_in_several({0: 1, 1: 0})
+    play.append(6, 7, 8)
+    play.drop_below(6)
+    play.delete_equal(8)
+    play.delete(0, 0)
+    play.delete(0, 0, names_file=False)
+    return play
+
+
+def test_deletes_that_apply_to_no_data_file_are_dropped_without_tasks(play: Play) -> None:
+    planned = with_dangling(play).deletes
+    assert len(planned) == 6
+    tasks = list[object]()
+    options = {EQUALITY_FILES: "9", "lithify.equality-delete-interval-ms": "-1"}
+
+    report = play.run(lambda: tasks.append(None), **DANGLING, **options)
+
+    assert [group.trigger for group in report.groups] == ["DanglingDeletes"]
+    assert (tasks, report.tasks, play.operation) == ([], 0, "replace")
+    assert play.deletes == [(1, 1), (1, 1), (2, 1)], "what may apply to a data file stays"
+    assert play.run(**DANGLING, **options).status == "NothingToDo"
+
+
+def test_few_dangling_deletes_wait_for_other_work(play: Play) -> None:
+    with_dangling(play)
+    few = {"lithify.dangling-delete-threshold": "4", "lithify.equality-delete-interval-ms": "-1"}
+    assert play.run(**few, **{EQUALITY_FILES: "9"}).status == "NothingToDo"
+    report = play.run(**few)
+    assert [group.trigger for group in report.groups] == ["EqualityDeletes"]
+    assert {kind for kind, _ in play.deletes} == {Content.POSITION_DELETES}
+    play.assert_rows()
+
+
+def test_dangling_deletes_of_a_table_without_data_go(play: Play) -> None:
+    play.delete_equal(0)
+    play.delete(0, 1)
+    play.delete_in_several({0: 1, 1: 0})
+    play.drop_below(6)
+    assert play.run(**DANGLING).status == "Compacted"
+    assert play.deletes == []
+
+
+def test_deletes_that_dangled_and_are_needed_again_stay(play: Play) -> None:
+    """Others may add data with an old number: the commit looks again."""
+    for each in (0, 2, 4):
+        play.delete_equal(each)
+    play.drop_below(6)
+    table = open_table(play.lakehouse.address(overrides={**KEEPING, **DANGLING}))
+    view = table.pin_view(Selection())
+    assert view is not None
+    found = table.plan(view, Selection(), CLOCK)
+    planned = plan(play.lakehouse.address())
+    old = replace(planned, start=replace(planned.start, sequence=1))
+    commit(old, GroupChange(Group("g"), (), (write_data(planned.table, rows(8), Partition(0)),)))
+    step = table.begin(found, table.tasks_of(found, Sizing()), "run", 0, CLOCK)
+    assert step.tasks == []
+    step.finish([], [])
+    assert step.commit(0).snapshot is None
+    step.clean()
+    assert play.equality == [1, 1, 1]
 
 
 def test_late_vectors_are_united_with_new_ones(play: Play) -> None:

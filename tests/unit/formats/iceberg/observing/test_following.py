@@ -175,6 +175,26 @@ def test_piled_up_equality_deletes_are_found_as_a_plan_finds_them(
     assert [(each.group, each.fingerprint) for each in found.blocked] == [*held.held.items()]
 
 
+def test_dangling_deletes_are_found_as_a_plan_finds_them(lakehouse: Lakehouse, tmp_path: Path) -> None:
+    options = {"min-file-size-bytes": "0", "delete-ratio-threshold": "1"}
+    options |= {"lithify.dangling-delete-threshold": "2", "lithify.equality-delete-interval-ms": "-1"}
+    address = lakehouse.address(overrides=options)
+    request, watch = ObservationRequest(address, "table"), observer(tmp_path / "watch")
+    delete_equal(address, by_id(1))
+    planned = plan(address)
+    delete_positions(address, {planned.files[0].path: [0]})
+    seen = watch.observe(request)
+    assert seen is not None
+    assert seen.findings == (), "both apply to data files"
+    opened(lakehouse).delete(LessThan("id", 100))
+    seen = watch.observe(following(request, seen))
+    assert seen is not None
+    table = open_table(address)
+    (unit,) = table.plan(table.pin_view(Selection()), Selection(), CLOCK).units
+    (finding,) = seen.findings
+    assert (finding.trigger, finding.detail, finding.files) == ("DanglingDeletes", unit.reason, 2)
+
+
 def test_piled_up_shared_position_files_are_found_as_a_plan_finds_them(
     lakehouse: Lakehouse, tmp_path: Path
 ) -> None:
