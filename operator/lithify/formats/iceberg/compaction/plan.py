@@ -84,6 +84,10 @@ class IcebergUnit:
         """Bytes of the data files."""
         return sum(file.size for file in self.files)
 
+    def weight_of(self, file: DataFile) -> int:
+        """What one of its data files takes of a task, in bytes."""
+        return file.size
+
     @property
     def rewritten_files(self) -> int:
         """Number of the data files."""

@@ -115,15 +115,18 @@ def divided(
     files = _SORTED_FILES_A_TASK if order.fields else _FILES_A_TASK
     usual = int(options.files.target_size * files * sizing.share)
     most = max(sizing.task_bytes or usual, unit.split_size)
-    count = max(1, round(unit.read_bytes / most))
-    share, size = unit.read_bytes / count, 0
+    chosen = unit.files or unit.kept
+    total = sum(unit.weight_of(file) for file in chosen)
+    count = max(1, round(total / most))
+    share, size = total / count, 0
     taken: list[DataFile] = []
-    for file in unit.files or unit.kept:
-        if taken and size + file.size / 2 > share and count > 1:
+    for file in chosen:
+        weight = unit.weight_of(file)
+        if taken and size + weight / 2 > share and count > 1:
             yield tuple(taken)
             taken, size, count = [], 0, count - 1
         taken.append(file)
-        size += file.size
+        size += weight
     if taken:
         yield tuple(taken)
 
