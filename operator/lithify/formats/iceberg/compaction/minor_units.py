@@ -42,6 +42,11 @@ class MinorUnit(IcebergUnit):
     columns: int = 1
 
     @property
+    def only_drops(self) -> bool:
+        """Whether no data file has to be looked at: its deletes dangle, or statistics rule all of them out."""
+        return not self.kept
+
+    @property
     def turns_equality(self) -> bool:
         """Whether it turns equality deletes into positions, rather than only join position deletes."""
         applied = (delete for file in self.kept for delete in file.deletes)

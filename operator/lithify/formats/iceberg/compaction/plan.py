@@ -119,6 +119,11 @@ class IcebergUnit:
         return ()
 
     @property
+    def only_drops(self) -> bool:
+        """Whether it has no tasks, because its commit only drops deletes."""
+        return False
+
+    @property
     def turns_equality(self) -> bool:
         """Whether it turns equality deletes of files that stay into positions."""
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from lithify.clock import Clock
@@ -109,7 +109,8 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
 
     def _accept(self, done: Sequence[tuple[IcebergUnit, TaskResult]]) -> Sequence[Block]:
         failed = FailedGroups(self._table.name, lambda group: group.fingerprint, self._has_moved_on)
-        parts = {group: list[TaskOutputs]() for group in self._without_tasks() if group not in self._lost}
+        dropping = (unit.group for unit in self._plan.units if unit.only_drops)
+        parts = {group: list[TaskOutputs]() for group in dropping if group not in self._lost}
         for unit, result in done:
             with failed.isolate(unit.group):
                 if result.failure is not None:
@@ -125,11 +126,6 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
         self._lost.update(lost)
         self._outputs = {group: found for group, found in joined.items() if group not in failed.errors}
         return blocks
-
-    def _without_tasks(self) -> Iterator[IcebergGroup]:
-        """The groups of which nothing is read: their commit only drops deletes."""
-        read = {unit.group for unit, _ in self._work}
-        return (unit.group for unit in self._plan.units if unit.group not in read)
 
     def _find_lost(self) -> Mapping[IcebergGroup, str]:
         return self._others.find()
