@@ -43,7 +43,7 @@ class MinorUnit(IcebergUnit):
 
     @property
     def only_drops(self) -> bool:
-        """Whether no data file has to be looked at: its deletes dangle, or statistics rule all of them out."""
+        """Whether no data file has to be looked at: its deletes dangle, or statistics rule them out."""
         return not self.kept
 
     @property

@@ -18,10 +18,12 @@ from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner, Progress
 from lithify.errors import CommitConflict
-from lithify.formats.iceberg.commit.changes import GroupChange
+from lithify.formats.iceberg.commit.changes import GroupChange, Start
+from lithify.formats.iceberg.compaction.groups import IcebergGroup
+from lithify.formats.iceberg.compaction.minor_units import MinorUnit
 from lithify.formats.iceberg.maintenance.rollback_plan import undone_commit
 from lithify.formats.iceberg.manifests.delete_index import is_shared
-from lithify.formats.iceberg.model import Content, Partition
+from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, Partition
 from lithify.formats.iceberg.planning.options import EQUALITY_FILES
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import Selection
@@ -438,6 +440,22 @@ def test_deletes_that_dangled_and_are_needed_again_stay(play: Play) -> None:
     assert step.commit(0).snapshot is None
     step.clean()
     assert play.equality == [1, 1, 1]
+
+
+def test_a_unit_reads_its_deletes_and_the_share_of_columns_that_are_keys() -> None:
+    def delete(path: str, ids: tuple[int, ...] = (), referenced: str | None = None) -> DeleteFile:
+        kind = Content.EQUALITY_DELETES if ids else Content.POSITION_DELETES
+        return DeleteFile(path, 10, 1, kind, "parquet", 2, Partition(0), ids, referenced)
+
+    by_key, shared = delete("e", (1,)), delete("p")
+    kept = (
+        DataFile("a", 1000, 1, "parquet", 1, Partition(0), deletes=(by_key, shared, delete("o", (), "a"))),
+        DataFile("b", 500, 1, "parquet", 1, Partition(0), deletes=(shared,)),
+    )
+    start = Start(1, 1, 0, 0, 2)
+    unit = MinorUnit(IcebergGroup("all", ""), (), None, 0, "", "", start, kept=kept, columns=4)
+    assert unit.read_bytes == 1000 // 4 + 30
+    assert unit.weight_of(kept[0]) - unit.weight_of(kept[1]) == 1000 // 4 + 10
 
 
 def test_late_vectors_are_united_with_new_ones(play: Play) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.expressions import LessThan
+from pyiceberg.expressions import EqualTo, LessThan
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType
@@ -164,7 +164,6 @@ def test_piled_up_equality_deletes_are_found_as_a_plan_finds_them(
     (unit,) = table.plan(table.pin_view(Selection()), Selection(), CLOCK).units
     assert (finding.trigger, finding.detail) == ("EqualityDeletes", unit.reason)
     assert (finding.files, finding.bytes) == (2, sum(file.size for file in unit.kept))
-    assert finding.bytes > unit.read_bytes, "of files only columns of keys are read"
     (group,) = table.inspect(Selection(), CLOCK).groups
     assert group.due == "EqualityDeletes"
 
@@ -194,6 +193,26 @@ def test_dangling_deletes_are_found_as_a_plan_finds_them(lakehouse: Lakehouse, t
     (unit,) = table.plan(table.pin_view(Selection()), Selection(), CLOCK).units
     (finding,) = seen.findings
     assert (finding.trigger, finding.detail, finding.files) == ("DanglingDeletes", unit.reason, 2)
+
+
+def test_dangling_deletes_are_those_of_the_whole_table(tmp_path: Path) -> None:
+    """Of partitions without data, too, and whichever partitions are selected."""
+    made = Lakehouse(tmp_path)
+    _, paths = made.named_files(lambda number: [number, number + 10], properties={"format-version": "2"})
+    options = {"min-file-size-bytes": "0", "delete-ratio-threshold": "1"}
+    address = made.address(overrides={**options, "lithify.dangling-delete-threshold": "1"})
+    for path in (paths[0], paths[3]):
+        delete_positions(address, {path: [0]})
+    opened(made).delete(EqualTo("name", "a"))
+
+    table, selection = open_table(address), Selection(partitions=({"name": "b"},))
+    (unit,) = table.plan(table.pin_view(selection), selection, CLOCK).units
+    request = ObservationRequest(address, "table", wanted=Filter(selection))
+    seen = observer(tmp_path / "watch").observe(request)
+
+    assert seen is not None
+    assert [(each.trigger, each.files) for each in seen.findings] == [("DanglingDeletes", 1)]
+    assert seen.findings[0].detail == unit.reason
 
 
 def test_piled_up_shared_position_files_are_found_as_a_plan_finds_them(
