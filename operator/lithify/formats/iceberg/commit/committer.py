@@ -21,13 +21,13 @@ from lithify.errors import AttemptFenced, MissingFile
 from lithify.faults import failpoint
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.commit.drafts import Base, Drafts, new_id
-from lithify.formats.iceberg.commit.dropping import covered_deletes, dropped_deletes
 from lithify.formats.iceberg.commit.extension import PLAIN_TABLE, TURNS_EQUALITY, CommitExtension
 from lithify.formats.iceberg.commit.late import DeleteCarrier
 from lithify.formats.iceberg.commit.publisher import Draft, SnapshotPublisher
 from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
 from lithify.formats.iceberg.commit.snapshot_files import KnownManifests, Replacement, SnapshotFiles
 from lithify.formats.iceberg.commit.summary import FileCounts, summary_of
+from lithify.formats.iceberg.manifests.dropping import covered_deletes, dropped_deletes
 from lithify.formats.iceberg.manifests.new_entries import NewFile
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
 from lithify.formats.iceberg.model import Content, DeleteKey, NewDeleteFile

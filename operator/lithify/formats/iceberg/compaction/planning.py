@@ -13,13 +13,13 @@ import numpy as np
 
 from lithify.clock import Clock, epoch_millis
 from lithify.formats.iceberg.commit.changes import Start
-from lithify.formats.iceberg.commit.dropping import dangling_deletes
 from lithify.formats.iceberg.compaction.groups import IcebergGroup, group_of
 from lithify.formats.iceberg.compaction.listed_twice import blocks_of, repeated_paths
 from lithify.formats.iceberg.compaction.minor_planning import dropping_units, minor_units
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView, plan_of
 from lithify.formats.iceberg.compaction.selecting import Chosen, chosen_by, chosen_with, only
 from lithify.formats.iceberg.manifests.delete_index import delete_index
+from lithify.formats.iceberg.manifests.dropping import dangling_deletes
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
 from lithify.formats.iceberg.manifests.view import ManifestReader, Statistics, View

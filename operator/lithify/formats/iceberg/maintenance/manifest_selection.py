@@ -23,8 +23,8 @@ from lithify.engine.pack.manifest_choice import (
     is_worthwhile,
 )
 from lithify.errors import CorruptTable
-from lithify.formats.iceberg.commit.dropping import dangling_deletes
 from lithify.formats.iceberg.manifests.bounds import bound_values, is_comparable
+from lithify.formats.iceberg.manifests.dropping import dangling_deletes
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.table.metadata import TableMetadata

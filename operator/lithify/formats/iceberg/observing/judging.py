@@ -31,8 +31,8 @@ from lithify.columns.column_groups import (
 )
 from lithify.engine.observe.summing import total
 from lithify.engine.pack.overlaps import least_overlapping, overlap_of
-from lithify.formats.iceberg.commit.dropping import dangling_deletes
 from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, delete_index, is_shared
+from lithify.formats.iceberg.manifests.dropping import dangling_deletes
 from lithify.formats.iceberg.manifests.view import PUFFIN
 from lithify.formats.iceberg.model import Content
 from lithify.formats.iceberg.observing.cached_files import SIDES

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lithify.formats.iceberg.commit.dropping import covered_deletes, dropped_deletes
+from lithify.formats.iceberg.manifests.dropping import covered_deletes, dropped_deletes
 from lithify.formats.iceberg.model import Content
 from support.cases import case
 from support.iceberg_views import EQUALITY, POSITION, Data, Delete, view
