@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.manifests.partitions import Partitions
-from lithify.formats.iceberg.manifests.view import View
+from lithify.formats.iceberg.manifests.view import PUFFIN, View
 from lithify.formats.iceberg.model import DataFile, Partition
 from lithify.formats.protocol.model import GroupId
 
@@ -31,13 +31,14 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """A live delete file; `of` is the one data file that it deletes from."""
+    """A live delete file; `of` is the one data file that it deletes from, by a vector if it is one."""
 
     content: int
     sequence: int
     partition: int = 0
     spec: int = 1
     of: str | None = None
+    is_vector: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ def _deletes(files: Sequence[Delete]) -> pa.Table:
             "partition": pa.array([each.partition for each in files], pa.int64()),
             "spec_id": pa.array([each.spec for each in files], pa.int32()),
             "referenced": pa.array([each.of for each in files], pa.string()),
+            "file_format": pa.array([PUFFIN if each.is_vector else "parquet" for each in files], pa.string()),
         }
     )
 

@@ -24,10 +24,13 @@ from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.faults import CARRYING_POINTS
+from lithify.formats.iceberg.manifests.delete_index import is_shared
 from lithify.formats.iceberg.model import Content
+from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.protocol.address import Selection
 from support.cases import case
 from support.iceberg_checks import assert_whole
+from support.iceberg_commits import view_of
 from support.iceberg_runs import CLOCK, address_of
 from support.runs import Held, ShiftedClock, start
 
@@ -36,8 +39,9 @@ KEEPING = {
     "min-file-size-bytes": "0",
     "delete-ratio-threshold": "1",
     "lithify.equality-delete-file-threshold": "1",
+    "lithify.shared-position-delete-file-threshold": "1",
 }
-"""No file is rewritten, and one equality delete file is enough."""
+"""No file is rewritten; one equality delete file is enough, or one shared position delete file."""
 
 
 def with_positions(table: SparkTable, version: int) -> SparkTable:
@@ -82,9 +86,10 @@ def files(table: SparkTable, content: Content) -> list[str]:
     return sorted(found["file_path"].to_pylist())
 
 
-def minor(table: SparkTable, act: Callable[[], object] = lambda: None) -> Report:
+def minor(table: SparkTable, act: Callable[[], object] = lambda: None, **overrides: str) -> Report:
     """A minor run; others act when its tasks are done."""
-    request = Request(replace(address_of(table), overrides=KEEPING), Selection(), max_rounds=3)
+    options = {**KEEPING, **overrides}
+    request = Request(replace(address_of(table), overrides=options), Selection(), max_rounds=3)
     report = compact(request, Beside(act), CLOCK)
     table.run(f"REFRESH TABLE {table.name}")
     return report
@@ -108,6 +113,64 @@ def test_minor_runs_change_no_rows_and_no_data_files(
     assert files(table, Content.EQUALITY_DELETES) == []
     assert_whole(table, "main")
     assert ordered(go.read(table.metadata_location), plain) == plain
+
+
+def shared(table: SparkTable) -> int:
+    """Number of position delete files about several data files."""
+    opened = open_iceberg_table(address_of(table))
+    return int(is_shared(view_of(opened).deletes).sum())
+
+
+def with_shared_positions(table: SparkTable, version: int, partitions: str = "none") -> SparkTable:
+    """Position delete files about several data files, which Spark writes in version 2 only."""
+    granularity = {"write.delete.granularity": "partition"}
+    table.create(2, partitions, granularity).append_many(3, 20)
+    table.delete("id % 9 = 4")
+    table.append(60, 20)
+    table.delete("id % 6 = 5")
+    if version > 2:
+        table.upgrade(version)
+    return table
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("partitions", ["none", "bucket"])
+def test_position_delete_files_about_several_data_files_become_one_for_each(
+    sql_table: SparkTable, second_reader: object, partitions: str, version: int
+) -> None:
+    table = with_shared_positions(sql_table, version, partitions)
+    before, data = table.read().combine_chunks(), files(table, Content.DATA)
+    assert shared(table) > 1
+
+    report = minor(table)
+
+    assert {group.trigger for group in report.groups} == {"SharedPositionFiles"}
+    assert ordered(table.read(), before) == before
+    assert files(table, Content.DATA) == data
+    assert shared(table) == 0
+    assert_whole(table, "main")
+    assert ordered(go.read(table.metadata_location), before) == before
+
+
+def test_vectors_move_out_of_puffin_files_of_spark_that_are_half_dead(
+    sql_table: SparkTable, second_reader: object
+) -> None:
+    table, every = sql_table.create(3).append_many(6, 20), {"lithify.dead-vector-bytes-threshold": "1"}
+    table.delete("id % 10 = 3")
+    assert minor(table, **every).status == "NothingToDo", "all vectors are live"
+    table.delete("id >= 20 AND id % 10 = 4")
+    before = table.read(*columns(table)).combine_chunks()
+    puffins = set(files(table, Content.POSITION_DELETES))
+    assert len(puffins) == 2
+
+    report = minor(table, lambda: table.delete("id = 119"), **every)
+
+    expected = before.filter(pc.not_equal(before["id"], 119)).combine_chunks()
+    assert {group.trigger for group in report.groups} == {"DeadVectors"}
+    assert ordered(table.read(*columns(table)), expected) == expected
+    assert len(puffins & set(files(table, Content.POSITION_DELETES))) == 1
+    assert minor(table, **every).status == "NothingToDo"
+    assert_whole(table, "main")
 
 
 @pytest.mark.sampled(3)

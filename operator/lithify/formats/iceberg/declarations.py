@@ -178,6 +178,30 @@ _TRIGGERS = TriggerGroup(
             100000,
         ),
         Trigger(
+            "sharedPositionFiles",
+            "Number of position delete files about several data files of a partition from which they become "
+            "one for each data file (lithify.shared-position-delete-file-threshold). Default: the table's "
+            "self-optimizing.minor.trigger.file-count, else 12.",
+            "lithify.shared-position-delete-file-threshold",
+            1,
+            100000,
+        ),
+        Trigger(
+            "deadVectorBytes",
+            "Bytes that no vector needs any more, in Puffin files with vectors of a partition of which less "
+            "than half is live, from which these vectors are written again "
+            "(lithify.dead-vector-bytes-threshold). Starts no run by itself. Default: 16Mi.",
+            "lithify.dead-vector-bytes-threshold",
+        ),
+        Trigger(
+            "danglingDeletes",
+            "Number of delete files and vectors of a table that apply to no data file, from which a commit "
+            "drops them that does nothing else (lithify.dangling-delete-threshold). Default: 100.",
+            "lithify.dangling-delete-threshold",
+            1,
+            1000000,
+        ),
+        Trigger(
             "overlappingFiles",
             "Number of files of a sorted table with the same values of the sort order's first column from "
             "which they are rewritten (lithify.overlap-threshold).",

@@ -69,6 +69,8 @@ _MOVED = 0.15
 _AGAIN = 0.4
 """Share of the changes by keys that concern those of the last equality delete: rows with deleted keys are
 added again, and deleted again, so that sequence numbers decide."""
+_SHARED = 0.25
+"""Share of the histories in which position delete files are about several data files."""
 _COLUMN_CHANGES = ("add", "default", "drop", "rename", "promote", "promote", "move", "nest")
 
 
@@ -81,6 +83,9 @@ class _Draw:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._random = Random(f"iceberg {seed}")
+        self._minor = Random(
+            f"minor runs of iceberg {seed}"
+        )  # apart: histories of a seed stay what they were
         self._next_id = 0
         self._deleted: tuple[int, int] | None = None
         self._formats = ["parquet"] if self._random.random() < _PARQUET else ["parquet", "orc", "avro"]
@@ -96,6 +101,8 @@ class _Draw:
         properties = {
             name: random.choice(values) for name, values in _PROPERTIES.items() if random.random() < 0.12
         }
+        if self._minor.random() < _SHARED:
+            properties.setdefault("write.delete.granularity", "partition")
         if len(self._formats) > 1:
             properties["write.delete.format.default"] = random.choice(self._formats)
         return History(
@@ -272,7 +279,17 @@ class _Draw:
             "lithify.equality-delete-file-threshold": 0.7,
             "lithify.position-delete-file-threshold": 0.4,
         }
-        return {name: text for name, text in drawn.items() if random.random() < shares.get(name, 0.15)}
+        found = {name: text for name, text in drawn.items() if random.random() < shares.get(name, 0.15)}
+        return {**found, **self._minor_options()}
+
+    def _minor_options(self) -> dict[str, str]:
+        random = self._minor
+        drawn = {
+            "lithify.shared-position-delete-file-threshold": random.choice(["1", "2"]),
+            "lithify.dead-vector-bytes-threshold": "1",
+            "lithify.dangling-delete-threshold": random.choice(["1", "2"]),
+        }
+        return {name: text for name, text in drawn.items() if random.random() < 0.5}
 
     def _copies(self) -> bool:
         return self._random.random() < 0.3

@@ -35,7 +35,9 @@ def _rule_left_out(name: str) -> Plant:
 def _drop_early(patch: pytest.MonkeyPatch) -> None:
     """Deletes are dropped as if the new files could not need them."""
     real = committer.dropped_deletes
-    patch.setattr(committer, "dropped_deletes", lambda view, stays, _, specs: real(view, stays, None, specs))
+    patch.setattr(
+        committer, "dropped_deletes", lambda view, stays, _, *further: real(view, stays, None, *further)
+    )
 
 
 def _number_newly(patch: pytest.MonkeyPatch) -> None:

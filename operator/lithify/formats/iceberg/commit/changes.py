@@ -44,6 +44,8 @@ class GroupChange:
         deletes: the delete files that are added, each of a file of `kept`.
         covered: paths of data files that stay and need the equality deletes of the planned snapshot no more:
             `deletes` have their positions, or there are none.
+        freed: paths of data files that stay, and need the position deletes of the planned snapshot about
+            several data files no more: `deletes` have their positions, or there are none.
         late: positions of rows in outputs that others have deleted since the plan, by the paths of the
             outputs; found out in each try. Of files of `kept` with a new vector all deleted rows, if others
             have deleted some: a file has one vector only.
@@ -55,4 +57,5 @@ class GroupChange:
     kept: tuple[DataFile, ...] = ()
     deletes: tuple[NewDeleteFile, ...] = ()
     covered: tuple[str, ...] = ()
+    freed: tuple[str, ...] = ()
     late: Mapping[str, BitMap64] = field(default_factory=dict)

@@ -21,13 +21,13 @@ from lithify.errors import AttemptFenced, MissingFile
 from lithify.faults import failpoint
 from lithify.formats.iceberg.commit.changes import GroupChange, Start
 from lithify.formats.iceberg.commit.drafts import Base, Drafts, new_id
-from lithify.formats.iceberg.commit.dropping import covered_deletes, dropped_deletes
 from lithify.formats.iceberg.commit.extension import PLAIN_TABLE, TURNS_EQUALITY, CommitExtension
 from lithify.formats.iceberg.commit.late import DeleteCarrier
 from lithify.formats.iceberg.commit.publisher import Draft, SnapshotPublisher
 from lithify.formats.iceberg.commit.rules import NO_BRANCH, conflicts_of
 from lithify.formats.iceberg.commit.snapshot_files import KnownManifests, Replacement, SnapshotFiles
 from lithify.formats.iceberg.commit.summary import FileCounts, summary_of
+from lithify.formats.iceberg.manifests.dropping import covered_deletes, dropped_deletes
 from lithify.formats.iceberg.manifests.new_entries import NewFile
 from lithify.formats.iceberg.manifests.view import ManifestReader, View
 from lithify.formats.iceberg.model import Content, DeleteKey, NewDeleteFile
@@ -222,15 +222,20 @@ class Committer:
         replaced = [path for file in written for path in file.replaced]
         united = {path for change in changes for path in change.late}
         added = (*(file for file in written if file.referenced not in united), *self._carried)
-        dropped = dropped_deletes(view, ~removed, new, metadata.unpartitioned_specs)
-        dropped |= is_one_of(view.deletes["file_path"], replaced)
         # A new vector has all deleted positions of its data file: those of the plan, and late ones.
         vectors = [each.referenced for each in added if each.is_vector and each.referenced]
+        specs = metadata.unpartitioned_specs
+        dropped = dropped_deletes(view, ~removed, new, specs, vectors)
+        dropped |= is_one_of(view.deletes["file_path"], replaced)
         dropped |= is_one_of(view.deletes["referenced"], vectors)
-        if covered := [path for change in changes for path in change.covered]:
-            exposed = ~removed & ~is_one_of(view.data["file_path"], covered)
-            until = self._start.sequence
-            dropped |= covered_deletes(view, exposed, new, until, metadata.unpartitioned_specs)
+        for content, covered in (
+            (Content.EQUALITY_DELETES, [path for change in changes for path in change.covered]),
+            (Content.POSITION_DELETES, [path for change in changes for path in change.freed]),
+        ):
+            if covered:
+                exposed = ~removed & ~is_one_of(view.data["file_path"], covered)
+                until = self._start.sequence
+                dropped |= covered_deletes(view, exposed, content, until, new, specs, vectors)
         return Replacement(outputs, removed, dropped, added)
 
     def _summary(

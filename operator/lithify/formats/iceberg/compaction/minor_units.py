@@ -1,7 +1,6 @@
 """Minor units: deletes of a partition are written again as positions, and its data files stay.
 
-Made by `planning`; tasks, step and commit treat them like other units. Each has all files of its partition to
-which its equality deletes apply, so that the commit can drop these.
+Made by `minor_planning`; tasks, step and commit treat them like other units.
 """
 
 from __future__ import annotations
@@ -9,21 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-import pyarrow as pa
-
-from lithify.columns.column_groups import Numbers, listed, taken
-from lithify.formats.iceberg.compaction.groups import IcebergGroup
-from lithify.formats.iceberg.compaction.plan import IcebergUnit, PinnedView
-from lithify.formats.iceberg.manifests.file_objects import FileObjects, delete_files_of
+from lithify.formats.iceberg.compaction.plan import IcebergUnit
+from lithify.formats.iceberg.deletes.merged import positions_of
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, DeleteKey
-from lithify.formats.iceberg.planning.figures import OTHER_SPECS
-from lithify.formats.iceberg.planning.minor import minor_fingerprint
-from lithify.formats.iceberg.planning.plan import RewritePlan
-from lithify.formats.iceberg.planning.triggers import MINOR
-from lithify.formats.iceberg.planning.units import group_verdicts
-from lithify.formats.iceberg.table.partition_paths import place_of, spec_of
-from lithify.formats.iceberg.table.partition_values import seam_spec, seam_values
+
+_OPEN_COST = 4 << 20
+"""Bytes that take as long as to open a file, as Iceberg's `read.split.open-file-cost` has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +22,50 @@ class MinorUnit(IcebergUnit):
 
     Attributes:
         kept: the data files of which rows may be deleted by the equality deletes, as far as statistics
-            tell, or that have many position delete files.
+            tell, or that have many position delete files, or to which those of `moved` apply.
         covered: paths of all data files to which the equality deletes apply: those of `kept`, and those of
             which statistics say that they have none of the keys.
         equality: the equality deletes.
+        moved: paths of the delete files of which positions are written again, whatever is new: those about
+            several data files, and Puffin files.
+        freed: paths of the data files to which those about several data files apply.
+        dangling: deletes that are dropped, as no data file needs them.
+        columns: number of the table's columns.
     """
 
     kept: tuple[DataFile, ...] = ()
     covered: tuple[str, ...] = ()
     equality: tuple[DeleteFile, ...] = ()
+    moved: frozenset[str] = frozenset()
+    freed: tuple[str, ...] = ()
+    dangling: tuple[DeleteFile, ...] = ()
+    columns: int = 1
+
+    @property
+    def only_drops(self) -> bool:
+        """Whether no data file has to be looked at: its deletes dangle, or statistics rule them out."""
+        return not self.kept
 
     @property
     def turns_equality(self) -> bool:
         """Whether it turns equality deletes into positions, rather than only join position deletes."""
-        return any(each.content is Content.EQUALITY_DELETES for each in self.deletes)
+        applied = (delete for file in self.kept for delete in file.deletes)
+        return any(each.content is Content.EQUALITY_DELETES for each in (*self.equality, *applied))
 
     @property
     def read_bytes(self) -> int:
-        """Bytes of the data files, of which only columns of keys are read."""
-        return sum(file.size for file in self.kept)
+        """Bytes of the deletes that are read, and of columns of keys, estimated."""
+        applied = {delete for file in self.kept for delete in file.deletes}
+        return sum(each.own_size for each in applied) + sum(map(self._key_bytes, self.kept))
+
+    def weight_of(self, file: DataFile) -> int:
+        """What a data file takes of a task: bytes that are read for it alone, and the cost of a new file."""
+        return _OPEN_COST + self._key_bytes(file) + sum(each.own_size for each in positions_of(file))
+
+    def _key_bytes(self, file: DataFile) -> int:
+        """Bytes of the columns of a data file that its equality deletes compare, if all are equally large."""
+        compared = {number for each in file.deletes for number in each.equality_ids}
+        return file.size * min(len(compared), self.columns) // self.columns
 
     @property
     def rewritten_files(self) -> int:
@@ -64,63 +79,10 @@ class MinorUnit(IcebergUnit):
 
     @property
     def deletes(self) -> frozenset[DeleteFile]:
-        """The equality deletes, and all that apply to its data files."""
-        return frozenset((*self.equality, *(delete for file in self.kept for delete in file.deletes)))
+        """The equality deletes, all that apply to its data files, and what is dropped."""
+        applied = (delete for file in self.kept for delete in file.deletes)
+        return frozenset((*self.equality, *applied, *self.dangling))
 
     def removed_deletes(self, removed: Collection[DeleteKey]) -> Iterator[DeleteFile]:
         """Those of its deletes that its commit has removed."""
         return (delete for delete in self.deletes if (delete.path, delete.offset) in removed)
-
-
-def minor_units(pinned: PinnedView, plan: RewritePlan, objects: FileObjects) -> Iterator[MinorUnit]:
-    """The minor units of a plan, by partition."""
-    due = np.unique(plan.groups[plan.minor.files]).tolist()
-    for group, told in group_verdicts(plan, due).items():
-        fired = next(each for each in told if each.fired and each.trigger in MINOR)
-        yield _unit(pinned, plan, objects, group, (str(fired.trigger), fired.detail))
-
-
-def _unit(
-    pinned: PinnedView, plan: RewritePlan, objects: FileObjects, group: int, why: tuple[str, str]
-) -> MinorUnit:
-    view, metadata, spec_id = pinned.view, pinned.metadata, pinned.start.spec_id
-    stored = spec_of(metadata, spec_id)
-    partition = view.partitions.partition(int(plan.partitions[group]))
-    own, deletes = plan.minor.files_of(plan.groups, group), plan.minor.deletes_of(group)
-    is_global = spec_id in metadata.unpartitioned_specs
-    files = objects.data_files(np.concatenate([own, _of_other_specs(plan)]) if is_global else own)
-    crowded = frozenset(np.flatnonzero(plan.minor.crowded).tolist())
-    fingerprint = minor_fingerprint(_paths(view.data, own), _paths(view.deletes, deletes))
-    return MinorUnit(
-        group=IcebergGroup(
-            place_of(partition, stored),
-            fingerprint,
-            seam_values(seam_spec(metadata, spec_id, stored), stored, partition),
-        ),
-        files=(),
-        partition=partition,
-        split_size=0,
-        trigger=why[0],
-        reason=why[1],
-        start=pinned.start,
-        kept=tuple(file for file in files if file.row in crowded or _may_be_deleted(file)),
-        covered=tuple(file.path for file in files),
-        equality=tuple(delete_files_of(view, deletes.tolist())),
-    )
-
-
-def _of_other_specs(plan: RewritePlan) -> Numbers:
-    """Files of other specs that stay: equality deletes without partition apply to them, too."""
-    figures = plan.figures
-    newest = figures.equality.sequences.max(initial=0)
-    is_older = (figures.partitions == OTHER_SPECS) & (figures.sequences < newest)
-    return np.flatnonzero(is_older & ~plan.due_files)
-
-
-def _paths(files: pa.Table, rows: Numbers) -> list[str]:
-    return listed(taken(files.select(["file_path"]), rows)["file_path"])
-
-
-def _may_be_deleted(file: DataFile) -> bool:
-    """Whether statistics do not rule out that equality deletes delete rows of a file."""
-    return any(each.content is Content.EQUALITY_DELETES for each in file.deletes)

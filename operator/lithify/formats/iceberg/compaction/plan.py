@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
+from lithify.columns.column_groups import Numbers
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.compaction.details import DELETES
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
@@ -37,6 +38,7 @@ class PinnedView:
         order: the order of the rows in new files.
         statistics: what the view has of columns.
         repeated: paths of data files that are listed more than once, in any partition.
+        dangling: rows of the deletes that no data file of the snapshot needs, selected or not.
         is_rest: whether only the minor units of it are left to be planned.
     """
 
@@ -46,6 +48,7 @@ class PinnedView:
     order: RowOrder
     statistics: Statistics
     repeated: frozenset[str]
+    dangling: Numbers
     is_rest: bool = False
 
     @property
@@ -81,6 +84,10 @@ class IcebergUnit:
         """Bytes of the data files."""
         return sum(file.size for file in self.files)
 
+    def weight_of(self, file: DataFile) -> int:
+        """What one of its data files takes of a task, in bytes."""
+        return file.size
+
     @property
     def rewritten_files(self) -> int:
         """Number of the data files."""
@@ -105,6 +112,16 @@ class IcebergUnit:
     def covered(self) -> tuple[str, ...]:
         """Paths of data files that stay and will need no equality delete of the planned snapshot."""
         return ()
+
+    @property
+    def freed(self) -> tuple[str, ...]:
+        """Paths of data files that stay and will need no position delete about several files of it."""
+        return ()
+
+    @property
+    def only_drops(self) -> bool:
+        """Whether it has no tasks, because its commit only drops deletes."""
+        return False
 
     @property
     def turns_equality(self) -> bool:

@@ -9,14 +9,17 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from lithify.clock import Clock, epoch_millis
 from lithify.formats.iceberg.commit.changes import Start
 from lithify.formats.iceberg.compaction.groups import IcebergGroup, group_of
 from lithify.formats.iceberg.compaction.listed_twice import blocks_of, repeated_paths
-from lithify.formats.iceberg.compaction.minor_units import minor_units
+from lithify.formats.iceberg.compaction.minor_planning import dropping_units, minor_units
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit, PinnedView, plan_of
 from lithify.formats.iceberg.compaction.selecting import Chosen, chosen_by, chosen_with, only
 from lithify.formats.iceberg.manifests.delete_index import delete_index
+from lithify.formats.iceberg.manifests.dropping import dangling_deletes
 from lithify.formats.iceberg.manifests.file_objects import FileObjects
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
 from lithify.formats.iceberg.manifests.view import ManifestReader, Statistics, View
@@ -84,7 +87,9 @@ def plan(table: IcebergTable, pinned: PinnedView, selection: Selection, clock: C
     made = plan_of(pinned, found, resting_by_reason, selection.held, blocks)
     if rewritten and minor and not pinned.is_rest:
         return replace(made, deferred=len(minor), remaining=replace(pinned, is_rest=True))
-    return made
+    if made.units or pinned.is_rest:
+        return made  # its commit drops what dangles
+    return replace(made, units=tuple(dropping_units(pinned, options)))
 
 
 def rewrites_of(pinned: PinnedView, options: PlanningOptions) -> tuple[RewritePlan, FileObjects]:
@@ -120,7 +125,9 @@ def pin_snapshot(table: IcebergTable, head: Snapshot) -> PinnedView:
     order = row_order(metadata, table.properties)
     view, statistics = _view(reader, reader.manifests(head.manifest_list), metadata, order)
     start = Start(head.id, head.sequence, metadata.schema_id, metadata.spec_id, metadata.format_version)
-    return PinnedView(metadata, start, view, order, statistics, repeated_paths(view.data))
+    repeated = repeated_paths(view.data)
+    dangling = np.flatnonzero(dangling_deletes(view.data, view.deletes, metadata.unpartitioned_specs))
+    return PinnedView(metadata, start, view, order, statistics, repeated, dangling)
 
 
 def _view(

@@ -110,7 +110,8 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
 
     def _accept(self, done: Sequence[tuple[IcebergUnit, TaskResult]]) -> Sequence[Block]:
         failed = FailedGroups(self._table.name, lambda group: group.fingerprint, self._has_moved_on)
-        parts: dict[IcebergGroup, list[TaskOutputs]] = {}
+        dropping = (unit.group for unit in self._plan.units if unit.only_drops)
+        parts = {group: list[TaskOutputs]() for group in dropping if group not in self._lost}
         for unit, result in done:
             with failed.isolate(unit.group):
                 if result.failure is not None:
@@ -192,7 +193,15 @@ class IcebergStep(AttemptStep[IcebergUnit, RewriteTask, Scope]):
 
     def _change(self, unit: IcebergUnit) -> GroupChange:
         outputs = self._outputs[unit.group]
-        return GroupChange(unit.group, unit.files, outputs.data, unit.kept, outputs.deletes, unit.covered)
+        return GroupChange(
+            group=unit.group,
+            inputs=unit.files,
+            outputs=outputs.data,
+            kept=unit.kept,
+            deletes=outputs.deletes,
+            covered=unit.covered,
+            freed=unit.freed,
+        )
 
     def _notes(self, to_come: int) -> Callable[[Collection[IcebergGroup]], Mapping[str, str]]:
         """Makes the fields of a summary by which the run finds its snapshot, of the committed groups."""

@@ -64,7 +64,7 @@ def tasks_of(
             order=None if _is_in(order, files) else key_of(order, schema),
             maps=metadata.metadata_folder if metadata.format_version >= _DELETES_SINCE else None,
         )
-        return _keeping(task, metadata.format_version) if isinstance(unit, MinorUnit) else task
+        return _keeping(task, unit, metadata.format_version) if isinstance(unit, MinorUnit) else task
 
     return {
         unit.group: [task_of(unit, files) for files in divided(unit, options, order, sizing)]
@@ -72,14 +72,14 @@ def tasks_of(
     }
 
 
-def _keeping(task: RewriteTask, format_version: int) -> RewriteTask:
+def _keeping(task: RewriteTask, unit: MinorUnit, format_version: int) -> RewriteTask:
     """A task that keeps the files of another, reads nothing of them but keys, and writes positions."""
     has_vectors = format_version >= VECTORS_SINCE
     place = task.target.destination or Destination(Partition(task.target.spec.id))
     return replace(
         task,
         files=(),
-        deletes=MergedDeletes(has_vectors),
+        deletes=MergedDeletes(has_vectors, unit.moved),
         kept=tuple(KeptFile(file, place, positions_of(file)) for file in task.files),
         has_vectors=has_vectors,
     )
@@ -115,16 +115,20 @@ def divided(
     files = _SORTED_FILES_A_TASK if order.fields else _FILES_A_TASK
     usual = int(options.files.target_size * files * sizing.share)
     most = max(sizing.task_bytes or usual, unit.split_size)
-    count = max(1, round(unit.read_bytes / most))
-    share, size = unit.read_bytes / count, 0
+    chosen = unit.files or unit.kept
+    total = sum(unit.weight_of(file) for file in chosen)
+    count = max(1, round(total / most))
+    share, size = total / count, 0
     taken: list[DataFile] = []
-    for file in unit.files or unit.kept:
-        if taken and size + file.size / 2 > share and count > 1:
+    for file in chosen:
+        weight = unit.weight_of(file)
+        if taken and size + weight / 2 > share and count > 1:
             yield tuple(taken)
             taken, size, count = [], 0, count - 1
         taken.append(file)
-        size += file.size
-    yield tuple(taken)
+        size += weight
+    if taken:
+        yield tuple(taken)
 
 
 def _encodings(options: WriteOptions, files: Sequence[DataFile]) -> WriteOptions:

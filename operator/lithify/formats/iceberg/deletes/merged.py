@@ -1,7 +1,7 @@
 """How a minor task finds out what it deletes of files that stay: implements `AppliedDeletes`.
 
-Called by tasks that write no rows. A data file is left out of which no equality delete deletes a row that is
-not deleted already, and whose positions are in one place.
+Called by tasks that write no rows. A data file is left out of which nothing deletes a row that its own delete
+files do not delete already, and whose positions are in one place. Each delete file is read once.
 """
 
 from __future__ import annotations
@@ -25,43 +25,36 @@ class MergedDeletes:
 
     Attributes:
         has_vectors: whether they become vectors, which have all positions of a data file. A position delete
-            file needs new ones only, if there are any: `write_deletes` adds those of files that it replaces.
+            file lacks those of older ones for the data file alone, and may have none: `write_deletes` reads
+            them, and decides.
+        moved: paths of the delete files of which positions are written again, whatever is new.
     """
 
     has_vectors: bool
+    moved: frozenset[str] = frozenset()
     files: tuple[DeleteFile, ...] = ()
 
     def positions(
         self, files: Sequence[DataFile], reader: FileReader, schema: Schema, budget: Budget, folder: Path
     ) -> DeletedPositions:
         """The positions of deleted rows; see `deleted_positions`."""
-        none = bitmap_of()
-        known = deleted_positions(
-            [_only(file, Content.POSITION_DELETES) for file in files], reader, schema, budget, folder
-        )
+        taken = [replace(file, deletes=tuple(filter(self._is_taken, file.deletes))) for file in files]
+        known = deleted_positions(taken, reader, schema, budget, folder)
         equal = deleted_by_equality(files, reader, schema, budget, folder)
-        found = {}
+        found, none = {}, bitmap_of()
         for file in files:
-            old = known.get(file.path, none)
-            new = equal.get(file.path, none) - old
-            if self.has_vectors and (new or _is_scattered(file)):
+            old, new = known.get(file.path, none), equal.get(file.path, none)
+            is_due = len(positions_of(file)) > 1 or any(each.path in self.moved for each in file.deletes)
+            if is_due or not new <= old:
                 found[file.path] = old | new
-            elif new:
-                found[file.path] = new
-            elif _is_scattered(file):
-                own = replace(file, deletes=positions_of(file))
-                found |= deleted_positions([own], reader, schema, budget, folder)
         return found
+
+    def _is_taken(self, delete: DeleteFile) -> bool:
+        """Whether positions of a delete file are needed: of all for vectors, else of those that go."""
+        is_needed = self.has_vectors or delete.path in self.moved
+        return is_needed and delete.content is Content.POSITION_DELETES
 
 
 def positions_of(file: DataFile) -> tuple[DeleteFile, ...]:
     """The position delete files and vectors that are for a data file alone."""
     return tuple(each for each in file.deletes if each.referenced == file.path)
-
-
-def _only(file: DataFile, content: Content) -> DataFile:
-    return replace(file, deletes=tuple(each for each in file.deletes if each.content is content))
-
-
-def _is_scattered(file: DataFile) -> bool:
-    return len(positions_of(file)) > 1

@@ -23,8 +23,8 @@ from lithify.engine.pack.manifest_choice import (
     is_worthwhile,
 )
 from lithify.errors import CorruptTable
-from lithify.formats.iceberg.commit.dropping import dropped_deletes
 from lithify.formats.iceberg.manifests.bounds import bound_values, is_comparable
+from lithify.formats.iceberg.manifests.dropping import dangling_deletes
 from lithify.formats.iceberg.manifests.manifest_lists import ManifestContent, ManifestFile
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.table.metadata import TableMetadata
@@ -87,12 +87,6 @@ def needs_entries(manifests: Sequence[ManifestFile]) -> bool:
     return any(each.content is ManifestContent.DELETES and each.may_have_live for each in manifests)
 
 
-def dangling_deletes(view: View, metadata: TableMetadata) -> Flags:
-    """Mask of the delete files that no data file of the snapshot needs; see `commit.dropping`."""
-    stays = np.ones(len(view.data), dtype=bool)
-    return dropped_deletes(view, stays, None, metadata.unpartitioned_specs)
-
-
 def select_manifests(
     manifests: Sequence[ManifestFile], metadata: TableMetadata, view: View | None, target_size: int
 ) -> Selection:
@@ -104,7 +98,11 @@ def select_manifests(
         view: their entries; None if they have no deletes.
         target_size: bytes of a new manifest.
     """
-    dangling = np.zeros(0, dtype=bool) if view is None else dangling_deletes(view, metadata)
+    dangling = (
+        np.zeros(0, dtype=bool)
+        if view is None
+        else dangling_deletes(view.data, view.deletes, metadata.unpartitioned_specs)
+    )
     removed = np.zeros(len(manifests), dtype=np.int64)
     if view is not None:
         np.add.at(removed, integers(view.deletes["manifest"])[dangling], 1)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lithify.columns.column_groups import Flags, Numbers, integers, is_null, whole
+from lithify.columns.column_groups import Flags, Numbers, flags, integers, is_null, whole
 from lithify.columns.sorted_ranges import Numbered, Side, SortedRanges, expanded, sorted_ranges
 from lithify.formats.iceberg.manifests.compared_bounds import ComparedColumn, may_apply
 from lithify.formats.iceberg.manifests.view import PUFFIN
@@ -125,14 +125,12 @@ def delete_index(
     """
     content = integers(deletes["content"])
     has_path = ~is_null(deletes["referenced"])
-    formats = whole(deletes["file_format"])
-    is_vector = has_path & pc.equal(formats, PUFFIN).to_numpy(zero_copy_only=False)
     is_position = content == Content.POSITION_DELETES
     is_equality = content == Content.EQUALITY_DELETES
     is_global = is_equality & np.isin(integers(deletes["spec_id"]), list(unpartitioned))
     matching = _Matching(data, deletes)
-    vectors = matching.by_path(is_vector)
-    has_vector = vectors.counts > 0
+    vectors = matching.by_path(is_vector(deletes))
+    is_vectored = vectors.counts > 0
     return DeleteIndex(
         data,
         deletes,
@@ -140,8 +138,8 @@ def delete_index(
         matching.anywhere(is_global),
         matching.by_partition(is_equality & ~is_global, "right"),
         vectors,
-        matching.by_partition(is_position & ~has_path, "left").without(has_vector),
-        matching.by_path(is_position & has_path & ~is_vector).without(has_vector),
+        matching.by_partition(is_shared(deletes), "left").without(is_vectored),
+        matching.by_path(is_position & has_path & ~is_vector(deletes)).without(is_vectored),
     )
 
 
@@ -153,6 +151,23 @@ def is_late(deletes: pa.Table, after: int, content: Content) -> Flags:
     """
     is_newer = integers(deletes["sequence_number"]) > after
     return cast(Flags, is_newer & (integers(deletes["content"]) == content))
+
+
+def is_vector(deletes: pa.Table) -> Flags:
+    """Mask of the deletion vectors."""
+    is_puffin = flags(pc.equal(whole(deletes["file_format"]), PUFFIN))
+    return is_puffin & ~is_null(deletes["referenced"])
+
+
+def has_vector(data: pa.Table, deletes: pa.Table) -> Flags:
+    """Mask of the data files that have a vector: no position delete file applies to them."""
+    return _Matching(data, deletes).by_path(is_vector(deletes)).counts > 0
+
+
+def is_shared(deletes: pa.Table) -> Flags:
+    """Mask of the position delete files that may delete from several data files of their partition."""
+    is_position = integers(deletes["content"]) == Content.POSITION_DELETES
+    return cast(Flags, is_position & is_null(deletes["referenced"]))
 
 
 class _Matching:

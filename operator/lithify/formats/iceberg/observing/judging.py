@@ -31,7 +31,8 @@ from lithify.columns.column_groups import (
 )
 from lithify.engine.observe.summing import total
 from lithify.engine.pack.overlaps import least_overlapping, overlap_of
-from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, delete_index
+from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, delete_index, is_shared
+from lithify.formats.iceberg.manifests.dropping import dangling_deletes
 from lithify.formats.iceberg.manifests.view import PUFFIN
 from lithify.formats.iceberg.model import Content
 from lithify.formats.iceberg.observing.cached_files import SIDES
@@ -41,7 +42,7 @@ from lithify.formats.iceberg.planning.clustering import (
     clustering_by,
 )
 from lithify.formats.iceberg.planning.columns import MOST_CANDIDATES
-from lithify.formats.iceberg.planning.figures import EqualityFiles, Figures
+from lithify.formats.iceberg.planning.figures import Figures, PartitionDeletes
 from lithify.formats.iceberg.planning.options import PlanningOptions
 from lithify.formats.iceberg.planning.plan import RewritePlan, rewrites_by
 from lithify.formats.iceberg.planning.statistics import SUMS, SUMS_BY_COLUMN, group_statistics
@@ -62,6 +63,7 @@ _COUNTED = (
     "position_files",
     "equality_files",
     "vectors",
+    "dangling",
     "millis",
 )
 
@@ -74,16 +76,18 @@ class PartitionJudge:
         options: the options of planning.
         columns: the columns by which files may be clustered.
         now: the time of the observation.
+        has_global_deletes: whether equality deletes may apply to other partitions than their own.
     """
 
     options: PlanningOptions
     columns: tuple[ClusterColumn, ...]
     now: datetime
+    has_global_deletes: bool = False
 
     @property
     def terms(self) -> str:
         """The options and columns."""
-        return f"{self.options} {self.columns}"
+        return f"{self.options} {self.columns} {self.has_global_deletes}"
 
     def figures(self, files: pa.Table) -> pa.Table:
         """The figures of each group."""
@@ -98,6 +102,7 @@ class PartitionJudge:
         if len(judged.data):
             self._count(judged, found, depths)
         _count_deletes(judged, found)
+        np.add.at(found["dangling"], judged.groups, self._dangling(judged).astype(np.int64))
         return with_columns(
             taken(files.select(["group"]), groups.firsts),
             files=groups.sizes,
@@ -121,6 +126,12 @@ class PartitionJudge:
         """The plan of some files, as if they were clustered by a column, or by none."""
         options = self.options.at(epoch_millis(self.now))
         return rewrites_by(judged.figures, options, self._clustering(judged, column))
+
+    def _dangling(self, judged: JudgedFiles) -> Flags:
+        """Mask of the deletes that apply to no data file of their group, as far as their group tells."""
+        is_equality = integers(judged.deletes["content"]) == Content.EQUALITY_DELETES
+        found = dangling_deletes(judged.index.data, judged.index.deletes, ())
+        return np.asarray(found & ~(is_equality & self.has_global_deletes))
 
     def _valid_until(self, judged: JudgedFiles, groups: int) -> pa.Array:
         """When the next small file, or equality delete, of each group has waited enough; null for never."""
@@ -201,7 +212,8 @@ def judged_files(files: pa.Table, groups: Numbers) -> JudgedFiles:
     data, deletes = flagged(files, is_data), flagged(files, ~is_data)
     index = delete_index(*_as_view(data, deletes), ())
     is_current = flags(pc.not_equal(whole(files["group"]), OLDER_SPECS))
-    equality = EqualityFiles(
+    is_kept = is_current[~is_data]
+    of_partitions = PartitionDeletes(
         np.arange(len(deletes)), groups[~is_data], integers(deletes["sequence"]), integers(deletes["millis"])
     )
     is_equality = integers(deletes["content"]) == Content.EQUALITY_DELETES
@@ -216,7 +228,11 @@ def judged_files(files: pa.Table, groups: Numbers) -> JudgedFiles:
         millis=integers(data["millis"]),
         sequences=integers(data["sequence"]),
         position_files=np.where(is_current[is_data], index.position_files, 0),
-        equality=equality.chosen(is_equality & is_current[~is_data]),
+        takes_positions=is_current[is_data] & (index.vectors.counts == 0),
+        equality=of_partitions.chosen(is_kept & is_equality),
+        shared=of_partitions.chosen(is_kept & is_shared(deletes)),
+        puffins=np.zeros(len(data), dtype=np.int64),  # partitions share Puffin files: only plans know
+        dead_bytes=np.zeros(len(data), dtype=np.int64),
     )
     return JudgedFiles(data, deletes, groups[~is_data], index, figures)
 

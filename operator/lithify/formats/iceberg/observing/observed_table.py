@@ -145,7 +145,7 @@ class ObservedIcebergTable:
     def judge(self, now: datetime) -> PartitionJudge:
         """The judge of its partitions, by its properties and the options of the request."""
         options = planning_options(self._table.overrides, self._table.properties)
-        return PartitionJudge(options, self._shape.columns, now)
+        return PartitionJudge(options, self._shape.columns, now, self._shape.has_global_deletes)
 
     def history(self) -> History | None:
         """The history of the branch; None if compactions do not give way to writers."""

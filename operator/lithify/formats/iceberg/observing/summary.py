@@ -37,12 +37,13 @@ from lithify.formats.iceberg.observing.judging import PartitionJudge, clustered_
 from lithify.formats.iceberg.observing.needs import expiry_needs
 from lithify.formats.iceberg.observing.other_compactors import other_compactors
 from lithify.formats.iceberg.planning.statistics import SUMS_BY_COLUMN
+from lithify.formats.iceberg.planning.triggers import dangling_verdict
 from lithify.formats.iceberg.properties import digits_in
 from lithify.formats.iceberg.table.metadata import TableMetadata
-from lithify.formats.iceberg.table.partition_paths import OLDER_SPECS, WHOLE, spec_of
+from lithify.formats.iceberg.table.partition_paths import DANGLING, OLDER_SPECS, WHOLE, spec_of
 from lithify.formats.iceberg.table.partition_values import seam_spec
 from lithify.formats.iceberg.table.table import IcebergTable
-from lithify.formats.protocol.observation import KeptSnapshots, Observation
+from lithify.formats.protocol.observation import Finding, KeptSnapshots, Observation
 from lithify.formats.protocol.observing import Filter
 from lithify.formats.protocol.partition import PartitionSpec, PartitionValues, wanted_partitions
 
@@ -107,7 +108,8 @@ def summarise(table: IcebergTable, cache: IcebergCache, judge: PartitionJudge, w
         bytes=total(figures, "bytes"),
         small_files=total(figures, "small_files"),
         delete_percent=(100 * deleted // rows if rows else 0) if counted else None,
-        findings=findings(due, judge.verdicts_by(column), places.path, "due_bytes"),
+        findings=findings(due, judge.verdicts_by(column), places.path, "due_bytes")
+        or _dangling(cache.figures, judge),
         full_bytes=total(idle, "bytes"),
         snapshots=kept,
         needs=expiry_needs(kept, table.properties, judge.now),
@@ -133,6 +135,18 @@ def _by_column(figures: pa.Table, column: int | None) -> pa.Table:
         return with_columns(figures, depth=pa.nulls(len(figures), pa.float64()))
     chosen = {name: whole(figures[f"{name}_{column}"]) for name in (*SUMS_BY_COLUMN, "depth")}
     return with_columns(figures, **chosen)
+
+
+def _dangling(every: pa.Table, judge: PartitionJudge) -> tuple[Finding, ...]:
+    """The finding of deletes that apply to no data file, in all partitions, those without data included.
+
+    Any commit drops them, so they count where nothing else is due.
+    """
+    count = total(every, "dangling")
+    verdict = dangling_verdict(count, judge.options)
+    if not verdict.fired:
+        return ()
+    return (Finding(str(verdict.trigger), DANGLING, verdict.detail, buckets=1, bytes=0, files=count),)
 
 
 def _nearest(figures: pa.Table, judge: PartitionJudge) -> str:

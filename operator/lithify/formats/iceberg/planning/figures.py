@@ -12,17 +12,20 @@ import numpy as np
 
 from lithify.columns.column_groups import Flags, Numbers, integers
 from lithify.formats.iceberg.manifests.commit_times import commit_millis
-from lithify.formats.iceberg.manifests.delete_index import DeleteIndex
+from lithify.formats.iceberg.manifests.delete_index import DeleteIndex, is_shared
 from lithify.formats.iceberg.manifests.view import View
 from lithify.formats.iceberg.model import Content
+from lithify.formats.iceberg.planning.half_dead import puffin_files
 
 OTHER_SPECS = -1
 """The partition of files whose spec is not the current one: rewriting puts them into current partitions."""
 
 
 @dataclass(frozen=True, slots=True)
-class EqualityFiles:
-    """The equality delete files of partitions of the current spec, whose files minor units keep.
+class PartitionDeletes:
+    """Delete files that may apply to any file of their partition, in partitions of the current spec.
+
+    Minor units keep the files of these partitions.
 
     Attributes:
         rows: their rows among the deletes of the view.
@@ -36,9 +39,9 @@ class EqualityFiles:
     sequences: Numbers
     millis: Numbers
 
-    def chosen(self, chosen: Flags) -> EqualityFiles:
-        """Some of them."""
-        return EqualityFiles(
+    def chosen(self, chosen: Flags | Numbers) -> PartitionDeletes:
+        """Some of them, by a mask or in an order."""
+        return PartitionDeletes(
             self.rows[chosen], self.partitions[chosen], self.sequences[chosen], self.millis[chosen]
         )
 
@@ -58,7 +61,12 @@ class Figures:
         millis: when it was committed, in milliseconds since 1970; 0 if that snapshot has expired.
         sequences: data sequence number.
         position_files: number of position delete files for it alone; 0 for files of other specs.
+        takes_positions: whether position delete files may apply to it, because it has no vector; false for
+            files of other specs.
         equality: the equality delete files.
+        shared: the position delete files that may be about several data files.
+        puffins: number of the Puffin file that has its vector; of no meaning without one.
+        dead_bytes: bytes of that file that no vector needs; 0 if at least half of it is live.
     """
 
     sizes: Numbers
@@ -71,7 +79,11 @@ class Figures:
     millis: Numbers
     sequences: Numbers
     position_files: Numbers
-    equality: EqualityFiles
+    takes_positions: Flags
+    equality: PartitionDeletes
+    shared: PartitionDeletes
+    puffins: Numbers
+    dead_bytes: Numbers
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -87,10 +99,10 @@ def figures_of(view: View, index: DeleteIndex, spec_id: int, times: Mapping[int,
         times: commit times of the table's snapshots by id, in milliseconds since 1970.
     """
     data, deletes = view.data, view.deletes
-    rows = integers(deletes["record_count"])
+    rows, puffins = integers(deletes["record_count"]), puffin_files(deletes)
     is_current = integers(data["spec_id"]) == spec_id
-    is_equality = integers(deletes["content"]) == Content.EQUALITY_DELETES
-    equality = EqualityFiles(
+    is_kept, content = integers(deletes["spec_id"]) == spec_id, integers(deletes["content"])
+    of_partitions = PartitionDeletes(
         np.arange(len(deletes)),
         integers(deletes["partition"]),
         integers(deletes["sequence_number"]),
@@ -107,5 +119,9 @@ def figures_of(view: View, index: DeleteIndex, spec_id: int, times: Mapping[int,
         millis=commit_millis(data["snapshot_id"], times),
         sequences=integers(data["sequence_number"]),
         position_files=np.where(is_current, index.position_files, 0),
-        equality=equality.chosen(is_equality & (integers(deletes["spec_id"]) == spec_id)),
+        takes_positions=is_current & (index.vectors.counts == 0),
+        equality=of_partitions.chosen(is_kept & (content == Content.EQUALITY_DELETES)),
+        shared=of_partitions.chosen(is_kept & is_shared(deletes)),
+        puffins=index.vectors.sums(puffins.numbers),
+        dead_bytes=np.where(is_current, index.vectors.sums(puffins.dead_bytes), 0),
     )

@@ -29,6 +29,9 @@ VECTOR_ROWS = "lithify.vector-rows-threshold"
 EQUALITY_FILES = "lithify.equality-delete-file-threshold"
 EQUALITY_INTERVAL = "lithify.equality-delete-interval-ms"
 POSITION_FILES = "lithify.position-delete-file-threshold"
+SHARED_FILES = "lithify.shared-position-delete-file-threshold"
+DEAD_VECTORS = "lithify.dead-vector-bytes-threshold"
+DANGLING = "lithify.dangling-delete-threshold"
 INTERVAL = "compact.major.interval.max"
 """Options that Java does not have; the last one is that of keyed tables, in milliseconds."""
 TARGET_SIZE_PROPERTY = "write.target-file-size-bytes"
@@ -84,6 +87,12 @@ class PlanningOptions:
         equality_before: equality delete files that were committed until then, in milliseconds since 1970,
             have waited so long; None for none.
         position_files: number of position delete files of one data file from which they become one.
+        shared_files: number of position delete files about several data files of a partition from which they
+            become one for each data file.
+        dead_vector_bytes: bytes in Puffin files with vectors of a partition that no vector needs from which
+            these vectors are written again, if less than half of the files is live.
+        dangling_deletes: number of deletes of the table that apply to no data file from which a commit drops
+            them that does nothing else.
     """
 
     target_size: int = 512 << 20
@@ -106,6 +115,9 @@ class PlanningOptions:
     equality_millis: int | None = 3_600_000
     equality_before: int | None = None
     position_files: int = 5
+    shared_files: int = 12
+    dead_vector_bytes: int = 16 << 20
+    dangling_deletes: int = 100
 
     def at(self, now_millis: int) -> PlanningOptions:
         """The options at a time, in milliseconds since 1970."""
@@ -152,12 +164,12 @@ def planning_options(options: Mapping[str, str], properties: Mapping[str, str]) 
     size_of_amoro = digits_in(properties, AMORO_TARGET_SIZE) or default.target_size
     usual = number_in(properties, TARGET_SIZE_PROPERTY, size_of_amoro, 1)
     target = number_in(options, TARGET_SIZE, usual, 1)
-    count = digits_in(properties, AMORO_FILE_COUNT) or default.min_input_files
+    count_of_amoro = digits_in(properties, AMORO_FILE_COUNT)
     return PlanningOptions(
         target_size=target,
         min_size=number_in(options, MIN_SIZE, int(target * _MIN_RATIO), 0, target - 1),
         max_size=number_in(options, MAX_SIZE, int(target * _MAX_RATIO), target + 1),
-        min_input_files=number_in(options, MIN_INPUT_FILES, count, 1),
+        min_input_files=number_in(options, MIN_INPUT_FILES, count_of_amoro or default.min_input_files, 1),
         rewrite_all=is_true(options, REWRITE_ALL),
         max_group_size=number_in(options, MAX_GROUP_SIZE, default.max_group_size, 1),
         max_group_files=_optional(options, MAX_GROUP_FILES, 1),
@@ -168,13 +180,14 @@ def planning_options(options: Mapping[str, str], properties: Mapping[str, str]) 
         overlap_threshold=number_in(options, OVERLAP, default.overlap_threshold or 0, 2),
         vector_rows_threshold=number_in(options, VECTOR_ROWS, default.vector_rows_threshold or 0, 1),
         small_millis=_interval(options, INTERVAL, digits_in(properties, AMORO_INTERVAL) or None),
-        equality_files=number_in(
-            options, EQUALITY_FILES, digits_in(properties, AMORO_FILE_COUNT) or default.equality_files, 1
-        ),
+        equality_files=number_in(options, EQUALITY_FILES, count_of_amoro or default.equality_files, 1),
         equality_millis=_interval(
             options, EQUALITY_INTERVAL, digits_in(properties, AMORO_INTERVAL) or default.equality_millis
         ),
         position_files=number_in(options, POSITION_FILES, default.position_files, 2),
+        shared_files=number_in(options, SHARED_FILES, count_of_amoro or default.shared_files, 1),
+        dead_vector_bytes=number_in(options, DEAD_VECTORS, default.dead_vector_bytes, 1),
+        dangling_deletes=number_in(options, DANGLING, default.dangling_deletes, 1),
     )
 
 

@@ -30,16 +30,20 @@ _SUMS: Mapping[str, Callable[[RewritePlan], Numbers | Flags]] = {
 """Sums over the files of a group; `delete_files` counts pairs of a data file and a delete."""
 _SUMS_BY_COLUMN: Mapping[str, Callable[[RewritePlan], Numbers | Flags]] = {
     "files_crowded": lambda plan: plan.reasons.is_crowded,
-    "due_files": lambda plan: plan.due_files | plan.minor.files,
+    "due_files": lambda plan: plan.due_files | plan.minor.files | plan.minor.moved,
     "due_bytes": lambda plan: np.where(plan.due_files | plan.minor.files, plan.figures.sizes, 0),
     "files_rewritten": lambda plan: plan.due_files,
+    "files_half_dead": lambda plan: plan.minor.half_dead,
     "files_many_positions": lambda plan: plan.minor.crowded,
 }
 _BY_COLUMN: Mapping[str, Callable[[RewritePlan], Numbers]] = {
-    "minor_deletes": lambda plan: np.bincount(plan.minor.groups, minlength=len(plan.partitions)),
+    "minor_deletes": lambda plan: np.bincount(plan.minor.equality.groups, minlength=len(plan.partitions)),
     "minor_oldest": lambda plan: plan.minor.oldest,
+    "dead_bytes": lambda plan: plan.minor.dead_bytes,
+    "minor_shared": lambda plan: np.bincount(plan.minor.shared.groups, minlength=len(plan.partitions)),
 }
-"""Figures of a group that are no sums over data files: of equality deletes that apply to files which stay."""
+"""Figures of a group that are no sums over data files: of deletes of its partition that apply to files which
+stay."""
 SUMS = tuple(_SUMS)
 """The sums that are the same by whichever column files are clustered."""
 SUMS_BY_COLUMN = (*_SUMS_BY_COLUMN, *_BY_COLUMN)

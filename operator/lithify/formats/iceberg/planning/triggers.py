@@ -26,9 +26,19 @@ class RewriteTrigger(StrEnum):
     FILE_SIZES = "FileSizes"
     EQUALITY_DELETES = "EqualityDeletes"
     POSITION_FILES = "PositionFiles"
+    SHARED_POSITION_FILES = "SharedPositionFiles"
+    DEAD_VECTORS = "DeadVectors"
+    DANGLING_DELETES = "DanglingDeletes"
 
 
-MINOR = frozenset({RewriteTrigger.EQUALITY_DELETES, RewriteTrigger.POSITION_FILES})
+MINOR = frozenset(
+    {
+        RewriteTrigger.EQUALITY_DELETES,
+        RewriteTrigger.POSITION_FILES,
+        RewriteTrigger.SHARED_POSITION_FILES,
+        RewriteTrigger.DEAD_VECTORS,
+    }
+)
 """The triggers of minor units, which keep data files."""
 
 
@@ -55,7 +65,22 @@ def verdicts(
         found.append(_equality_deletes(statistics, options))
     if statistics["files_many_positions"]:
         found.append(_position_files(statistics, options))
+    if statistics["minor_shared"]:
+        found.append(_shared_position_files(statistics, options))
+    if statistics["files_half_dead"]:
+        found.append(_dead_vectors(statistics, options))
     return found
+
+
+def dangling_verdict(count: int, options: PlanningOptions) -> TriggerVerdict:
+    """The verdict on the deletes of a whole table that apply to no data file."""
+    limit = options.dangling_deletes
+    applies = "applies" if count == 1 else "apply"
+    detail = (
+        f"{count_of(count, 'delete')} that {applies} to no data file; dropped by any commit, and by one of "
+        f"their own from {limit} on"
+    )
+    return TriggerVerdict(RewriteTrigger.DANGLING_DELETES, fired=count >= limit, detail=detail)
 
 
 def _doubled(statistics: Mapping[str, Any]) -> TriggerVerdict:
@@ -125,3 +150,21 @@ def _position_files(statistics: Mapping[str, Any], options: PlanningOptions) -> 
     files = count_of(statistics["files_many_positions"], "file")
     detail = f"{files} with {options.position_files} position delete files or more, which become one each"
     return TriggerVerdict(RewriteTrigger.POSITION_FILES, fired=True, detail=detail)
+
+
+def _shared_position_files(statistics: Mapping[str, Any], options: PlanningOptions) -> TriggerVerdict:
+    count, limit = statistics["minor_shared"], options.shared_files
+    detail = (
+        f"{count_of(count, 'position delete file')} about several data files that stay; "
+        f"become one for each data file from {limit} on"
+    )
+    return TriggerVerdict(RewriteTrigger.SHARED_POSITION_FILES, fired=count >= limit, detail=detail)
+
+
+def _dead_vectors(statistics: Mapping[str, Any], options: PlanningOptions) -> TriggerVerdict:
+    dead, limit = statistics["dead_bytes"], options.dead_vector_bytes
+    detail = (
+        f"{count_of(statistics['files_half_dead'], 'file')} with vectors in Puffin files of which less than "
+        f"half is live, {bytes_text(dead)} dead; written again from {bytes_text(limit)} on"
+    )
+    return TriggerVerdict(RewriteTrigger.DEAD_VECTORS, fired=dead >= limit, detail=detail)

@@ -19,6 +19,7 @@ from lithify.errors import LithifyError
 from lithify.files.options import ParquetOptions
 from lithify.formats.iceberg.data_files.reader import FileReader
 from lithify.formats.iceberg.data_files.schema import Schema
+from lithify.formats.iceberg.deletes.bitmaps import bitmap_of
 from lithify.formats.iceberg.deletes.position_files import PATH, POSITION, read_if_alone
 from lithify.formats.iceberg.deletes.vectors import write_vectors
 from lithify.formats.iceberg.manifests.view import PUFFIN
@@ -39,22 +40,29 @@ _PORTION = 1 << 20
 
 def write_deletes(
     files: NewFiles, target: WriteTarget, kept: KeptFile, positions: BitMap64, reader: FileReader
-) -> NewDeleteFile:
+) -> NewDeleteFile | None:
     """Writes the position delete file of a data file, with the positions that it takes over.
+
+    Writes none if the older ones have all positions and are not several.
 
     Args:
         files: opens it.
         target: how data files of the table are written.
         kept: the data file, and where the new file goes.
-        positions: the positions of its rows that no delete file deletes yet; at least one.
+        positions: the positions of its rows that are deleted, besides those that the older ones have.
         reader: reads the older delete files.
 
     Raises:
         MissingFile, CorruptTable: an older delete file cannot be read.
         StorageError: it cannot be written.
     """
-    positions, replaced = _with_older(kept, positions, reader)
-    written = write_positions(files, delete_target(target), kept.file.path, kept.destination, positions)
+    if not positions and len(kept.older) < 2:
+        return None
+    older, replaced = _older(kept, reader)
+    if positions <= older and len(replaced) < 2:
+        return None
+    every = positions | older
+    written = write_positions(files, delete_target(target), kept.file.path, kept.destination, every)
     return replace(written, partition=kept.file.partition, replaced=replaced)
 
 
@@ -128,16 +136,16 @@ def write_positions(
     )
 
 
-def _with_older(kept: KeptFile, positions: BitMap64, reader: FileReader) -> tuple[BitMap64, tuple[str, ...]]:
-    """The positions with those of older delete files, and the paths of these.
+def _older(kept: KeptFile, reader: FileReader) -> tuple[BitMap64, tuple[str, ...]]:
+    """The positions of older delete files of a data file, and the paths of these.
 
     Manifests say that these are about one data file. One with other rows than those of it is left as it is.
     """
-    file, replaced = kept.file, []
+    file, positions, replaced = kept.file, bitmap_of(), []
     for each in kept.older:
         found = read_if_alone(reader, each, file.path, file.rows)
         if found is not None:
-            positions = positions | found
+            positions |= found
             replaced.append(each.path)
     return positions, tuple(replaced)
 

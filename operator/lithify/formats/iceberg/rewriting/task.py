@@ -157,9 +157,10 @@ class RewriteTask(StepTask):
             return
         for each in self.kept:
             positions = deleted.get(each.file.path)
-            if positions:
+            if positions is not None:
                 stop.check()
-                yield write_deletes(files, self.target, each, positions, reader)
+                written = write_deletes(files, self.target, each, positions, reader)
+                yield from () if written is None else (written,)
 
     def _pack(
         self,

@@ -23,6 +23,8 @@ WHOLE = "all"
 """The place of files in a table without partitions."""
 OLDER_SPECS = "older-specs"
 """The place of files whose spec is not the current one."""
+DANGLING = "dangling-deletes"
+"""The place of deletes that apply to no data file, whatever their partition."""
 
 _EPOCH = datetime(1970, 1, 1)  # hours of a partition have no zone
 _MONTHS = 12

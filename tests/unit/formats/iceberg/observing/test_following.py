@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.expressions import LessThan
+from pyiceberg.expressions import EqualTo, LessThan
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType
@@ -163,7 +163,7 @@ def test_piled_up_equality_deletes_are_found_as_a_plan_finds_them(
     table = open_table(address)
     (unit,) = table.plan(table.pin_view(Selection()), Selection(), CLOCK).units
     assert (finding.trigger, finding.detail) == ("EqualityDeletes", unit.reason)
-    assert (finding.files, finding.bytes) == (2, unit.read_bytes)
+    assert (finding.files, finding.bytes) == (2, sum(file.size for file in unit.kept))
     (group,) = table.inspect(Selection(), CLOCK).groups
     assert group.due == "EqualityDeletes"
 
@@ -173,6 +173,72 @@ def test_piled_up_equality_deletes_are_found_as_a_plan_finds_them(
     assert found is not None
     assert found.findings == ()
     assert [(each.group, each.fingerprint) for each in found.blocked] == [*held.held.items()]
+
+
+def test_dangling_deletes_are_found_as_a_plan_finds_them(lakehouse: Lakehouse, tmp_path: Path) -> None:
+    options = {"min-file-size-bytes": "0", "delete-ratio-threshold": "1"}
+    options |= {"lithify.dangling-delete-threshold": "2", "lithify.equality-delete-interval-ms": "-1"}
+    address = lakehouse.address(overrides=options)
+    request, watch = ObservationRequest(address, "table"), observer(tmp_path / "watch")
+    delete_equal(address, by_id(1))
+    planned = plan(address)
+    delete_positions(address, {planned.files[0].path: [0]})
+    seen = watch.observe(request)
+    assert seen is not None
+    assert seen.findings == (), "both apply to data files"
+    opened(lakehouse).delete(LessThan("id", 100))
+    seen = watch.observe(following(request, seen))
+    assert seen is not None
+    table = open_table(address)
+    (unit,) = table.plan(table.pin_view(Selection()), Selection(), CLOCK).units
+    (finding,) = seen.findings
+    assert (finding.trigger, finding.detail, finding.files) == ("DanglingDeletes", unit.reason, 2)
+
+
+def test_dangling_deletes_are_those_of_the_whole_table(tmp_path: Path) -> None:
+    """Of partitions without data, too, and whichever partitions are selected."""
+    made = Lakehouse(tmp_path)
+    _, paths = made.named_files(lambda number: [number, number + 10], properties={"format-version": "2"})
+    options = {"min-file-size-bytes": "0", "delete-ratio-threshold": "1"}
+    address = made.address(overrides={**options, "lithify.dangling-delete-threshold": "1"})
+    for path in (paths[0], paths[3]):
+        delete_positions(address, {path: [0]})
+    opened(made).delete(EqualTo("name", "a"))
+
+    table, selection = open_table(address), Selection(partitions=({"name": "b"},))
+    (unit,) = table.plan(table.pin_view(selection), selection, CLOCK).units
+    request = ObservationRequest(address, "table", wanted=Filter(selection))
+    seen = observer(tmp_path / "watch").observe(request)
+
+    assert seen is not None
+    assert [(each.trigger, each.files) for each in seen.findings] == [("DanglingDeletes", 1)]
+    assert seen.findings[0].detail == unit.reason
+
+
+def test_piled_up_shared_position_files_are_found_as_a_plan_finds_them(
+    lakehouse: Lakehouse, tmp_path: Path
+) -> None:
+    options = {"min-file-size-bytes": "0", "lithify.shared-position-delete-file-threshold": "2"}
+    address = lakehouse.address(overrides=options)
+    request, watch = ObservationRequest(address, "table"), observer(tmp_path / "watch")
+    path = plan(address).files[0].path
+    delete_positions(address, {path: [0]}, names_file=False)
+    seen = watch.observe(request)
+    assert seen is not None
+    assert seen.findings == (), "one is not enough"
+    delete_positions(address, {path: [0]}, names_file=False)
+    seen = watch.observe(following(request, seen))
+    assert seen is not None
+    table = open_table(address)
+    (unit,) = table.plan(table.pin_view(Selection()), Selection(), CLOCK).units
+    assert [(each.trigger, each.detail) for each in seen.findings] == [("SharedPositionFiles", unit.reason)]
+
+    held = Selection(held={unit.group.path: unit.group.path.rpartition("/")[2]})
+    found = watch.observe(replace(following(request, seen), reconsider=True, wanted=Filter(held)))
+
+    assert found is not None
+    assert found.findings == ()
+    assert [each.fingerprint for each in found.blocked] == [*held.held.values()]
 
 
 def test_an_update_reads_the_new_manifests_only(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lithify.columns.column_groups import Numbers
 from lithify.engine.pack.next_fit import next_fit
 from lithify.formats.iceberg.planning.clustering import ClusterColumn, clustering_of
-from lithify.formats.iceberg.planning.figures import OTHER_SPECS, EqualityFiles, Figures
+from lithify.formats.iceberg.planning.figures import OTHER_SPECS, Figures, PartitionDeletes
 from lithify.formats.iceberg.planning.options import JobOrder, PlanningOptions
 from lithify.formats.iceberg.planning.plan import RewritePlan, plan_rewrites
 from lithify.formats.iceberg.planning.statistics import group_statistics
@@ -52,7 +52,11 @@ def figures(
         millis=numbers(None, 0),
         sequences=numbers(None, 1),
         position_files=numbers(None, 0),
-        equality=EqualityFiles(*[numbers(None, 0)[:0]] * 4),
+        takes_positions=numbers(None, 1) > 0,
+        equality=PartitionDeletes(*[numbers(None, 0)[:0]] * 4),
+        shared=PartitionDeletes(*[numbers(None, 0)[:0]] * 4),
+        puffins=numbers(None, 0),
+        dead_bytes=numbers(None, 0),
     )
     return replace(found, **more)
 
