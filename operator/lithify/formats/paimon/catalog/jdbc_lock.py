@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -36,7 +36,7 @@ _INSERT = (
     "INSERT INTO paimon_distributed_locks (lock_id, acquired_at, expire_time_seconds) "
     "VALUES (?, strftime('%Y-%m-%d %H:%M:%S', 'now') || ?, ?)"
 )
-_DELETE_OWN = "DELETE FROM paimon_distributed_locks WHERE lock_id = ? AND substr(acquired_at, 20) = ?"
+_OWN = "FROM paimon_distributed_locks WHERE lock_id = ? AND substr(acquired_at, 20) = ?"
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED")
 
 
@@ -102,11 +102,17 @@ class JdbcLock:
         return True
 
     def _release(self, database: sqlite3.Connection, mark: str) -> bool:
-        """Deletes our row; False if it was gone, or may still be there because of an error."""
+        """Deletes our row; False if it was gone, or if that cannot be found out.
+
+        If others read the file for long, nobody can change it: then the row stays until it is too old.
+        """
+        own = (self._settings.name, mark)
         try:
-            return database.execute(_DELETE_OWN, (self._settings.name, mark)).rowcount == 1
+            return database.execute(f"DELETE {_OWN}", own).rowcount == 1
         except sqlite3.Error:
-            return False
+            with suppress(sqlite3.Error):
+                return database.execute(f"SELECT 1 {_OWN}", own).fetchone() is not None
+        return False
 
 
 def _new_mark() -> str:

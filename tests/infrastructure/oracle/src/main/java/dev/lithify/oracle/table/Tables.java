@@ -62,7 +62,9 @@ public final class Tables {
 
     private static Catalog open(Map<String, String> options) {
         if (options.containsKey(CatalogOptions.METASTORE.key())) {
-            return CatalogFactory.createCatalog(CatalogContext.create(Options.fromMap(options)));
+            Options uncached = Options.fromMap(options);
+            uncached.set(CatalogOptions.CACHE_ENABLED, false);
+            return CatalogFactory.createCatalog(CatalogContext.create(uncached));
         }
         Path path = new Path(options.get(CatalogOptions.WAREHOUSE.key()));
         LocalFileIO files = BufferedFiles.orAsPaimon();
