@@ -285,9 +285,9 @@ class CatalogLocked(LithifyError):
 
     def __init__(self, path: str, lock: str, seconds: float) -> None:
         super().__init__(
-            f"{path}: other writers held the lock {lock} for {seconds:.1f} s, so nothing was committed; run it "
-            "again when fewer writers commit, or raise lock-acquire-timeout. A writer that was killed holds it "
-            "until the lock-acquire-timeout of its own catalog is over"
+            f"{path}: other writers held the lock {lock} for {seconds:.1f} s, so nothing was committed; run "
+            "again when fewer writers commit, or raise lock-acquire-timeout. What a killed writer held is "
+            "free after the lock-acquire-timeout of its own catalog"
         )
         self.path = path
         self.lock = lock

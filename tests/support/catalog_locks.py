@@ -1,4 +1,4 @@
-"""JDBC catalogs whose committers take a lock: their options, their rows, and steps while the lock is waited for."""
+"""JDBC catalogs whose committers take a lock: options, held locks, and steps while one waits for the lock."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def locks(catalog: Mapping[str, str]) -> list[tuple[str, int]]:
 
 
 def step_while_waiting(monkeypatch: pytest.MonkeyPatch, step: Callable[[], object]) -> list[float]:
-    """Others take a step when we wait for the lock for the first time; returns the pauses, as they are made."""
+    """Others take a step when we wait for the lock for the first time; returns all pauses."""
     pauses: list[float] = []
 
     def pause(seconds: float) -> None:

@@ -48,7 +48,7 @@ def run(table: Table, *, hours: int = 0, **options: str) -> Report:
 
 
 def in_a_hurry(table: Table, timeout: str = "300 ms") -> Table:
-    """The same table for a writer that waits for the lock only so long, and whose own lock is soon too old."""
+    """The same table for a writer that does not wait long, and whose own lock is soon too old."""
     return replace(table, catalog=with_lock(table.catalog, timeout))
 
 
@@ -235,7 +235,7 @@ def die_with_the_lock(settings: LockSettings) -> None:
 def test_lock_that_java_took_over_is_not_released_and_the_snapshot_is_read_under_it(
     oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours is too old before the snapshot is written, so a holder may be between its check and its renaming."""
+    """Ours was too old before the snapshot was written: Java may be between its check and its renaming."""
     rows, tokens = oracle.read(table), []
     seen: list[tuple[str, int]] = []
     step_before(monkeypatch, (_LinkWriter, "write"), lambda: tokens.append(oracle.lock(table)))

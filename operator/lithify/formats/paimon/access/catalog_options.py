@@ -48,7 +48,7 @@ def _duration(text: str) -> str | None:
 
 
 def _length(text: str) -> str | None:
-    return None if text.isascii() and text.isdigit() and 0 < int(text[:9]) else f"'{text}' is no length"
+    return None if text.isascii() and text.isdigit() and int(text[:9]) > 0 else f"'{text}' is no length"
 
 
 def _prefix(text: str) -> str | None:

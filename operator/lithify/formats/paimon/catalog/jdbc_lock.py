@@ -25,8 +25,8 @@ _BUSY_SECONDS = 3.0
 
 _CREATE = (
     "CREATE TABLE IF NOT EXISTS paimon_distributed_locks (lock_id VARCHAR({length}) NOT NULL, "
-    "acquired_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL, expire_time_seconds BIGINT DEFAULT 0 NOT NULL, "
-    "PRIMARY KEY (lock_id))"
+    "acquired_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL, "
+    "expire_time_seconds BIGINT DEFAULT 0 NOT NULL, PRIMARY KEY (lock_id))"
 )
 _DELETE_EXPIRED = (
     "DELETE FROM paimon_distributed_locks WHERE lock_id = ? "

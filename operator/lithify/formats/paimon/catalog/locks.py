@@ -87,8 +87,8 @@ def lock_refusals(options: Mapping[str, str], *, on_objects: bool) -> Iterator[s
     remedy = f"commit through a REST catalog, or set {ENABLED} = false here and on every writer"
     if metastore != _JDBC:
         yield (
-            f"catalog option {ENABLED}: this release takes the lock of JDBC catalogs only, not Hive's or one of "
-            f"the metastore {metastore}, and would commit without it while others hold it; {remedy}"
+            f"catalog option {ENABLED}: this release takes the lock of JDBC catalogs only, not Hive's or "
+            f"that of another metastore ({metastore}), and would commit without it while others hold it; {remedy}"
         )
     elif kind != _JDBC:
         yield f"catalog option {TYPE} = {kind}: a JDBC catalog has only its own lock, jdbc; {remedy}"
