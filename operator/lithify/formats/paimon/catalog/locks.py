@@ -88,14 +88,14 @@ def lock_refusals(options: Mapping[str, str], *, on_objects: bool) -> Iterator[s
     if metastore != _JDBC:
         yield (
             f"catalog option {ENABLED}: this release takes the lock of JDBC catalogs only, not Hive's or "
-            f"that of another metastore ({metastore}), and would commit without it while others hold it; {remedy}"
+            f"that of another metastore ({metastore}); it would commit while others hold the lock; {remedy}"
         )
     elif kind != _JDBC:
         yield f"catalog option {TYPE} = {kind}: a JDBC catalog has only its own lock, jdbc; {remedy}"
     elif (database := read_jdbc_uri(options["uri"]).kind) != "sqlite":
         yield (
             f"catalog option {ENABLED}: this release takes the lock of JDBC catalogs in SQLite only, not in "
-            f"{database}, and would commit without it while others hold it; {remedy}"
+            f"{database}; it would commit while others hold the lock; {remedy}"
         )
 
 
