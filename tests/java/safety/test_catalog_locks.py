@@ -25,6 +25,7 @@ from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
 from support.catalog_locks import jdbc_catalog, locks, step_while_waiting, with_lock
 from support.crashes import SETTLED
+from support.merged_manifests import merge
 from support.races import step_after, step_before
 from support.runs import ShiftedClock
 from support.tables import append, journals, make_plain, stray_files, upserts
@@ -60,6 +61,21 @@ def settings_of(table: Table, **options: str) -> LockSettings:
 
 def kinds(oracle: Oracle, table: Table) -> list[str]:
     return [snapshot["commitKind"] for snapshot in oracle.snapshots(table)]
+
+
+def test_merged_manifests_are_committed_under_the_lock(
+    oracle: Oracle, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        append(oracle, table, f"more{number}")
+    rows, seen = oracle.read(table), []
+    step_before(monkeypatch, (_LinkWriter, "write"), lambda: seen.extend(locks(table.catalog)))
+
+    assert merge(table).status == "Done"
+
+    assert seen == [("jdbc.db.t", 480)]
+    assert locks(table.catalog) == []
+    assert oracle.read(table) == rows
 
 
 @pytest.mark.parametrize("branch", [None, "b"], ids=["table", "branch"])
