@@ -19,6 +19,7 @@ LithifyError
 │   └── CommitUnknown           a snapshot write whose outcome could not be read back
 ├── CommitConflict            other writers changed the inputs of every group of the run
 ├── CommitOutrun              other commits were faster at every try until the deadline
+├── CatalogLocked             other writers held the catalog's lock all the time
 ├── StalePlan                 the table changed after maintenance was planned, so nothing was deleted
 │   └── RollbackOutrun          another commit became the newest snapshot while the table was rolled back
 ├── AttemptFenced             this attempt may no longer commit: it is too old or was cleaned up
@@ -273,6 +274,23 @@ class CommitOutrun(LithifyError):
         )
         self.table = table
         self.tries = tries
+        self.seconds = seconds
+
+
+class CatalogLocked(LithifyError):
+    """Other writers held a lock of the catalog at `path` for `seconds`; nothing was written."""
+
+    failure = Failure.CONFLICT
+    exit_code = 3
+
+    def __init__(self, path: str, lock: str, seconds: float) -> None:
+        super().__init__(
+            f"{path}: other writers held the lock {lock} for {seconds:.1f} s, so nothing was committed; run "
+            "again when fewer writers commit, or raise lock-acquire-timeout. What a killed writer held is "
+            "free after the lock-acquire-timeout of its own catalog"
+        )
+        self.path = path
+        self.lock = lock
         self.seconds = seconds
 
 

@@ -66,7 +66,7 @@ def request(table: Table, *, full: bool = True, **changes: Any) -> Request:
         uuid=changes.pop("uuid", None),
         warehouse=str(table.warehouse),
         name=str(table.name),
-        catalog_options=changes.pop("catalog", {}),
+        catalog_options=changes.pop("catalog", dict(table.catalog)),
         overrides=changes.pop("options", {}),
         format=changes.pop("format", "paimon"),
     )

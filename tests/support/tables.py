@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from infrastructure.oracle.client import Oracle, Table
@@ -14,10 +15,17 @@ PLAIN = {"id": "INT NOT NULL", "v": "STRING", "n": "BIGINT"}
 
 
 def make_plain(
-    oracle: Oracle, warehouse: Path, *, buckets: int = 1, commits: int = 5, keys: int = 60, **options: str
+    oracle: Oracle,
+    warehouse: Path,
+    *,
+    buckets: int = 1,
+    commits: int = 5,
+    keys: int = 60,
+    catalog: Mapping[str, str] | None = None,
+    **options: str,
 ) -> Table:
     """An INT key, some commits of overlapping upserts, and deletes in the last."""
-    table = Table(warehouse, "db.t")
+    table = Table(warehouse, "db.t", catalog=catalog or {})
     oracle.create_table(table, PLAIN, primary_key=["id"], options={"bucket": str(buckets), **options})
     for commit in range(commits):
         oracle.write(table, upserts(range(commit * 10, commit * 10 + keys), f"c{commit}"))

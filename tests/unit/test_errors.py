@@ -17,6 +17,7 @@ from lithify.errors import (
     AccountMissing,
     AttemptFenced,
     CanaryFailed,
+    CatalogLocked,
     CatalogSilent,
     CatalogUnavailable,
     ClusterConflict,
@@ -90,6 +91,12 @@ ERRORS: list[tuple[LithifyError, Failure, int, Mapping[str, Any]]] = [
         {"table": "db.t", "buckets": ("dt=1/bucket-0", "bucket-1"), "rounds": 3},
     ),
     (CommitOutrun("db.t", 11, 600), Failure.CONFLICT, 3, {"table": "db.t", "tries": 11, "seconds": 600}),
+    (
+        CatalogLocked("jdbc:sqlite:/c.db", "jdbc.db.t", 480.5),
+        Failure.CONFLICT,
+        3,
+        {"path": "jdbc:sqlite:/c.db", "lock": "jdbc.db.t", "seconds": 480.5},
+    ),
     (StalePlan("db.t", "a tag was written"), Failure.CONFLICT, 3, {"change": "a tag was written"}),
     (RollbackOutrun("db.t", "snapshot 7 was committed"), Failure.CONFLICT, 3, {"table": "db.t"}),
     (

@@ -13,6 +13,7 @@ from lithify.contract.summaries import plan_summary
 from lithify.errors import (
     AttemptFenced,
     CanaryFailed,
+    CatalogLocked,
     CommitConflict,
     CommitOutrun,
     CorruptTable,
@@ -49,6 +50,7 @@ _REASONS: Mapping[type[BaseException], Reason] = {
     StorageError: Reason.STORAGE_UNAVAILABLE,
     CommitConflict: Reason.COMMIT_CONFLICT,
     CommitOutrun: Reason.COMMIT_CONFLICT,
+    CatalogLocked: Reason.COMMIT_CONFLICT,
     StalePlan: Reason.COMMIT_CONFLICT,
     NoExecutors: Reason.SCHEDULING_TIMED_OUT,
     AttemptFenced: Reason.DRIVER_LOST,

@@ -485,6 +485,16 @@ class Oracle:
             **self.call("remove_orphan_files", **table.args(), older_than=older_than, dry_run=dry_run)
         )
 
+    # The lock of a JDBC catalog
+
+    def lock(self, table: Table) -> str:
+        """Takes the lock as a commit of a writer does, and returns the token that `unlock` needs."""
+        return str(self.call("lock", **table.args()))
+
+    def unlock(self, token: str) -> None:
+        """Ends what `lock` began."""
+        self.call("unlock", token=token)
+
     # The bundle itself
 
     def options(self) -> Options:

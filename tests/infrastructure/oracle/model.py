@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -14,11 +14,16 @@ Partition: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a warehouse by its name, `db.t`, or any table by its folder."""
+    """A table of a warehouse by its name, `db.t`, or any table by its folder.
+
+    Attributes:
+        catalog: options of its catalog; none for the filesystem's.
+    """
 
     warehouse: str | Path | None = None
     name: str | None = None
     path: str | Path | None = None
+    catalog: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def folder(self) -> Path:
@@ -33,7 +38,7 @@ class Table:
     def branch(self, name: str) -> "Table":
         """A branch of this table, which has its files in the same folder."""
         assert self.name is not None
-        return Table(self.warehouse, f"{self.name}$branch_{name}")
+        return Table(self.warehouse, f"{self.name}$branch_{name}", catalog=self.catalog)
 
     def copy_to(self, folder: Path) -> "Table":
         """Copies the whole folder and returns the table in it."""
@@ -44,7 +49,8 @@ class Table:
         """How requests name this table."""
         if self.path is not None:
             return {"path": str(self.path)}
-        return {"warehouse": str(self.warehouse), "table": self.name}
+        named = {"warehouse": str(self.warehouse), "table": self.name}
+        return {**named, "catalog": dict(self.catalog)} if self.catalog else named
 
 
 @dataclass(frozen=True, slots=True)

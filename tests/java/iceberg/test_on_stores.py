@@ -9,10 +9,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import load_catalog
-from pyiceberg.io.pyarrow import PyArrowFileIO
-from pyiceberg.schema import Schema
-from pyiceberg.typedef import EMPTY_DICT
-from pyiceberg.types import LongType, NestedField, StringType
 
 from infrastructure.iceberg import catalogs
 from infrastructure.iceberg.catalogs import fresh_name
@@ -26,22 +22,8 @@ from lithify.engine.run.report import Report
 from lithify.engine.run.runner import InlineRunner
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
+from support.iceberg_on_stores import SCHEMA, copies_of
 from support.iceberg_runs import options_of
-
-SCHEMA = Schema(
-    NestedField(1, "id", LongType(), required=False), NestedField(2, "name", StringType(), required=False)
-)
-
-
-class CopiedFiles(PyArrowFileIO):
-    """pyiceberg's access to files of a store, by their copies in a folder."""
-
-    @staticmethod
-    def parse_location(location: str, properties: Mapping[str, str] = EMPTY_DICT) -> tuple[str, str, str]:
-        """The copy of a file; what is written about it has its own location."""
-        path = location.replace(properties["copied.url"], properties["copied.folder"])
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        return "file", "", path
 
 
 def compacted(warehouse: str, name: str, options: Mapping[str, str]) -> Report:
@@ -51,9 +33,7 @@ def compacted(warehouse: str, name: str, options: Mapping[str, str]) -> Report:
 
 def test_table_of_a_sql_catalog_is_compacted_on_each_store(bucket: Bucket, tmp_path: Path) -> None:
     properties: dict[str, Any] = {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": bucket.url}
-    copies = {"copied.url": bucket.url, "copied.folder": str(bucket.folder)}
-    io = {"py-io-impl": f"{__name__}.CopiedFiles", **copies}
-    catalog = load_catalog("c", **properties, **io)
+    catalog = load_catalog("c", **properties, **copies_of(bucket))
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", SCHEMA)
     for number in range(6):

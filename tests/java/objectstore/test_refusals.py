@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from pypaimon import CatalogFactory
 
 from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.proxy import Answered, Asked, Forward, S3Proxy
 from infrastructure.objectstore.tables import IMPATIENT, address, run, small_table
 from lithify.errors import InvalidOption, NotAllowed, StorageUnavailable, UnsupportedTable
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.protocol.address import TableAddress
 from lithify.io.locations import store_of
 from lithify.io.objects.files import ObjectFiles
 from lithify.io.objects.stores import dialect_of, settings_for
@@ -94,46 +91,20 @@ def test_looking_at_a_table_does_not_probe(s3: Bucket, proxy: S3Proxy) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "option"),
+    "options",
     [
-        case({"lock.enabled": "true"}, "lock.enabled", id="a catalog's lock is configured"),
-        case({"lock.enabled": "true", "lock.type": "hive"}, "lock.enabled", id="Hive's lock"),
+        case({"lock.enabled": "true"}, id="a lock is configured, which the filesystem has not"),
+        case({"lock.enabled": "true", "lock.type": "hive"}, id="Hive's lock"),
+        case({"lock.type": "hive"}, id="Hive's lock, by default on object stores"),
     ],
 )
-def test_catalogs_with_a_lock(s3: Bucket, options: Mapping[str, str], option: str) -> None:
+def test_catalogs_with_a_lock_that_cannot_be_taken(s3: Bucket, options: Mapping[str, str]) -> None:
     small_table(s3)
 
     with pytest.raises(UnsupportedTable) as caught:
         run(s3, options=options)
 
-    assert [reason for reason in caught.value.reasons if option in reason]
-
-
-@pytest.mark.parametrize(
-    ("lock", "refused"),
-    [
-        case({}, True, id="Java takes its lock there unless told otherwise"),
-        case({"lock.enabled": "false"}, False, id="told otherwise"),
-    ],
-)
-def test_jdbc_catalogs_on_s3(s3: Bucket, tmp_path: Path, lock: Mapping[str, str], refused: bool) -> None:
-    small_table(s3)
-    database = f"jdbc:sqlite:{tmp_path}/catalog.db"
-    options = {**s3.options(), "metastore": "jdbc", "uri": database, **lock}
-    (tmp_path / "catalog.db").touch()
-    with CatalogFactory.create({"warehouse": str(s3.folder / "lake"), **options}) as catalog:
-        catalog.create_database("db", ignore_if_exists=True)
-    register(tmp_path / "catalog.db")
-
-    refusals = open_table(TableAddress(f"{s3.url}/lake", "db.t", options)).refusals
-
-    assert bool([reason for reason in refusals if "lock" in reason]) is refused
-
-
-def register(database: Path) -> None:
-    with sqlite3.connect(database) as connection:
-        connection.execute("INSERT INTO paimon_tables VALUES ('jdbc', 'db', 't')")
-    connection.close()
+    assert [reason for reason in caught.value.reasons if "lock.enabled" in reason]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.formats.paimon.access.file_access import storage_of
 from lithify.formats.paimon.catalog.connecting import load_table
+from lithify.formats.paimon.catalog.locks import lock_settings
 from lithify.formats.paimon.catalog.schema_files import known_schema, read_schema, stored_options
 from lithify.formats.paimon.options.location_options import LocationOptions
 from lithify.formats.paimon.options.table_options import read_options
@@ -57,6 +58,7 @@ def open_table(address: TableAddress) -> PaimonTable:
         storage=storage,
         refusals=tuple(refusals(loaded)),
         stored_options=stored_options(found.table_schema),
+        lock=lock_settings(address.name, address.catalog_options, on_objects=storage.objects is not None),
     )
 
 

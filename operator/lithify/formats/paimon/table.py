@@ -17,6 +17,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from lithify.columns.order_key import OrderKey
 from lithify.errors import MissingFile, NotFound, UnsupportedTable
 from lithify.formats.paimon.access.identity import home, table_uuid
+from lithify.formats.paimon.catalog.locks import LockSettings
 from lithify.formats.paimon.deletion_vectors.index_files import DELETION_VECTORS
 from lithify.formats.paimon.layout.file_locations import FileLocations
 from lithify.formats.paimon.manifests.earliest_times import EarliestTimes
@@ -58,6 +59,7 @@ class PaimonTable:
         root: its folder, with the files that all branches share.
         home: the folder of the branch's own files; for the main branch the same as `root`.
         native: pypaimon's table, for those who write its metadata.
+        lock: the lock of its catalog that committers take, None if they take none.
 
     Args:
         table: pypaimon's table.
@@ -68,6 +70,7 @@ class PaimonTable:
         storage: access to its files.
         refusals: why this release cannot compact it.
         stored_options: its options without those of this run.
+        lock: the lock of its catalog that committers take, None if they take none.
     """
 
     def __init__(
@@ -80,8 +83,10 @@ class PaimonTable:
         storage: Storage,
         refusals: tuple[str, ...] = (),
         stored_options: Mapping[str, str] | None = None,
+        lock: LockSettings | None = None,
     ) -> None:
         self.native = table
+        self.lock = lock
         self._read_schema = read_schema
         self._schemas = {schema.id: schema}
         self.name = name

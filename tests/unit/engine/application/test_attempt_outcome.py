@@ -49,6 +49,7 @@ REASONS = {
     errors.CommitUnknown: Reason.STORAGE_UNAVAILABLE,
     errors.CommitConflict: Reason.COMMIT_CONFLICT,
     errors.CommitOutrun: Reason.COMMIT_CONFLICT,
+    errors.CatalogLocked: Reason.COMMIT_CONFLICT,
     errors.StalePlan: Reason.COMMIT_CONFLICT,
     errors.RollbackOutrun: Reason.COMMIT_CONFLICT,
     errors.CommitsWouldBeLost: Reason.INVALID_SPEC,

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from pypaimon.common.time_utils import parse_duration
+
 from lithify.errors import InvalidOption
 from lithify.io.catalog_options import FOLDER, CatalogOptions, Check, anything, boolean, http_uri
 from lithify.io.jdbc_uri import read_jdbc_uri
@@ -37,6 +39,18 @@ def _provider(text: str) -> str | None:
     return None if text == "bear" else f"this release knows the provider bear only, not '{text}'"
 
 
+def _duration(text: str) -> str | None:
+    try:
+        is_valid = parse_duration(text) >= 0
+    except ValueError:
+        is_valid = False
+    return None if is_valid else f"'{text}' is no duration such as 8 min"
+
+
+def _length(text: str) -> str | None:
+    return None if text.isascii() and text.isdigit() and int(text[:9]) > 0 else f"'{text}' is no length"
+
+
 def _prefix(text: str) -> str | None:
     return None if _PREFIX.fullmatch(text) else "it is no single name that a path could contain"
 
@@ -46,7 +60,8 @@ _EVERYWHERE: dict[str, Check] = {
     "lock.enabled": boolean,
     # Known to Java's catalogs; accepted so that one description serves both, ignored here.
     **dict.fromkeys(("allow-upper-case", "cache-enabled", "case-sensitive", "client-pool-size"), anything),
-    **dict.fromkeys(("lock.type", "lock-acquire-timeout", "lock-check-max-sleep"), anything),
+    "lock.type": anything,
+    **dict.fromkeys(("lock-acquire-timeout", "lock-check-max-sleep"), _duration),
     "sync-all-properties": boolean,
 }
 CATALOG_OPTIONS = CatalogOptions(
@@ -61,6 +76,7 @@ CATALOG_OPTIONS = CatalogOptions(
         },
         "jdbc": {
             **_EVERYWHERE,
+            "lock-key-max-length": _length,
             **dict.fromkeys(("catalog-key", "jdbc.user", "jdbc.username", "jdbc.password"), anything),
         },
     },

@@ -67,7 +67,7 @@ class SnapshotPublisher:
 
     def publish(self, draft: SnapshotDraft) -> bool:
         """Writes the snapshot once; see `WritableSnapshots.write`."""
-        return self._snapshots.write(draft.snapshot, draft.base, draft.statistics)
+        return self._snapshots.write(draft.snapshot, draft.base, draft.statistics, self._check_fence)
 
     def is_refusal(self, error: Exception) -> bool:
         """Whether an error says that a write was not carried out; see `WritableSnapshots.is_refusal`."""
@@ -99,7 +99,7 @@ class SnapshotPublisher:
     def verify(self, draft: SnapshotDraft) -> Published:
         """Moves the LATEST hint, then reads the snapshot back.
 
-        A Java writer on a local file system, or on S3 without a lock, checks and then renames. One that had
+        A Java writer without a lock checks and then renames. One that had
         checked just before us may still have replaced our snapshot. Another commit may have been built on
         ours in between, so its files may only be deleted after a check of all snapshots (`file_deletion`).
         """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from lithify.engine.attempts.journal import Journal
+from lithify.formats.paimon.catalog.jdbc_lock import JdbcLock
 from lithify.formats.paimon.model import BucketId
 from lithify.formats.paimon.snapshots.attempt_scope import AttemptScopes, ExternalRoots, PaimonJournal
 from lithify.formats.paimon.snapshots.lineage import Lineage
@@ -36,7 +37,8 @@ def journal_of(table: PaimonTable) -> PaimonJournal:
 
 def writable_snapshots(table: PaimonTable) -> WritableSnapshots:
     """The snapshots of a table or branch, and the place of the next one."""
-    return WritableSnapshots(table.native, table.storage)
+    lock = None if table.lock is None else JdbcLock(table.lock)
+    return WritableSnapshots(table.native, table.storage, lock)
 
 
 def lineage_of(table: PaimonTable) -> Lineage:

@@ -5,12 +5,15 @@ it, which is atomic (pypaimon checks and then renames, which two processes can d
 is written by a conditional put (`conditional_put`). A REST catalog commits on its server. `support` refuses
 anything else: no write there is known to be atomic yet.
 
-Whatever a write returns or raises, its place is then read (`engine.commit.publishing`), and only what is
-found counts.
+Where Java's committers take a lock of the catalog, writes take it, too: holders of it check a place and then
+rename over it, so what is written without it can be replaced. Whatever a write returns or raises, its place
+is then read (`engine.commit.publishing`), and only what is found counts. After a write of unknown outcome it
+is read under the lock: then nobody is between such a check and its renaming.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -26,6 +29,7 @@ from lithify.errors import (
     LithifyError,
     StorageUnavailable,
 )
+from lithify.formats.paimon.catalog.locks import CatalogLock, NoLock
 from lithify.formats.paimon.snapshots.conditional_put import ConditionalPut
 from lithify.formats.paimon.snapshots.snapshot_files import parse_snapshot
 from lithify.formats.paimon.snapshots.snapshot_properties import is_same
@@ -51,33 +55,58 @@ class SnapshotWriter(Protocol):
 
 
 class WritableSnapshots(Snapshots):
-    """The snapshots of one branch of a table, and the place of the next one."""
+    """The snapshots of one branch of a table, and the place of the next one.
 
-    def __init__(self, table: FileStoreTable, storage: Storage) -> None:
+    Args:
+        table: pypaimon's table.
+        storage: access to its files.
+        lock: the lock that all committers take; none by default.
+    """
+
+    def __init__(self, table: FileStoreTable, storage: Storage, lock: CatalogLock | None = None) -> None:
         super().__init__(table, storage)
         self._writer: SnapshotWriter = self._server or self._file_writer()
+        self._lock = lock or NoLock()
+        self._has_begun = False
+        self._is_in_doubt = False
 
     @property
     def can_arrive_late(self) -> bool:
         """Whether a snapshot may arrive in its place after its write seems to have failed."""
         return self._writer.can_be_late
 
-    def write(self, snapshot: Snapshot, base: Snapshot, statistics: list[PartitionStatistics]) -> bool:
+    def write(
+        self,
+        snapshot: Snapshot,
+        base: Snapshot,
+        statistics: list[PartitionStatistics],
+        check_fence: Callable[[], None],
+    ) -> bool:
         """Sends the snapshot that follows `base` once; False if another one was first or the base is gone.
 
         A number is reused after a rollback and free again after an expiry, so on a file system the base must
         still be in its place; servers check that themselves. The base may leave its place after that check:
-        `lineage` checks again.
+        `lineage` checks again. The fence is checked if another writer had the lock first.
         """
-        if self._server is None and not self.has(base):
-            return False
-        return self._writer.write(snapshot, base, statistics)
+        self._has_begun = False
+        with self._lock.held() as had_to_wait:
+            if had_to_wait:
+                check_fence()
+            self._has_begun = self._is_in_doubt = True
+            is_written = self._follows(base) and self._writer.write(snapshot, base, statistics)
+        self._is_in_doubt = False
+        return is_written
+
+    def _follows(self, base: Snapshot) -> bool:
+        return self._server is not None or self.has(base)
 
     def is_refusal(self, error: Exception) -> bool:
         """Whether an error of `write` says that the snapshot was not written and will not be.
 
         A local file system may fail after it has linked the file; whatever its error, the place is read.
         """
+        if not self._has_begun:
+            return True  # the lock was not ours, or the attempt was fenced while others had it
         is_answer = not isinstance(error, (CatalogUnavailable, StorageUnavailable))
         return self._writer.can_be_late and isinstance(error, LithifyError) and is_answer
 
@@ -87,6 +116,12 @@ class WritableSnapshots(Snapshots):
         Raises:
             LithifyError: it cannot be read.
         """
+        if not self._is_in_doubt:
+            return self._read_place(snapshot_id)
+        with self._lock.held():
+            return self._read_place(snapshot_id)
+
+    def _read_place(self, snapshot_id: int) -> Snapshot | None:
         newest = self._server.latest() if self._server is not None else None
         if self._server is None or (newest is not None and newest.id > snapshot_id):
             found = self.get(snapshot_id)

@@ -10,13 +10,11 @@ from collections.abc import Iterator, Mapping
 from pypaimon.table.file_store_table import FileStoreTable
 
 from lithify.formats.paimon.access.identity import is_main
+from lithify.formats.paimon.catalog.locks import lock_refusals
 from lithify.formats.paimon.snapshots.committing_server import has_server
 from lithify.formats.paimon.snapshots.snapshots import Snapshots
 from lithify.io.locations import STORES
 from lithify.io.storage import Storage
-
-_LOCK = "lock.enabled"
-"""The catalog option for Java's lock around commits; by default it is taken on object stores."""
 
 
 def commit_refusals(
@@ -39,18 +37,7 @@ def _refusals_without_server(
             f"table location = {table.table_path}: no atomic way to write snapshots there is known to this "
             f"release (accepted: a local path, {STORES}, or a REST catalog that commits)"
         )
-    lock = catalog_options.get(_LOCK)
-    if lock is not None and lock.strip().lower() != "false":
-        yield (
-            f"catalog option {_LOCK} = {lock}: this release cannot take a catalog's lock, and would commit "
-            "without it while others hold it; commit through a REST catalog"
-        )
-    elif lock is None and is_on_objects and catalog_options.get("metastore") == "jdbc":
-        yield (
-            "catalog option metastore = jdbc on an object store: Java writers take the catalog's lock there, "
-            "which this release cannot; commit through a REST catalog, or set "
-            f"{_LOCK} = false here and on every writer"
-        )
+    yield from lock_refusals(catalog_options, on_objects=is_on_objects)
 
 
 def _branch_refusals(table: FileStoreTable, storage: Storage) -> Iterator[str]:

@@ -16,6 +16,7 @@ import dev.lithify.oracle.table.FileOps;
 import dev.lithify.oracle.table.GenerateOp;
 import dev.lithify.oracle.table.IndexOp;
 import dev.lithify.oracle.table.KeyValueOp;
+import dev.lithify.oracle.table.LockOps;
 import dev.lithify.oracle.table.MaintenanceOps;
 import dev.lithify.oracle.table.ManifestOps;
 import dev.lithify.oracle.table.PlanBench;
@@ -69,6 +70,7 @@ public final class Main {
         ops.put("kv_rows", new KeyValueOp(tables));
         ops.put("index_files", new IndexOp(tables));
         ops.put("file_index_rows", new FileIndexOp(tables));
+        new LockOps(tables).register(ops);
         new MaintenanceOps(tables).register(ops);
         new CompactOps(tables, commits).register(ops);
         new PostponeOps(tables).register(ops);

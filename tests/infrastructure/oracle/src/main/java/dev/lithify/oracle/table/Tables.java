@@ -4,10 +4,13 @@ import dev.lithify.oracle.protocol.Args;
 
 import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.CatalogContext;
+import org.apache.paimon.catalog.CatalogFactory;
 import org.apache.paimon.catalog.FileSystemCatalog;
 import org.apache.paimon.catalog.Identifier;
 import org.apache.paimon.fs.Path;
 import org.apache.paimon.fs.local.LocalFileIO;
+import org.apache.paimon.options.CatalogOptions;
+import org.apache.paimon.options.Options;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.FileStoreTableFactory;
 import org.apache.paimon.table.Table;
@@ -18,14 +21,17 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Finds the table a request is about: {@code warehouse} and {@code table} through the filesystem catalog, or a
- * table folder by its {@code path}. Nothing is cached but the catalogs, because others change the folders.
+ * Finds the table a request is about: {@code warehouse} and {@code table} through the filesystem catalog, or
+ * through one with the options {@code catalog}, or a table folder by its {@code path}. Nothing is cached but the
+ * catalogs, because others change the folders.
  */
 public final class Tables {
-    private final Map<String, Catalog> catalogs = new HashMap<>();
+    private final Map<Map<String, String>, Catalog> catalogs = new HashMap<>();
 
     public Catalog catalog(Args args) {
-        return catalogs.computeIfAbsent(args.text("warehouse"), Tables::open);
+        Map<String, String> options = args.textMap("catalog");
+        options.put(CatalogOptions.WAREHOUSE.key(), args.text("warehouse"));
+        return catalogs.computeIfAbsent(options, Tables::open);
     }
 
     /** {@code db.t}, {@code db.t$branch_b} or {@code db.t$files}. */
@@ -54,8 +60,13 @@ public final class Tables {
         return FileStoreTableFactory.create(BufferedFiles.orAsPaimon(), new Path(args.text("path")));
     }
 
-    private static Catalog open(String warehouse) {
-        Path path = new Path(warehouse);
+    private static Catalog open(Map<String, String> options) {
+        if (options.containsKey(CatalogOptions.METASTORE.key())) {
+            Options uncached = Options.fromMap(options);
+            uncached.set(CatalogOptions.CACHE_ENABLED, false);
+            return CatalogFactory.createCatalog(CatalogContext.create(uncached));
+        }
+        Path path = new Path(options.get(CatalogOptions.WAREHOUSE.key()));
         LocalFileIO files = BufferedFiles.orAsPaimon();
         try {
             files.checkOrMkdirs(path);
