@@ -12,7 +12,7 @@ from pypaimon.table.file_store_table import FileStoreTable
 from lithify.formats.paimon.access.identity import is_main
 from lithify.formats.paimon.snapshots.committing_server import has_server
 from lithify.formats.paimon.snapshots.snapshots import Snapshots
-from lithify.io.locations import STORES
+from lithify.io.locations import STORES, Store
 from lithify.io.storage import Storage
 
 _LOCK = "lock.enabled"
@@ -33,8 +33,7 @@ def _refusals_without_server(
     table: FileStoreTable, storage: Storage, catalog_options: Mapping[str, str]
 ) -> Iterator[str]:
     """Why snapshots cannot be committed safely if no server commits."""
-    is_on_objects = storage.objects is not None
-    if not (storage.is_local or is_on_objects):
+    if not (storage.is_local or storage.objects is not None):
         yield (
             f"table location = {table.table_path}: no atomic way to write snapshots there is known to this "
             f"release (accepted: a local path, {STORES}, or a REST catalog that commits)"
@@ -45,12 +44,17 @@ def _refusals_without_server(
             f"catalog option {_LOCK} = {lock}: this release cannot take a catalog's lock, and would commit "
             "without it while others hold it; commit through a REST catalog"
         )
-    elif lock is None and is_on_objects and catalog_options.get("metastore") == "jdbc":
+    elif lock is None and _is_locked_by_default(storage) and catalog_options.get("metastore") == "jdbc":
         yield (
             "catalog option metastore = jdbc on an object store: Java writers take the catalog's lock there, "
             "which this release cannot; commit through a REST catalog, or set "
             f"{_LOCK} = false here and on every writer"
         )
+
+
+def _is_locked_by_default(storage: Storage) -> bool:
+    """Whether Java's writers take the catalog's lock: they do where files cannot be renamed."""
+    return storage.objects is not None and storage.objects.store is not Store.HDFS
 
 
 def _branch_refusals(table: FileStoreTable, storage: Storage) -> Iterator[str]:
