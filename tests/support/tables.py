@@ -14,7 +14,13 @@ PLAIN = {"id": "INT NOT NULL", "v": "STRING", "n": "BIGINT"}
 
 
 def make_plain(
-    oracle: Oracle, warehouse: Path, *, buckets: int = 1, commits: int = 5, keys: int = 60, **options: str
+    oracle: Oracle,
+    warehouse: str | Path,
+    *,
+    buckets: int = 1,
+    commits: int = 5,
+    keys: int = 60,
+    **options: str,
 ) -> Table:
     """An INT key, some commits of overlapping upserts, and deletes in the last."""
     table = Table(warehouse, "db.t")

@@ -6,8 +6,8 @@ import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.CatalogContext;
 import org.apache.paimon.catalog.FileSystemCatalog;
 import org.apache.paimon.catalog.Identifier;
+import org.apache.paimon.fs.FileIO;
 import org.apache.paimon.fs.Path;
-import org.apache.paimon.fs.local.LocalFileIO;
 import org.apache.paimon.table.FileStoreTable;
 import org.apache.paimon.table.FileStoreTableFactory;
 import org.apache.paimon.table.Table;
@@ -56,12 +56,15 @@ public final class Tables {
 
     private static Catalog open(String warehouse) {
         Path path = new Path(warehouse);
-        LocalFileIO files = BufferedFiles.orAsPaimon();
+        CatalogContext context = CatalogContext.create(path);
         try {
+            FileIO files = "hdfs".equals(path.toUri().getScheme())
+                    ? FileIO.get(path, context)
+                    : BufferedFiles.orAsPaimon();
             files.checkOrMkdirs(path);
+            return new FileSystemCatalog(files, path, context);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        return new FileSystemCatalog(files, path, CatalogContext.create(path));
     }
 }
