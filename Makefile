@@ -91,6 +91,9 @@ helm: $(READY) ## Build Helm and what else checks the chart, once per machine (n
 objectstore: $(READY) ## Build the servers of object stores that the tests use, once per machine (needs Go)
 	@cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.objectstore build
 
+hdfs: $(READY) ## Build Hadoop's name nodes and data nodes, for the tests (needs Maven)
+	@cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.hdfs
+
 images: $(READY) ## Build the images without Docker, for the tests, and print their sizes (needs root on Debian 12)
 	cd tests && $(CURDIR)/$(BIN)/python -m infrastructure.images build
 
@@ -99,7 +102,7 @@ bills: $(READY) ## Write a software bill of materials for each of these images
 
 test: $(READY) ## `check`, then all tests against Java Paimon, Spark, Kubernetes, crashes and conflicts; of large families a sample
 	@echo "SEED=$(SEED)"
-	$(MAKE) --jobs 3 cluster images helm oracle iceberg arctic classes objectstore
+	$(MAKE) --jobs 3 cluster images helm oracle iceberg arctic classes objectstore hdfs
 	$(MAKE) check
 	$(BIN)/pytest --quiet -n $(WAITING_WORKERS) $(SHARING) $(SAMPLE) $(SLOWEST) $(foreach path,unit node/installed $(COMPUTING),--ignore=tests/$(path)) tests
 	$(MAKE) --jobs 2 --output-sync=target on-a-node computing
@@ -152,4 +155,4 @@ crds: $(READY) ## Make the CustomResourceDefinitions of crds/ and of the chart a
 lock: ## Resolve the dependencies anew into uv.lock
 	$(BIN)/uv lock
 
-.PHONY: help demo setup check lint unit-data unit-others thorough computing on-a-node format oracle iceberg arctic classes cluster images bills helm objectstore test soak e2e fuzz bench bench-operator bench-start docs pictures chart crds lock
+.PHONY: help demo setup check lint unit-data unit-others thorough computing on-a-node format oracle iceberg arctic classes cluster images bills helm objectstore hdfs test soak e2e fuzz bench bench-operator bench-start docs pictures chart crds lock

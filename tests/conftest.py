@@ -17,6 +17,7 @@ pytest_plugins = [
     "infrastructure.arctic.fixtures",
     "infrastructure.cluster.fixtures",
     "infrastructure.cluster.node_fixtures",
+    "infrastructure.hdfs.fixtures",
     "infrastructure.hive.fixtures",
     "infrastructure.iceberg.fixtures",
     "infrastructure.objectstore.fixtures",

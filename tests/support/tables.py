@@ -16,7 +16,7 @@ PLAIN = {"id": "INT NOT NULL", "v": "STRING", "n": "BIGINT"}
 
 def make_plain(
     oracle: Oracle,
-    warehouse: Path,
+    warehouse: str | Path,
     *,
     buckets: int = 1,
     commits: int = 5,

@@ -94,7 +94,7 @@ def read_own_identity(entries: Iterable[str]) -> OwnIdentity:
         if _place(prefix) is None:
             raise ValueError(
                 f"'{prefix}' is no path without dots of the form s3://bucket/path, gs://bucket/path, "
-                "abfss://container@account.dfs.core.windows.net/path or /path"
+                "abfss://container@account.dfs.core.windows.net/path, hdfs://namenode:8020/path or /path"
             )
         grants.append((namespace, prefix))
     return OwnIdentity(tuple(grants))

@@ -13,12 +13,13 @@ from enum import StrEnum
 
 
 class Store(StrEnum):
-    """A kind of object store, by the name that messages give it."""
+    """A kind of store that is reached over the network, by the name that messages give it."""
 
     S3 = "S3"
     GCS = "Google Cloud Storage"
     AZURE = "Azure storage"
     OSS = "Alibaba Cloud OSS"
+    HDFS = "HDFS"
 
 
 STORES = f"{', '.join(Store)}"
@@ -28,9 +29,10 @@ _STORES = {
     "gs": Store.GCS,
     **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs"), Store.AZURE),
     "oss": Store.OSS,
+    "hdfs": Store.HDFS,
 }
 """URL schemes; those of one store are treated as equal, as in Paimon."""
-_SCHEMES = {Store.S3: "s3", Store.GCS: "gs", Store.OSS: "oss"}
+_SCHEMES = {Store.S3: "s3", Store.GCS: "gs", Store.OSS: "oss", Store.HDFS: "hdfs"}
 """The scheme by which messages name paths; Azure's have accounts, too."""
 
 _LOCATION = re.compile(
@@ -41,12 +43,18 @@ _BUCKET = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?")
 """The bucket becomes a part of a host name."""
 _OSS_BUCKET = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 """OSS has no dots in names: `bucket.region.oss-dls.aliyuncs.com` is OSS-HDFS, another service."""
+_CLUSTER = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?(:[0-9]{1,5})?")
+"""A name node with its port, or a name service whose name nodes the options tell. No addresses of IPv6."""
 AZURE_CLOUDS = ("core.windows.net", "core.usgovcloudapi.net", "core.chinacloudapi.cn")
 _CONTAINER = re.compile(
     r"(?P<container>[$a-z0-9][a-z0-9-]{0,62})@(?P<account>[A-Za-z0-9]{3,24})\.(?i:dfs|blob)\."
     rf"(?P<cloud>(?i:{'|'.join(map(re.escape, AZURE_CLOUDS))}))"
 )
 """The account becomes a part of a host name, to which the process may send its own credentials."""
+
+
+_FORMS = {Store.OSS: _OSS_BUCKET, Store.HDFS: _CLUSTER}
+"""Buckets that have other forms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +74,11 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class ObjectPath:
-    """A path on an object store.
+    """A path on a store.
 
     Attributes:
         store: the kind of store.
-        bucket: the bucket; on Azure the container.
+        bucket: the bucket; on Azure the container, on HDFS the name node with its port, or the name service.
         segments: the segments of the key in it.
         account: on Azure the account and its cloud, such as `lake.core.windows.net`; else empty.
     """
@@ -93,7 +101,8 @@ class ObjectPath:
     @property
     def place(self) -> tuple[str, ...]:
         """What tells places apart, however they are spelled."""
-        return (self.store, self.account, self.bucket, *self.segments)
+        has_port = self.store is not Store.HDFS or ":" in self.bucket
+        return (self.store, self.account, self.bucket if has_port else f"{self.bucket}:8020", *self.segments)
 
     def __str__(self) -> str:
         if self.store is Store.AZURE:
@@ -111,12 +120,12 @@ def parse_location(text: str) -> Location:
 
 
 def store_of(path: str) -> Store | None:
-    """The kind of object store on which a path is meant to be, whether its bucket is valid or not."""
+    """The kind of store on which a path is meant to be, whether its bucket is valid or not."""
     return _STORES.get(parse_location(path).scheme)
 
 
 def object_path(path: str) -> ObjectPath | None:
-    """The parts of a path on an object store; None if it names no bucket, or has dots as segments."""
+    """The parts of a path on a store; None if it names no bucket, or has dots as segments."""
     found = parse_location(path)
     store = _STORES.get(found.scheme)
     if store is None or has_dots(found.path):
@@ -126,8 +135,9 @@ def object_path(path: str) -> ObjectPath | None:
         named = _CONTAINER.fullmatch(found.host)
         account = f"{named['account']}.{named['cloud']}".lower() if named else ""
         return ObjectPath(store, named["container"], segments, account) if named else None
-    form = _OSS_BUCKET if store is Store.OSS else _BUCKET
-    return ObjectPath(store, found.host, segments) if form.fullmatch(found.host) else None
+    form = _FORMS.get(store, _BUCKET)
+    bucket = found.host.lower() if store is Store.HDFS else found.host
+    return ObjectPath(store, bucket, segments) if form.fullmatch(bucket) else None
 
 
 def local_path(path: str) -> str | None:

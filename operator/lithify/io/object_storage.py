@@ -1,4 +1,7 @@
-"""Access to files on object stores without a format's library. Used by adapters whose library brings none."""
+"""Access to files on object stores and HDFS without a format's library.
+
+Used by adapters whose library brings none.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from io import BytesIO
 
 from pyarrow.fs import FileInfo, FileType
 
-from lithify.io.objects.bucket import ListedObject
-from lithify.io.objects.files import KeySource, ObjectFiles
+from lithify.io.hdfs.settings import HdfsSettings
+from lithify.io.objects.container import ListedObject
+from lithify.io.objects.files import KeySource, ObjectFiles, StoreFiles
 from lithify.io.objects.stores import StoreSettings
 from lithify.io.objects.streams import SmallObject
 from lithify.io.small_files import MOST_JSON, MOST_MANIFEST
@@ -19,7 +23,7 @@ from lithify.io.storage_paths import FileAccess
 class ObjectAccess:
     """Reads and writes small files on an object store. Picklable: executors get one with their task."""
 
-    def __init__(self, files: ObjectFiles) -> None:
+    def __init__(self, files: StoreFiles) -> None:
         self.files = files
 
     def new_input_stream(self, path: str) -> BytesIO:
@@ -74,7 +78,18 @@ def _info(bucket: str, listed: ListedObject) -> FileInfo:
     return FileInfo(path, FileType.File, mtime=listed.modified, size=listed.size)
 
 
+def files_of(settings: StoreSettings, source: KeySource | None = None) -> StoreFiles:
+    """Access to the files of a kind of store; `source` gives credentials that expire."""
+    if isinstance(settings, HdfsSettings):
+        from lithify.io.hdfs.files import (
+            HdfsFiles,
+        )  # its client is large, and most processes have no use for it
+
+        return HdfsFiles(settings)
+    return ObjectFiles(settings, source)
+
+
 def object_storage(settings: StoreSettings, source: KeySource | None, roots: Sequence[str]) -> Storage:
     """Access to the files in some folders on an object store; `source` gives credentials that expire."""
-    files = ObjectFiles(settings, source)
+    files = files_of(settings, source)
     return Storage(FileAccess(ObjectFileIO(files), objects=files), roots)

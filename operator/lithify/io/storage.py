@@ -316,11 +316,14 @@ class Storage(StoragePaths):
                 pass
 
     def delete_folders(self, folder: str) -> None:
-        """Deletes a directory of a local file system if nothing but empty directories are below it.
+        """Deletes a directory of a local file system or HDFS if nothing but empty ones are below it.
 
         Object stores have no directories.
         """
         self.root_of(folder)
+        if self.objects is not None:
+            with reporting(folder):
+                self.objects.delete_folders(folder)
         if self.is_local:
             for above, _, _ in os.walk(self.local_path(folder), topdown=False):
                 with suppress(OSError):

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from lithify.errors import CorruptTable
 from lithify.io.file_io import FileIO
-from lithify.io.locations import local_path, parse_location, store_of
-from lithify.io.objects.files import ObjectFiles
+from lithify.io.locations import Store, local_path, parse_location, store_of
+from lithify.io.objects.files import StoreFiles
 
 _DATABASE = ".db"
 """Suffix of database folders in Paimon's catalogs."""
@@ -29,12 +29,12 @@ class FileAccess:
     Attributes:
         file_io: the format library's access, for file systems not implemented here.
         is_local: whether they are local files.
-        objects: access to an object store, if the files are on one.
+        objects: access to an object store or HDFS, if the files are there.
     """
 
     file_io: FileIO
     is_local: bool = False
-    objects: ObjectFiles | None = None
+    objects: StoreFiles | None = None
 
 
 class StoragePaths:
@@ -137,9 +137,14 @@ class StoragePaths:
         return (local_path(path) if self.is_local else None) or path
 
     @property
-    def objects(self) -> ObjectFiles | None:
-        """Access to an object store, if the files are on one."""
+    def objects(self) -> StoreFiles | None:
+        """Access to an object store or HDFS, if the files are there."""
         return self._access.objects
+
+    @property
+    def is_object_store(self) -> bool:
+        """Whether the files are on an object store, where names do not move; those of HDFS do."""
+        return self.objects is not None and self.objects.store is not Store.HDFS
 
     def reaches(self, uri: str) -> bool:
         """Whether a full URI is on the same kind of file system."""

@@ -25,13 +25,14 @@ from lithify.settings import WAREHOUSE
 from support.cases import case
 
 KEYLESS = S3Settings(region="eu-west-1")
-GRANTED = AccessPolicy(("s3://lake/team-a/", "/data/lake", "file:/other"))
+GRANTED = AccessPolicy(("s3://lake/team-a/", "/data/lake", "file:/other", "hdfs://nn/team-a"))
 
 
 @pytest.mark.parametrize(
     "path",
     [
         *("s3://lake/team-a", "s3a://lake/team-a/db.db/t", "s3://lake//team-a/t"),
+        *("hdfs://nn:8020/team-a/t", "hdfs://NN/team-a"),
         *(
             "/data/lake",
             "/data/lake/",
@@ -67,6 +68,7 @@ def test_paths_below_a_granted_prefix_are_allowed(path: str) -> None:
         ),
         *("s3://lake#other/team-a/t", "s3://lake?other/team-a/t", "s3://lake:x/team-a", "s3://[lake/team-a"),
         *("file:/data/lake/%2e%2e/x", "oss://lake/team-a", "hdfs://lake/team-a", "s3://lake/team-a\n"),
+        *("hdfs://nn:8021/team-a", "hdfs://nn/team-ab", "hdfs://nn/team-a/../b", "hdfs://u@nn/team-a"),
     ],
 )
 def test_paths_elsewhere_are_out_of_reach(path: str) -> None:

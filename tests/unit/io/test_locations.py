@@ -49,6 +49,9 @@ def test_spellings_of_a_place_are_one(path: str, wanted: ObjectPath) -> None:
         case("gs:///w", id="no bucket"),
         case("gs://b/../w", id="dots"),
         case("oss://lake.cn-hangzhou.oss-dls.aliyuncs.com/w", id="OSS-HDFS"),
+        case("hdfs:///w", id="no name node"),
+        case("hdfs://user@namenode/w", id="a user on HDFS"),
+        case("hdfs://namenode:port/w", id="a port that is none"),
         case("oss://key:secret@oss-cn-hangzhou.aliyuncs.com/lake/w", id="credentials in a path"),
     ],
 )
@@ -57,6 +60,6 @@ def test_path_that_names_no_place_is_none_though_its_store_is_known(path: str) -
     assert object_path(path) is None
 
 
-@pytest.mark.parametrize("path", ["/w", "file:/w", "obs://lake/w", "hdfs://n/w", "w"])
+@pytest.mark.parametrize("path", ["/w", "file:/w", "obs://lake/w", "w"])
 def test_other_file_systems_are_no_object_stores(path: str) -> None:
     assert (store_of(path), object_path(path)) == (None, None)

@@ -58,7 +58,7 @@ def open_table(address: TableAddress) -> PaimonTable:
         storage=storage,
         refusals=tuple(refusals(loaded)),
         stored_options=stored_options(found.table_schema),
-        lock=lock_settings(address.name, address.catalog_options, on_objects=storage.objects is not None),
+        lock=lock_settings(address.name, address.catalog_options, on_objects=storage.is_object_store),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +25,9 @@ from lithify.io.objects.clients import (
     client_of,
     gate_failure,
 )
+from lithify.io.objects.container import ListedObject, Tail
 from lithify.io.objects.deletions import Deletions
-from lithify.io.objects.stores import StoreSettings
+from lithify.io.objects.stores import ObjectSettings, StoreSettings
 from lithify.io.small_files import MOST_MANIFEST, check_size
 
 if TYPE_CHECKING:
@@ -61,24 +61,6 @@ def seconds_to_failure(settings: StoreSettings) -> float:
     return settings.patience + LONGEST_BACKOFF + CONNECT_SECONDS + SILENCE_SECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class ListedObject:
-    """An object, or a common prefix (folder); `modified` is in seconds since the epoch."""
-
-    key: str
-    size: int = 0
-    modified: float = 0.0
-    is_folder: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """The last bytes of an object, and the object's size."""
-
-    size: int
-    data: bytes
-
-
 class Bucket:
     """One bucket.
 
@@ -89,7 +71,7 @@ class Bucket:
             environment.
     """
 
-    def __init__(self, root: ObjectPath, settings: StoreSettings, renewed: KeyReader | None) -> None:
+    def __init__(self, root: ObjectPath, settings: ObjectSettings, renewed: KeyReader | None) -> None:
         self.name = root.bucket
         self._root = root
         self._dialect = settings.dialect

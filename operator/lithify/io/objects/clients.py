@@ -24,7 +24,7 @@ from lithify.io.objects.gate import gate
 from lithify.io.objects.gcs import GcsSettings, ServiceAccount
 from lithify.io.objects.s3 import S3Keys, S3Settings
 from lithify.io.objects.settings import BearerToken
-from lithify.io.objects.stores import ExpiringKeys, Keys, StoreSettings
+from lithify.io.objects.stores import ExpiringKeys, Keys, ObjectSettings
 
 if TYPE_CHECKING:
     from obstore.store import BackoffConfig
@@ -62,7 +62,7 @@ class Limits:
 
 
 def client_of(
-    root: ObjectPath, settings: StoreSettings, renewed: KeyReader | None, limits: Limits
+    root: ObjectPath, settings: ObjectSettings, renewed: KeyReader | None, limits: Limits
 ) -> AnyStore:
     """A client for one bucket.
 
@@ -93,7 +93,7 @@ def client_of(
 
 def _connected(
     root: ObjectPath,
-    settings: StoreSettings,
+    settings: ObjectSettings,
     renewed: KeyReader | None,
     common: Mapping[str, Any],
     *,
@@ -166,7 +166,7 @@ def _credential(keys: S3Keys | BearerToken | SasToken | AccountKey) -> dict[str,
             assert_never(keys)
 
 
-def _connection(root: ObjectPath, settings: StoreSettings, limits: Limits) -> dict[str, Any]:
+def _connection(root: ObjectPath, settings: ObjectSettings, limits: Limits) -> dict[str, Any]:
     client: dict[str, Any] = {
         "connect_timeout": timedelta(seconds=CONNECT_SECONDS),
         "read_timeout": timedelta(seconds=limits.silence),
@@ -184,7 +184,7 @@ def _connection(root: ObjectPath, settings: StoreSettings, limits: Limits) -> di
     return client
 
 
-def gate_failure(root: ObjectPath, settings: StoreSettings) -> Callable[[], str | None]:
+def gate_failure(root: ObjectPath, settings: ObjectSettings) -> Callable[[], str | None]:
     """Returns why the gate could not connect to the store, if requests go through the gate."""
     endpoint = settings.endpoint_of(root)
     if endpoint is None or not is_guarded():

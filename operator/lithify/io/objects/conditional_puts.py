@@ -10,13 +10,13 @@ from uuid import uuid4
 
 from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable, UnsupportedTable
 from lithify.io.local_files import TEMPORARY
-from lithify.io.objects.files import ObjectFiles
+from lithify.io.objects.files import StoreFiles
 from lithify.io.small_files import MOST_JSON
 
 _FIRST, _SECOND = "first", "second"
 
 
-def check_heeded(table: str, root: str, objects: ObjectFiles) -> None:
+def check_heeded(table: str, root: str, objects: StoreFiles) -> None:
     """Checks that a store refuses to create an existing object; three small requests in the table's folder.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The files of tables on one kind of object store, accessed through `bucket`.
+"""The files of tables on one kind of store, accessed through `bucket`; those on HDFS through `hdfs`.
 
 Used by `storage`, by adapters that give their format library access to a store, and by the check that a store
 honours conditional puts. Picklable: executors get one with their task.
@@ -6,6 +6,7 @@ honours conditional puts. Picklable: executors get one with their task.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
@@ -14,8 +15,9 @@ import pyarrow as pa
 from lithify.errors import CorruptTable, InvalidOption
 from lithify.io.locations import ObjectPath, Store, object_path
 from lithify.io.objects.bucket import Bucket
+from lithify.io.objects.container import Container
 from lithify.io.objects.settings import Dialect
-from lithify.io.objects.stores import ExpiringKeys, StoreSettings
+from lithify.io.objects.stores import ExpiringKeys, ObjectSettings, StoreSettings
 from lithify.io.objects.streams import BlockReader, Upload
 from lithify.settings import catalog_option
 
@@ -28,34 +30,29 @@ class KeySource(Protocol):
         ...
 
 
-class ObjectFiles:
-    """Files on one kind of object store.
+class StoreFiles(ABC):
+    """Files on one kind of store.
 
     Args:
         settings: connection settings.
-        source: source of expiring credentials; None if the settings have credentials.
     """
 
-    def __init__(self, settings: StoreSettings, source: KeySource | None = None) -> None:
-        self._settings = settings
-        self._source = source
-        self._buckets: dict[ObjectPath, Bucket] = {}
+    def __init__(self, settings: StoreSettings) -> None:
+        self._kind = settings
+        self._buckets: dict[ObjectPath, Container] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_settings": self._settings, "_source": self._source}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _buckets={})
+        return {**self.__dict__, "_buckets": {}}
 
     @property
     def store(self) -> Store:
         """The kind of store."""
-        return self._settings.store
+        return self._kind.store
 
     @property
     def dialect(self) -> Dialect:
         """How it is spoken to."""
-        return self._settings.dialect
+        return self._kind.dialect
 
     def place(self, path: str) -> tuple[str, ...]:
         """What tells a path from others, however they are spelled.
@@ -71,41 +68,15 @@ class ObjectFiles:
             raise CorruptTable(path, f"it is no path on {self.store}, of the form {self.dialect.form}")
         return there
 
-    def bucket(self, path: str) -> tuple[Bucket, str]:
+    @abstractmethod
+    def bucket(self, path: str) -> tuple[Container, str]:
         """The bucket of a path, and the key in it.
 
         Raises:
-            OutOfReach: the process may not use its own credentials there, or not connect to the endpoint.
-            InvalidOption: the process may not use its own credentials at the endpoint that the options name,
-                or the options lack what the store needs.
+            OutOfReach: the process may not use rights of its own there, or not connect there.
+            InvalidOption: the options do not fit together, or lack what the store needs.
             CorruptTable: it is no path on such a store.
         """
-        if self._source is None and not self._settings.has_keys:
-            self._check_identity()
-            self._settings.reach.check(path)
-        there = self._parsed(path)
-        if self._source is None and self._settings.keys_of(there.root) is None:
-            self._settings.reach.check(path)
-            self._check_endpoint(there.root)
-        if there.root not in self._buckets:
-            renewed = None if self._source is None else self._source.keys
-            self._buckets[there.root] = Bucket(there.root, self._settings, renewed)
-        return self._buckets[there.root], there.key
-
-    def _check_identity(self) -> None:
-        """Refuses to look for credentials where only those of another store could be."""
-        if not self.dialect.has_identity:
-            problem = f"there are no credentials: give {self.dialect.credentials}"
-            raise InvalidOption(catalog_option(self.dialect.credentials.partition(" ")[0]), problem)
-
-    def _check_endpoint(self, root: ObjectPath) -> None:
-        """Refuses to send the environment's credentials to an endpoint that only a Catalog names."""
-        if self._settings.endpoint_of(root) is not None and not self._settings.reach.with_endpoint:
-            problem = (
-                "an endpoint that the Catalog names gets no credentials of the environment: give "
-                f"{self.dialect.credentials}"
-            )
-            raise InvalidOption(catalog_option(self.dialect.endpoint), problem)
 
     def open(self, path: str, size: int | None, block: int, kept: int) -> BlockReader:
         """Opens an object of any size; see `BlockReader`."""
@@ -151,7 +122,7 @@ class ObjectFiles:
 
     def delete_all(self, paths: Iterable[str]) -> None:
         """Deletes files; missing ones are no error. See `Bucket.delete_all`."""
-        keys: dict[Bucket, list[str]] = {}
+        keys: dict[Container, list[str]] = {}
         for path in paths:
             bucket, key = self.bucket(path)
             keys.setdefault(bucket, []).append(key)
@@ -162,3 +133,57 @@ class ObjectFiles:
         """Deletes one file; a missing file is no error."""
         bucket, key = self.bucket(path)
         bucket.delete(key)
+
+    def delete_folders(self, path: str) -> None:
+        """Deletes a directory if nothing but empty ones are below it; object stores have none."""
+        del path
+
+
+class ObjectFiles(StoreFiles):
+    """Files on one kind of object store.
+
+    Args:
+        settings: connection settings.
+        source: source of expiring credentials; None if the settings have credentials.
+    """
+
+    def __init__(self, settings: ObjectSettings, source: KeySource | None = None) -> None:
+        super().__init__(settings)
+        self._settings = settings
+        self._source = source
+
+    def bucket(self, path: str) -> tuple[Container, str]:
+        """The bucket of a path, and the key in it.
+
+        Raises:
+            OutOfReach: the process may not use its own credentials there, or not connect to the endpoint.
+            InvalidOption: the process may not use its own credentials at the endpoint that the options name,
+                or the options lack what the store needs.
+            CorruptTable: it is no path on such a store.
+        """
+        if self._source is None and not self._settings.has_keys:
+            self._check_identity()
+            self._settings.reach.check(path)
+        there = self._parsed(path)
+        if self._source is None and self._settings.keys_of(there.root) is None:
+            self._settings.reach.check(path)
+            self._check_endpoint(there.root)
+        if there.root not in self._buckets:
+            renewed = None if self._source is None else self._source.keys
+            self._buckets[there.root] = Bucket(there.root, self._settings, renewed)
+        return self._buckets[there.root], there.key
+
+    def _check_identity(self) -> None:
+        """Refuses to look for credentials where only those of another store could be."""
+        if not self.dialect.has_identity:
+            problem = f"there are no credentials: give {self.dialect.credentials}"
+            raise InvalidOption(catalog_option(self.dialect.credentials.partition(" ")[0]), problem)
+
+    def _check_endpoint(self, root: ObjectPath) -> None:
+        """Refuses to send the environment's credentials to an endpoint that only a Catalog names."""
+        if self._settings.endpoint_of(root) is not None and not self._settings.reach.with_endpoint:
+            problem = (
+                "an endpoint that the Catalog names gets no credentials of the environment: give "
+                f"{self.dialect.credentials}"
+            )
+            raise InvalidOption(catalog_option(self.dialect.endpoint), problem)

@@ -1,6 +1,7 @@
-"""The kinds of object stores: which settings, options and credentials belong to which paths. Pure.
+"""The kinds of stores: which settings, options and credentials belong to which paths. Pure.
 
-Called by adapters, which know of stores no more than this. `clients` connects to them.
+Called by adapters, which know of stores no more than this. `clients` and
+`io.hdfs` connect to them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from datetime import datetime
 
 from lithify.errors import CorruptTable
 from lithify.io.access_policy import UNBOUNDED, AccessPolicy
+from lithify.io.hdfs import settings as hdfs
+from lithify.io.hdfs.settings import HdfsSettings
 from lithify.io.locations import ObjectPath, Store, object_path, store_of
 from lithify.io.objects import azure, gcs, oss, s3
 from lithify.io.objects.azure import AzureKeys, AzureSettings, SasToken
@@ -18,7 +21,8 @@ from lithify.io.objects.gcs import GcsKeys, GcsSettings
 from lithify.io.objects.s3 import S3Keys, S3Settings
 from lithify.io.objects.settings import BearerToken, Dialect
 
-StoreSettings = S3Settings | GcsSettings | AzureSettings
+ObjectSettings = S3Settings | GcsSettings | AzureSettings
+StoreSettings = ObjectSettings | HdfsSettings
 Keys = S3Keys | GcsKeys | AzureKeys
 ExpiringKeys = S3Keys | BearerToken | SasToken
 """Credentials that a catalog's server issues, and that it renews."""
@@ -27,11 +31,12 @@ OPTION_NAMES = frozenset(
     {
         *(*s3.OPTION_NAMES, s3.PATIENCE, *gcs.OPTION_NAMES, gcs.PATIENCE),
         *(*azure.OPTION_NAMES, azure.PATIENCE, *oss.OPTION_NAMES, oss.PATIENCE),
+        *(*hdfs.OPTION_NAMES, hdfs.PATIENCE),
     }
 )
-"""The options of all stores, except those for one account."""
-OPTION_FAMILIES = azure.FAMILIES
-"""What the names of options for one account begin with."""
+"""The options of all stores, except those for one account or name service."""
+OPTION_FAMILIES = (*azure.FAMILIES, *hdfs.FAMILIES)
+"""What the names of options for one account or name service begin with."""
 WITH_LINES = frozenset(
     {gcs.ACCOUNT_KEY, *(f"{each}auth.service.account.private.key" for each in ("fs.gs.", "gs."))}
 )
@@ -42,12 +47,14 @@ _READERS: Mapping[Store, Callable[[Mapping[str, str], AccessPolicy], StoreSettin
     Store.GCS: gcs.read_settings,
     Store.AZURE: azure.read_settings,
     Store.OSS: oss.read_settings,
+    Store.HDFS: hdfs.read_settings,
 }
 _DIALECTS = {
     Store.S3: s3.DIALECT,
     Store.GCS: gcs.DIALECT,
     Store.AZURE: azure.DIALECT,
     Store.OSS: oss.DIALECT,
+    Store.HDFS: hdfs.DIALECT,
 }
 
 

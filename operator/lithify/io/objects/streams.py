@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lithify.io.objects.bucket import Bucket
+from lithify.io.objects.container import Container
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -34,7 +34,7 @@ class BlockReader(io.RawIOBase):
         kept: bytes to keep in addition to one block.
     """
 
-    def __init__(self, bucket: Bucket, key: str, size: int | None, block: int, kept: int) -> None:
+    def __init__(self, bucket: Container, key: str, size: int | None, block: int, kept: int) -> None:
         super().__init__()
         self._bucket = bucket
         self._key = key
@@ -140,7 +140,7 @@ class _Block:
 class SmallObject(io.BytesIO):
     """A small object being written: sent in one request when closed, not sent after an error."""
 
-    def __init__(self, bucket: Bucket, key: str) -> None:
+    def __init__(self, bucket: Container, key: str) -> None:
         super().__init__()
         self._bucket = bucket
         self._key = key
@@ -165,7 +165,7 @@ class SmallObject(io.BytesIO):
 class Upload(io.RawIOBase):
     """An object of any size being written. It exists once it is closed."""
 
-    def __init__(self, bucket: Bucket, key: str) -> None:
+    def __init__(self, bucket: Container, key: str) -> None:
         super().__init__()
         self._bucket = bucket
         self._key = key

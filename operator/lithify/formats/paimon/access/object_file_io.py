@@ -15,9 +15,9 @@ from pypaimon.common.file_io import FileIO
 
 from lithify.errors import LithifyError
 from lithify.formats.paimon.access.data_tokens import DataTokens
-from lithify.io.object_storage import ObjectAccess
-from lithify.io.objects.bucket import Bucket
-from lithify.io.objects.files import KeySource, ObjectFiles
+from lithify.io.object_storage import ObjectAccess, files_of
+from lithify.io.objects.container import Container
+from lithify.io.objects.files import KeySource
 from lithify.io.objects.stores import ExpiringKeys, StoreSettings, keys_for, renewed_at
 
 
@@ -46,10 +46,10 @@ class ObjectFileIO(ObjectAccess, FileIO):  # type: ignore[misc]  # pypaimon is u
     """
 
     def __init__(self, settings: StoreSettings, source: KeySource | None = None) -> None:
-        super().__init__(ObjectFiles(settings, source))
+        super().__init__(files_of(settings, source))
 
-    def bucket(self, path: str) -> tuple[Bucket, str]:
-        """The bucket of a path, and the key in it; see `ObjectFiles.bucket`."""
+    def bucket(self, path: str) -> tuple[Container, str]:
+        """The bucket of a path, and the key in it; see `StoreFiles.bucket`."""
         return self.files.bucket(path)
 
     def get_file_status(self, path: str) -> FileInfo:
@@ -74,7 +74,7 @@ class ObjectFileIO(ObjectAccess, FileIO):  # type: ignore[misc]  # pypaimon is u
             self.delete(path)
 
     def mkdirs(self, path: str) -> bool:
-        """Does nothing: folders of object stores exist as long as files are in them."""
+        """Does nothing: folders come into being with the files in them."""
         del path
         return True
 

@@ -14,14 +14,14 @@ from pypaimon.common.file_io import FileIO
 
 from lithify.formats.paimon.access.object_file_io import ObjectFileIO
 from lithify.io.object_storage import ObjectAccess
-from lithify.io.objects.files import ObjectFiles
+from lithify.io.objects.files import StoreFiles
 from lithify.io.storage import Fetching
 
 
 class ObjectDataFiles(ObjectFileIO):
     """pypaimon's access to files on object stores, with a file system for data files."""
 
-    def __init__(self, files: ObjectFiles) -> None:
+    def __init__(self, files: StoreFiles) -> None:
         ObjectAccess.__init__(self, files)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -41,7 +41,7 @@ def readable(file_io: FileIO) -> FileIO:
 class _Handler(FileSystemHandler):  # type: ignore[misc]  # PyArrow is untyped
     """Opens files for reading, and refuses the rest."""
 
-    def __init__(self, files: ObjectFiles) -> None:
+    def __init__(self, files: StoreFiles) -> None:
         self._files = files
 
     def get_type_name(self) -> str:

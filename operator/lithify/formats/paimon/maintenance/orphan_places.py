@@ -21,12 +21,14 @@ from lithify.engine.maintenance.file_places import FilePlaces
 from lithify.files.names import FORMATS
 from lithify.formats.paimon.names.file_names import INDEX_FOLDER
 from lithify.formats.paimon.names.partition_names import escape
+from lithify.io.local_files import TEMPORARY
 
 _INDEX_FILE = rf"index-{ANY_UUID}-[0-9]+"
 _DATA_FILE = rf"[^/]*{ANY_UUID}-[0-9]+(?:\.[a-z0-9_]+)?\.(?:{'|'.join(FORMATS)})(?:(?:-[0-9]+)?\.index)?"
 _MANIFEST = rf"(?:manifest|manifest-list|index-manifest)-{ANY_UUID}-[0-9]+"
-_TEMPORARY = rf"\.(?:snapshot-[0-9]+|changelog-[0-9]+|EARLIEST|LATEST)\.{ANY_UUID}\.tmp"
-"""Java writes snapshots and hints under such names and renames them (`Path.createTempPath`)."""
+_RENAMED = r"(?:snapshot-[0-9]+|changelog-[0-9]+|EARLIEST|LATEST)"
+_TEMPORARY = rf"(?:\.{_RENAMED}\.{ANY_UUID}\.tmp|{re.escape(TEMPORARY)}{_RENAMED}\.{ANY_UUID})"
+"""Java writes snapshots and hints under such names and renames them (`Path.createTempPath`), and so do we."""
 _METADATA = (
     rf"manifest/{_MANIFEST}|statistics/stat-{ANY_UUID}-[0-9]+"
     rf"|(?:branch/branch-[^/]+/)?(?:snapshot|changelog)/{_TEMPORARY}"

@@ -13,7 +13,7 @@ from pypaimon.common.json_util import JSON
 from pypaimon.snapshot.snapshot import Snapshot
 from pypaimon.snapshot.snapshot_commit import PartitionStatistics
 
-from lithify.io.objects.files import ObjectFiles
+from lithify.io.objects.files import StoreFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class ConditionalPut:
     """Creates the object of a snapshot by a single request."""
 
     folder: str
-    objects: ObjectFiles
+    objects: StoreFiles
 
     can_be_late = True
     """An unanswered request may still be carried out."""

@@ -31,13 +31,12 @@ def _refusals_without_server(
     table: FileStoreTable, storage: Storage, catalog_options: Mapping[str, str]
 ) -> Iterator[str]:
     """Why snapshots cannot be committed safely if no server commits."""
-    is_on_objects = storage.objects is not None
-    if not (storage.is_local or is_on_objects):
+    if not (storage.is_local or storage.objects is not None):
         yield (
             f"table location = {table.table_path}: no atomic way to write snapshots there is known to this "
             f"release (accepted: a local path, {STORES}, or a REST catalog that commits)"
         )
-    yield from lock_refusals(catalog_options, on_objects=is_on_objects)
+    yield from lock_refusals(catalog_options, on_objects=storage.is_object_store)
 
 
 def _branch_refusals(table: FileStoreTable, storage: Storage) -> Iterator[str]:

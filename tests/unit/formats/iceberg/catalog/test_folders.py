@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from lithify.errors import CorruptTable, InvalidOption, NotFound, OutOfReach
-from lithify.formats.iceberg.catalog.connecting import list_tables, open_catalog
+from lithify.formats.iceberg.catalog.connecting import list_tables, open_catalog, storage_for
 from lithify.formats.iceberg.catalog.folders import FolderTables
 from lithify.formats.iceberg.catalog.names import parse_name
-from lithify.io.access_policy import NOWHERE
+from lithify.io.access_policy import NOWHERE, UNBOUNDED
 from support.iceberg_tables import NAME, Lakehouse, as_folder_table
 
 
@@ -78,6 +78,12 @@ def test_stores_without_an_atomic_commit_are_refused_by_name(warehouse: str) -> 
     with pytest.raises(InvalidOption) as refused:
         open_catalog(warehouse, {})
     assert refused.value.option == "--warehouse"
+
+
+def test_files_on_hdfs_are_refused_whatever_catalog_names_them() -> None:
+    with pytest.raises(OutOfReach) as refused:
+        storage_for(("hdfs://nn/warehouse/t",), {}, UNBOUNDED)
+    assert refused.value.where == "hdfs://nn/warehouse/t"
 
 
 def test_a_folder_of_the_machine_is_out_of_reach_of_others(metadata: Path) -> None:

@@ -29,6 +29,7 @@ JDBC = {"metastore": "jdbc", "uri": "jdbc:postgresql://db.example.org/paimon"}
         case({}, id="none"),
         case({"s3.access-key": "a", "fs.s3a.secret.key": "b", "s3.region": "eu-west-1"}, id="S3"),
         case({"lock.enabled": "false", "lithify.s3.patience-seconds": "3"}, id="locks and patience"),
+        case({"dfs.ha.namenodes.lake": "a,b", "hadoop.dfs.namenode.rpc-address.lake.a": "a:1"}, id="HDFS"),
         case({"case-sensitive": "true", "cache-enabled": "false"}, id="without effect"),
         case({**REST, "prefix": "quarry", "data-token.enabled": "true", "header.X-Tenant": "a"}, id="REST"),
         case({**REST, "uri": "http://[fd00::1]:8080/paimon/v2/"}, id="an address and a path"),
@@ -144,6 +145,8 @@ PLAIN = (
         "type",
     ),
     *("client-id", "client.id", "tenant-id", "expires-at-ms", "sld.enabled", "impl", "staging-dir"),
+    *("replication", "hostname", "authentication", "defaultFS", "nameservices", ".user"),
+    *("login.keytab", "login.principal", "ticket-cache"),
 )
 CREDENTIALS = {name for name in OPTION_NAMES if not name.endswith(PLAIN)}
 """What of object stores is left without addresses and names: keys and tokens."""

@@ -7,8 +7,8 @@ import org.apache.paimon.catalog.CatalogContext;
 import org.apache.paimon.catalog.CatalogFactory;
 import org.apache.paimon.catalog.FileSystemCatalog;
 import org.apache.paimon.catalog.Identifier;
+import org.apache.paimon.fs.FileIO;
 import org.apache.paimon.fs.Path;
-import org.apache.paimon.fs.local.LocalFileIO;
 import org.apache.paimon.options.CatalogOptions;
 import org.apache.paimon.options.Options;
 import org.apache.paimon.table.FileStoreTable;
@@ -67,12 +67,15 @@ public final class Tables {
             return CatalogFactory.createCatalog(CatalogContext.create(uncached));
         }
         Path path = new Path(options.get(CatalogOptions.WAREHOUSE.key()));
-        LocalFileIO files = BufferedFiles.orAsPaimon();
+        CatalogContext context = CatalogContext.create(path);
         try {
+            FileIO files = "hdfs".equals(path.toUri().getScheme())
+                    ? FileIO.get(path, context)
+                    : BufferedFiles.orAsPaimon();
             files.checkOrMkdirs(path);
+            return new FileSystemCatalog(files, path, context);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        return new FileSystemCatalog(files, path, CatalogContext.create(path));
     }
 }
