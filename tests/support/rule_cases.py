@@ -396,7 +396,7 @@ TABLES = (
 SIZE = "a size is a number of bytes above 0, with or without a unit, such as 512Mi, 1.5Gi or 2G"
 SIZES = (
     *("spec.triggers.primaryKey.totalSizeBelow", "spec.triggers.primaryKey.incrementalSizeAbove"),
-    "spec.triggers.partitionFiles.outputFileSize",
+    *("spec.triggers.partitionFiles.outputFileSize", "spec.triggers.partitionFiles.deadVectorBytes"),
     *("spec.triggers.changeStore.deleteBytesPerNode", "spec.triggers.changeStore.leastDeleteBytesPerNode"),
     "spec.triggers.changeStore.smallBaseFileSize",
     *("spec.limits.bytesPerHour", "spec.spark.driver.memory", "spec.spark.driver.scratchSize"),
@@ -407,11 +407,11 @@ SIZES = (
 """All fields that take sizes."""
 GOOD_SIZES = (
     *("2G", "1.5Gi", "500M", "0.5Gi", "1e9", 2147483648, "2147483648", "3.5E2", "1k", ".5Ti"),
-    *("1Ki", "+4Mi", "12P", "3E", "64Mi", "2.25Gi", "7e3"),
+    *("1Ki", "+4Mi", "12P", "3E", "64Mi", "2.25Gi", "7e3", "16Mi"),
 )
 NO_SIZES = (
     *("2GB", "1.5 Gi", "0", "0.0Gi", "-1Gi", -1, "1ki", "1e", "lots", "1.5.1Gi"),
-    *("", "1gi", "Mi", "1KiB", "1,5Gi", "0x10", "--1"),
+    *("", "1gi", "Mi", "1KiB", "1,5Gi", "0x10", "--1", "16 Mi"),
 )
 WINDOW: Spec = {"start": "22:00", "end": "06:00"}
 COLUMN_NAMES = "names of partition columns have 1 to 128 characters"

@@ -140,8 +140,8 @@ AMORO_RULES = Rules(
         ),
         OptionRule(
             AMORO_FILE_COUNT,
-            "it counts small files; for equality delete files, Lithify reads Amoro's property from the table "
-            "(equalityDeleteFiles), and deletesPerFile counts those of a data file",
+            "it counts small files; for delete files of a partition, Lithify reads Amoro's property from the "
+            "table (equalityDeleteFiles, sharedPositionFiles), and deletesPerFile counts those of a data file",
             f"{TRIGGERS}.minInputFiles",
             MIN_INPUT_FILES,
             convert=count(1, MOST_COUNT),

@@ -265,7 +265,8 @@ def test_objects_plan_as_lithify_does_by_the_properties_themselves() -> None:
     found = {f"self-optimizing.{name}": str(60_000 * place) for place, name in enumerate(names, start=1)}
     policy, table = objects(imported(properties(found), "db.t"))
     by_properties, default = planning_options({}, found), PlanningOptions()
-    of_table = {name: getattr(default, name) for name in ("equality_files", "equality_millis")}
+    names_of_table = ("equality_files", "equality_millis", "shared_files")
+    of_table = {name: getattr(default, name) for name in names_of_table}
     assert plan_of(policy, table) == replace(by_properties, **of_table), "these are read from the table"
 
 
