@@ -141,7 +141,7 @@ AMORO_RULES = Rules(
         OptionRule(
             AMORO_FILE_COUNT,
             "it counts small files; for delete files of a partition, Lithify reads Amoro's property from the "
-            "table (equalityDeleteFiles, sharedPositionFiles), and deletesPerFile counts those of a data file",
+            "table (equalityDeleteFiles, sharedPositionFiles); deletesPerFile counts those of a data file",
             f"{TRIGGERS}.minInputFiles",
             MIN_INPUT_FILES,
             convert=count(1, MOST_COUNT),
