@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
+from signal import SIGKILL
 from time import sleep
 
 import pytest
 
 from lithify.formats.paimon.catalog import jdbc_lock
+from lithify.formats.paimon.catalog.jdbc_lock import JdbcLock
+from lithify.formats.paimon.catalog.locks import LockSettings
 
 
 def jdbc_catalog(database: Path, **options: str) -> dict[str, str]:
@@ -51,3 +55,9 @@ def step_while_waiting(monkeypatch: pytest.MonkeyPatch, step: Callable[[], objec
 
     monkeypatch.setattr(jdbc_lock, "sleep", pause)
     return pauses
+
+
+def die_with_the_lock(settings: LockSettings) -> None:
+    """Takes the lock and is killed; for a process of its own."""
+    with JdbcLock(settings).held():
+        os.kill(os.getpid(), SIGKILL)

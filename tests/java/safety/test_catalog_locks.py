@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,7 +22,7 @@ from lithify.formats.paimon.catalog.locks import LockSettings, lock_settings
 from lithify.formats.paimon.snapshots.writable_snapshots import WritableSnapshots, _LinkWriter
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
-from support.catalog_locks import jdbc_catalog, locks, step_while_waiting, with_lock
+from support.catalog_locks import die_with_the_lock, jdbc_catalog, locks, step_while_waiting, with_lock
 from support.crashes import SETTLED
 from support.merged_manifests import merge
 from support.races import step_after, step_before
@@ -241,11 +240,6 @@ def test_java_takes_the_lock_of_a_killed_run_when_it_is_too_old(oracle: Oracle, 
     assert append(oracle, table) == len(kinds(oracle, table))
 
     assert locks(table.catalog) == []
-
-
-def die_with_the_lock(settings: LockSettings) -> None:
-    with JdbcLock(settings).held():
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_lock_that_java_took_over_is_not_released_and_the_snapshot_is_read_under_it(

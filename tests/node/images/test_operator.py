@@ -34,6 +34,7 @@ CATALOG = json.dumps(
     }
 )
 UNUSED = {
+    "hdfs-native",  # loaded for the first path on HDFS
     "psycopg2-binary",  # databases of PostgreSQL; SQLAlchemy imports it once it is given one's address
     "tzdata",  # read, not imported; zones of schedules where the image's own are too old
 }

@@ -131,6 +131,11 @@ class DataFile:
     row: int = -1
     key_bounds: Mapping[int, tuple[Any, Any]] = field(default_factory=dict, compare=False)
 
+    @property
+    def own_positions(self) -> tuple[DeleteFile, ...]:
+        """The position delete files and vectors that are about this file alone."""
+        return tuple(each for each in self.deletes if each.referenced == self.path)
+
 
 @dataclass(frozen=True, slots=True)
 class FileMetrics:

@@ -16,7 +16,6 @@ from lithify.columns.column_groups import Numbers, listed, taken
 from lithify.formats.iceberg.compaction.groups import IcebergGroup
 from lithify.formats.iceberg.compaction.minor_units import MinorUnit
 from lithify.formats.iceberg.compaction.plan import PinnedView
-from lithify.formats.iceberg.deletes.merged import positions_of
 from lithify.formats.iceberg.manifests.file_objects import FileObjects, delete_files_of
 from lithify.formats.iceberg.model import Content, DataFile
 from lithify.formats.iceberg.planning.figures import OTHER_SPECS
@@ -92,7 +91,7 @@ def _moving(
     Equality deletes of these are none of its business.
     """
     rows = plan.minor.moved_of(plan.groups, group)
-    files = [replace(file, deletes=positions_of(file)) for file in objects.data_files(rows)]
+    files = [replace(file, deletes=file.own_positions) for file in objects.data_files(rows)]
     moved = frozenset(each.path for file in files for each in file.deletes)
     unit = _unit(pinned, plan, group, why, rows, sorted(moved))
     return replace(unit, kept=tuple(files), moved=moved)

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from lithify.formats.iceberg.compaction.plan import IcebergUnit
-from lithify.formats.iceberg.deletes.merged import positions_of
 from lithify.formats.iceberg.model import Content, DataFile, DeleteFile, DeleteKey
 
 _OPEN_COST = 4 << 20
@@ -60,7 +59,7 @@ class MinorUnit(IcebergUnit):
 
     def weight_of(self, file: DataFile) -> int:
         """What a data file takes of a task: bytes that are read for it alone, and the cost of a new file."""
-        return _OPEN_COST + self._key_bytes(file) + sum(each.own_size for each in positions_of(file))
+        return _OPEN_COST + self._key_bytes(file) + sum(each.own_size for each in file.own_positions)
 
     def _key_bytes(self, file: DataFile) -> int:
         """Bytes of the columns of a data file that its equality deletes compare, if all are equally large."""

@@ -14,7 +14,7 @@ from lithify.formats.iceberg.compaction.minor_units import MinorUnit
 from lithify.formats.iceberg.compaction.plan import IcebergPlan, IcebergUnit
 from lithify.formats.iceberg.data_files.schema import LINEAGE, Schema, parse_schema
 from lithify.formats.iceberg.data_files.stored import parse_name_mapping
-from lithify.formats.iceberg.deletes.merged import MergedDeletes, positions_of
+from lithify.formats.iceberg.deletes.merged import MergedDeletes
 from lithify.formats.iceberg.model import DataFile, Partition
 from lithify.formats.iceberg.planning.options import planning_options
 from lithify.formats.iceberg.rewriting.destinations import Destination, KeptFile
@@ -80,7 +80,7 @@ def _keeping(task: RewriteTask, unit: MinorUnit, format_version: int) -> Rewrite
         task,
         files=(),
         deletes=MergedDeletes(has_vectors, unit.moved),
-        kept=tuple(KeptFile(file, place, positions_of(file)) for file in task.files),
+        kept=tuple(KeptFile(file, place, file.own_positions) for file in task.files),
         has_vectors=has_vectors,
     )
 

@@ -44,7 +44,7 @@ class MergedDeletes:
         found, none = {}, bitmap_of()
         for file in files:
             old, new = known.get(file.path, none), equal.get(file.path, none)
-            is_due = len(positions_of(file)) > 1 or any(each.path in self.moved for each in file.deletes)
+            is_due = len(file.own_positions) > 1 or any(each.path in self.moved for each in file.deletes)
             if is_due or not new <= old:
                 found[file.path] = old | new
         return found
@@ -53,8 +53,3 @@ class MergedDeletes:
         """Whether positions of a delete file are needed: of all for vectors, else of those that go."""
         is_needed = self.has_vectors or delete.path in self.moved
         return is_needed and delete.content is Content.POSITION_DELETES
-
-
-def positions_of(file: DataFile) -> tuple[DeleteFile, ...]:
-    """The position delete files and vectors that are for a data file alone."""
-    return tuple(each for each in file.deletes if each.referenced == file.path)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from signal import SIGKILL
@@ -13,50 +9,21 @@ from signal import SIGKILL
 import pytest
 
 from lithify.engine.attempts.clean_up import Fate
-from lithify.engine.run.driver import Request, compact
-from lithify.engine.run.report import Report
-from lithify.engine.run.runner import InlineRunner
 from lithify.formats.iceberg.attempts.past_runs import snapshots_of
 from lithify.formats.iceberg.attempts.remains import IcebergRemains
 from lithify.formats.iceberg.attempts.scope import journal_of
 from lithify.formats.iceberg.table.opening import open_iceberg_table
 from lithify.formats.iceberg.table.snapshots import ATTEMPT, TO_COME, UNFINISHED
-from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.strategy import Strategy
-from support.iceberg_commits import delete_positions, plan
+from support.iceberg_commits import plan
 from support.iceberg_tables import NAME, Lakehouse, rows
+from support.outrunning_writers import OutrunningWriter, dies, run
 from support.races import steps_at
-from support.runs import ShiftedClock
 
 pytestmark = pytest.mark.thorough
 
 TRIES = 4
 """Of a portion, before it is halved."""
 GROUPS = 4
-
-
-@dataclass
-class Writer:
-    """Deletes a row by position during each of the first tries, of a file that is being compacted.
-
-    Attributes:
-        lakehouse: the table, whose files have rows 0 and 1, 2 and 3...
-        left: how many tries it still outruns.
-        rows: the rows that it deletes, one with each commit.
-        deleted: those that it has deleted.
-    """
-
-    lakehouse: Lakehouse
-    left: int
-    rows: list[int]
-    deleted: list[int] = field(default_factory=list)
-    files: dict[int, str] = field(default_factory=dict)
-
-    def take(self) -> None:
-        if self.left:
-            self.left -= 1
-            self.deleted.append(row := self.rows.pop())
-            delete_positions(self.lakehouse.address(), {self.files[row]: [row % 2]})
 
 
 @pytest.fixture
@@ -69,16 +36,10 @@ def lakehouse(tmp_path: Path) -> Lakehouse:
 
 
 @pytest.fixture
-def writer(lakehouse: Lakehouse) -> Writer:
+def writer(lakehouse: Lakehouse) -> OutrunningWriter:
     planned = plan(lakehouse.address())
     files = {row: planned.of(row)[0].path for row in range(4 * GROUPS)}
-    return Writer(lakehouse, TRIES, [*range(0, 4 * GROUPS, 4)], files=files)
-
-
-def run(lakehouse: Lakehouse, name: str, hours: int = 0) -> Report:
-    address = replace(lakehouse.address(), overrides={"max-file-group-input-files": "2"})
-    request = Request(address, Selection(strategy=Strategy.FULL), run=name)
-    return compact(request, InlineRunner(), ShiftedClock(timedelta(hours=hours)))
+    return OutrunningWriter(lakehouse, TRIES, [*range(0, 4 * GROUPS, 4)], files=files)
 
 
 def ids(lakehouse: Lakehouse) -> list[int]:
@@ -94,23 +55,8 @@ def left_over(lakehouse: Lakehouse) -> set[str]:
     return {path.name for path in folder.rglob("*") if path.is_file()} - named
 
 
-def dies(lakehouse: Lakehouse, writer: Writer, point: str, number: int) -> None:
-    """Runs beside the writer; kills the process when it is at a point for the time of this number."""
-    times = iter(range(10**6))
-
-    def at(here: str) -> None:
-        if here == "prepared":
-            writer.take()
-        if here == point and next(times) == number:
-            os.kill(os.getpid(), SIGKILL)
-
-    with pytest.MonkeyPatch.context() as patched:
-        steps_at(patched, {each: partial(at, each) for each in {"prepared", point}})
-        run(lakehouse, "run")
-
-
 def test_a_run_commits_halves_when_a_writer_was_faster_four_times(
-    lakehouse: Lakehouse, writer: Writer, monkeypatch: pytest.MonkeyPatch
+    lakehouse: Lakehouse, writer: OutrunningWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps_at(monkeypatch, {"prepared": writer.take})
     report = run(lakehouse, "run")
@@ -131,7 +77,7 @@ def test_a_run_commits_halves_when_a_writer_was_faster_four_times(
     [("manifests-written", TRIES + 1), ("prepared", TRIES + 1), ("snapshot-written", TRIES + 1)],
 )
 def test_a_crash_in_a_later_portion_loses_nothing_and_leaves_nothing(
-    lakehouse: Lakehouse, writer: Writer, point: str, number: int
+    lakehouse: Lakehouse, writer: OutrunningWriter, point: str, number: int
 ) -> None:
     process = get_context("spawn").Process(target=dies, args=(lakehouse, writer, point, number))
     process.start()
