@@ -10,7 +10,7 @@ import lithify
 
 ROOT = Path(lithify.__file__).parent
 OUTSIDE = {
-    *("k", "kubectl", "jdbc", "kubernetes"),  # a unit, a program, prefixes of options
+    *("k", "kubectl", "jdbc", "hadoop", "kubernetes"),  # a unit, a program, prefixes of options
     *("_row_id", "_last_updated_sequence_number", "expected_parameter_key", "rewrite_data_files"),
 }
 """Words of others in backticks, such as columns and procedures of Iceberg."""
