@@ -28,7 +28,7 @@ pytest_plugins = [
 # Two processors run several tests at once: how long one example takes says nothing of the code.
 settings.register_profile("default", deadline=None)
 settings.register_profile("quick", max_examples=4, deadline=None)
-settings.register_profile("fewer", max_examples=40, deadline=None)
+settings.register_profile("fewer", max_examples=30, deadline=None)
 
 
 def pytest_configure() -> None:

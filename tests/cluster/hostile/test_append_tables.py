@@ -47,7 +47,7 @@ def refusals(table: Table) -> str:
     return " ".join(refused.value.reasons)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("options", "named"),
     [

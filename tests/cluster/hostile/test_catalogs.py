@@ -390,7 +390,7 @@ class TestAnswers:
                 open_table(TableAddress(WAREHOUSE, "db.t", server.options))
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("word", "change", "field"),
@@ -435,7 +435,7 @@ async def test_answers_of_other_types_are_faults_of_the_catalog(
         assert pids <= local.pids
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "options",
     [

@@ -124,7 +124,7 @@ REFUSED: dict[str, str] = {
 }
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
 def test_a_journal_that_is_refused_costs_only_itself(tables: Neighbours, text: str) -> None:
     """It stays and is named; what another one remembers is cleaned up, and the table compacted."""

@@ -61,7 +61,7 @@ async def is_looked_at(pool: ObserverPool, table: SmallTable) -> bool:
     return found is not None and found.snapshot == str(table.commits)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("what", HOSTILE)
 async def test_a_hostile_table_costs_its_own_answer(
     what: str, pool: ObserverPool, healthy: SmallTable, tmp_path: Path

@@ -80,7 +80,7 @@ NAMES = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 @pytest.mark.parametrize("field", ["name", "extra_files"])
 def test_data_files_have_names_and_no_paths(tables: Neighbours, field: str, name: str) -> None:
@@ -271,7 +271,7 @@ def test_branches_have_names_and_no_paths(tables: Neighbours, branch: str) -> No
     assert tables.everything_else == before
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "text", ["[" * 100_000, "[]", '{"baseManifestList": "../x"}', '{"baseManifestList": 5}']
 )

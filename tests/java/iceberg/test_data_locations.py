@@ -16,7 +16,7 @@ HASHED = {"write.object-storage.enabled": "true"}
 FLAT = {**HASHED, "write.object-storage.partitioned-paths": "false"}
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("partitions", ["none", "identity"])
 @pytest.mark.parametrize(
     ("properties", "is_outside"),

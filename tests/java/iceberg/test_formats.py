@@ -96,7 +96,7 @@ MADE = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("make", MADE)
 def test_rows_and_their_lineage_stay(sql_table: SparkTable, make: Maker, form: str) -> None:

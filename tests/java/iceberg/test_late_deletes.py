@@ -112,7 +112,7 @@ def strays(table: SparkTable) -> set[str]:
     return {each.name for each in data_files(table) if each.suffix != ".crc"} - named
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize(
     "make",

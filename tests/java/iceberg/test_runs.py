@@ -62,7 +62,7 @@ def ordered(rows: pa.Table, like: pa.Table) -> pa.Table:
     return rows.select(like.column_names).cast(like.schema).sort_by("id").combine_chunks()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("make", MADE)
 def test_rows_and_their_lineage_stay(sql_table: SparkTable, second_reader: object, make: Maker) -> None:
     table = make(sql_table)

@@ -324,7 +324,7 @@ def test_deletes_of_other_nodes_make_no_partition_due(arctic: Arctic, table: Key
     assert due(table, by_time) == [None]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_table_reads_the_same_after_any_minor(arctic: Arctic, tmp_path: Path, seed: int) -> None:
     def create(partition: Sequence[str], properties: Mapping[str, str]) -> KeyedTable:

@@ -64,7 +64,7 @@ UNANSWERED: list[tuple[Sequence[Step], int]] = [
 ]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("steps", "puts"), UNANSWERED)
 def test_what_became_of_a_put_is_found_out(
     oracle: Oracle, bucket: Bucket, steps: list[Step], puts: int

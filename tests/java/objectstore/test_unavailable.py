@@ -70,7 +70,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lithify.io.objects.bucket.SILENCE_SECONDS", 1)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("trouble", [stopped, black_hole, something_else], ids=lambda each: each.__name__)
 @pytest.mark.parametrize("asked", ["a table", "the tables"])
 @pytest.mark.usefixtures("quick")

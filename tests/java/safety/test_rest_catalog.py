@@ -268,7 +268,7 @@ UNANSWERED = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("steps", "requests"), UNANSWERED)
 @pytest.mark.parametrize("is_old", [False, True], ids=["server of today", "server that drops UUIDs"])
 def test_what_became_of_an_unanswered_commit_is_found_out(
@@ -452,7 +452,7 @@ def test_commit_that_is_not_even_tried_leaves_nothing_behind(
 FORBIDDEN: Reply = (403, {"message": "not for you", "code": 403})
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("settings", "canned", "error"),
     [

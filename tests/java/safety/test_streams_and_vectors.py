@@ -168,7 +168,7 @@ def beside(table: Table) -> set[str]:
     return {name for name in data_files(table) if name.endswith(".index")}
 
 
-@pytest.mark.sampled(3, each="kind")
+@pytest.mark.sampled(2, each="kind")
 @pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
 @pytest.mark.parametrize("point", [point for point in POINTS if point not in NOT_REACHED])
 def test_a_kill_loses_nothing_and_repeats_nothing(
@@ -242,7 +242,7 @@ def step_between(oracle: Oracle, table: Table, folder: Path, point: str, step: S
     return run.wait()
 
 
-@pytest.mark.sampled(3, each="kind")
+@pytest.mark.sampled(2, each="kind")
 @pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
 @pytest.mark.parametrize("point", ["journal-written", "tasks-done", "manifests-written"])
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
