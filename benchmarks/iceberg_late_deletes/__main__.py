@@ -1,9 +1,9 @@
 """Compacts a table beside Spark's writes: `python -m iceberg_late_deletes [ROWS [SECONDS [VERSION]]]`.
 
-Spark makes a merge-on-read table, then deletes or merges some of its rows every second. Meanwhile one run
-after the other compacts the table, each held for SECONDS when its tasks are done. Prints the tries of each
-commit and what it carried over, and checks that the rows are those that Spark has left, with their row ids.
-Before that, as many rewrites of another Spark have the same chance, without being held.
+Spark makes a merge-on-read table, then deletes or merges some of its rows every second. Beside these writes,
+another Spark first rewrites all files three times. Then three runs of ours compact the table, each held for
+SECONDS when its tasks are done. Prints the outcome of each rewrite, and the tries and carried rows of each
+commit. At the end, checks that the table has the rows that Spark did not delete, with their row ids.
 """
 
 from __future__ import annotations

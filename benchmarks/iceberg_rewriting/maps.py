@@ -34,7 +34,7 @@ from lithify.io.local_storage import local_storage
 _INPUTS, _OUTPUTS = 16, 16
 _BATCH = 1 << 17
 _EVERY = 5
-"""One of so many rows is dropped."""
+"""Each fifth row is dropped."""
 _LATE = 100_000
 _NOWHERE = Partition(0)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 from argparse import ArgumentParser
@@ -20,17 +21,18 @@ from resource import RLIMIT_AS, setrlimit
 from typing import Any
 
 from infrastructure.oracle.client import Table
-from lithify.clock import SystemClock
+from lithify.clock import Clock, SystemClock
 from lithify.engine.rewrite.budget import Budget
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
-from lithify.engine.run.runner import InlineRunner, TaskRunner
+from lithify.engine.run.runner import InlineRunner, Progress, TaskRunner
 from lithify.engine.run.steps import Commits
 from lithify.errors import LithifyError
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import Selection, TableAddress
+from lithify.formats.protocol.results import TaskResult
 from lithify.formats.protocol.strategy import Strategy
-from lithify.formats.protocol.tasks import Sizing
+from lithify.formats.protocol.tasks import Sizing, Task
 from support.copying import copying_from
 from support.holding import Hold
 
@@ -54,6 +56,27 @@ class ShiftedClock(SystemClock):
 
     def sleep(self, seconds: float) -> None:
         del seconds
+
+
+class ShippingRunner(InlineRunner):
+    """Sends tasks to itself one by one, as Spark sends them to executors."""
+
+    def run(self, tasks: Sequence[Task], clock: Clock, progress: Progress) -> list[TaskResult]:
+        """Runs each as the process gets it that it was sent to."""
+        return super().run([pickle.loads(pickle.dumps(task)) for task in tasks], clock, progress)
+
+
+def compact_on_spark(warehouse: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Compacts `db.t` fully by the command line, on a Spark of its own; it prints its report as JSON."""
+    what = ("--warehouse", warehouse, "--table", "db.t", "--strategy", "full", "--json")
+    return subprocess.run(
+        [LITHIFY, "compact", *what, "--master", "local[2]", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        env=dict(os.environ),
+    )
 
 
 def request(table: Table, *, full: bool = True, **changes: Any) -> Request:

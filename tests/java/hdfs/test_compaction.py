@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pickle
 import signal
-import subprocess
-from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -17,26 +13,15 @@ import pytest
 from infrastructure.hdfs.fixtures import HdfsFolder
 from infrastructure.hdfs.server import HdfsCluster
 from infrastructure.oracle.client import Oracle, Table
-from lithify.clock import Clock
-from lithify.engine.run.runner import InlineRunner, Progress
 from lithify.formats.paimon.maintenance.orphan_removal import OrphanRemoval
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.protocol.results import TaskResult
-from lithify.formats.protocol.tasks import Task
 from support.crashes import SETTLED
 from support.hdfs_runs import address, run
 from support.orphan_files import ALL_GOES
-from support.runs import LITHIFY, ShiftedClock, start
+from support.runs import ShiftedClock, ShippingRunner, compact_on_spark, start
 from support.tables import append, journals, make_plain, stray_files
 
 pytestmark = pytest.mark.oracle
-
-
-class Shipping(InlineRunner):
-    """Runs tasks as another process gets them."""
-
-    def run(self, tasks: Sequence[Task], clock: Clock, progress: Progress) -> list[TaskResult]:
-        return super().run([pickle.loads(pickle.dumps(task)) for task in tasks], clock, progress)
 
 
 @pytest.mark.spark
@@ -45,26 +30,8 @@ def test_spark_compacts_what_java_wrote_and_java_reads_the_same_rows(
 ) -> None:
     table = make_plain(oracle, hdfs.url, buckets=2, keys=200, commits=2)
     rows = oracle.read(table)
-    what = [
-        "--warehouse",
-        hdfs.url,
-        "--table",
-        "db.t",
-        "--strategy",
-        "full",
-        "--json",
-        "--master",
-        "local[2]",
-    ]
 
-    done = subprocess.run(
-        [LITHIFY, "compact", *what],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-        env=dict(os.environ),
-    )
+    done = compact_on_spark(hdfs.url)
 
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
@@ -102,7 +69,7 @@ def test_partitions_with_unusual_names(oracle: Oracle, hdfs: HdfsFolder) -> None
         oracle.write(hdfs.table, [["+I", name, 1, mark] for name in names])
     rows = oracle.read(hdfs.table)
 
-    report = run(hdfs, runner=Shipping())
+    report = run(hdfs, runner=ShippingRunner())
 
     assert len(report.groups) == len(names)
     assert oracle.read(hdfs.table) == rows
@@ -114,7 +81,7 @@ def test_a_canary_leaves_neither_branch_nor_directory(
 ) -> None:
     rows = oracle.read(hdfs_table)
 
-    report = run(hdfs, runner=Shipping(), canary=True)
+    report = run(hdfs, runner=ShippingRunner(), canary=True)
 
     assert report.canary is not None
     assert report.canary.rows == len(rows)
@@ -192,7 +159,7 @@ def test_runs_go_on_when_the_other_name_node_takes_over(
         append(oracle, by_second)
         rows = oracle.read(by_second)
 
-        report = run(hdfs, runner=Shipping())
+        report = run(hdfs, runner=ShippingRunner())
 
         assert report.status == "Compacted"
         assert oracle.read(by_second) == rows

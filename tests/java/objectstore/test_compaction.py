@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pickle
 import signal
-import subprocess
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,17 +12,14 @@ import pytest
 from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.tables import address, java_table, run
 from infrastructure.oracle.client import Oracle, Table
-from lithify.clock import Clock
 from lithify.engine.run.driver import Request, compact
-from lithify.engine.run.runner import InlineRunner, Progress
+from lithify.engine.run.runner import InlineRunner
 from lithify.formats.paimon.commit.table_writing import journal_of
 from lithify.formats.paimon.opening import open_table
 from lithify.formats.protocol.address import Selection
-from lithify.formats.protocol.results import TaskResult
 from lithify.formats.protocol.strategy import Strategy
-from lithify.formats.protocol.tasks import Task
 from support.crashes import SETTLED
-from support.runs import LITHIFY, Outcome, ShiftedClock, start
+from support.runs import Outcome, ShiftedClock, ShippingRunner, compact_on_spark, start
 from support.tables import journals, make_plain, stray_files
 
 pytestmark = pytest.mark.oracle
@@ -38,7 +31,7 @@ def test_a_canary_leaves_no_branch_on_s3(oracle: Oracle, s3: Bucket) -> None:
     table = java_table(oracle, s3, buckets=2, keys=200)
     rows = oracle.read(table)
 
-    report = run(s3, runner=Shipping(), canary=True)
+    report = run(s3, runner=ShippingRunner(), canary=True)
 
     assert report.canary is not None
     assert (report.canary.groups, report.canary.rows) == (2, len(rows))
@@ -47,13 +40,6 @@ def test_a_canary_leaves_no_branch_on_s3(oracle: Oracle, s3: Bucket) -> None:
     assert {
         path for name in ("branch", "lithify/canaries") for path in files_in(table.folder / name)
     } == set()
-
-
-class Shipping(InlineRunner):
-    """Runs tasks as another process gets them."""
-
-    def run(self, tasks: Sequence[Task], clock: Clock, progress: Progress) -> list[TaskResult]:
-        return super().run([pickle.loads(pickle.dumps(task)) for task in tasks], clock, progress)
 
 
 def files_in(folder: Path) -> set[Path]:
@@ -66,26 +52,8 @@ def test_spark_compacts_and_java_reads_the_same_rows(oracle: Oracle, bucket: Buc
     table = java_table(oracle, bucket, buckets=2, keys=200)
     rows = oracle.read(table)
     options = [f"--catalog-option={key}={value}" for key, value in bucket.options().items()]
-    where = [
-        "--warehouse",
-        f"{bucket.url}/lake",
-        "--table",
-        "db.t",
-        "--strategy",
-        "full",
-        "--json",
-        "--master",
-        "local[2]",
-    ]
 
-    done = subprocess.run(
-        [LITHIFY, "compact", *where, *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-        env=dict(os.environ),
-    )
+    done = compact_on_spark(f"{bucket.url}/lake", *options)
 
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 import time
-from collections.abc import Sequence
 
 import pytest
 
@@ -12,28 +10,17 @@ from infrastructure.objectstore.fixtures import Bucket
 from infrastructure.objectstore.server import ACCESS_KEY, SECRET_KEY
 from infrastructure.objectstore.tables import java_table
 from infrastructure.oracle.client import Oracle
-from lithify.clock import Clock
 from lithify.engine.run.driver import Request, compact
-from lithify.engine.run.runner import InlineRunner, Progress
-from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.protocol.address import Selection, TableAddress
-from lithify.formats.protocol.results import TaskResult
 from lithify.formats.protocol.strategy import Strategy
 from support.rest_server import WAREHOUSE, RestServer
-from support.runs import ShiftedClock
+from support.runs import ShiftedClock, ShippingRunner
 from support.tables import journals, stray_files
 
 pytestmark = pytest.mark.oracle
 
 KEYS = {"S3": ("s3.access-key", "s3.secret-key"), "OSS": ("fs.oss.accessKeyId", "fs.oss.accessKeySecret")}
 TOKEN_KEYS = {"S3": ("fs.s3.accessKeyId", "fs.s3.accessKeySecret"), "OSS": KEYS["OSS"]}
-
-
-class PicklingRunner(InlineRunner):
-    """Sends tasks to itself, as Spark sends them to executors."""
-
-    def run(self, tasks: Sequence[MergeTask], clock: Clock, progress: Progress) -> list[TaskResult]:
-        return super().run(pickle.loads(pickle.dumps(tasks)), clock, progress)
 
 
 @pytest.mark.stores("s3", "oss")
@@ -54,7 +41,7 @@ def test_the_server_commits_and_java_reads_the_same_rows(
         server.canned["token"] = 200, {"token": token, "expiresAtMillis": expires}
         address = TableAddress(WAREHOUSE, "db.t", {**server.options, **reach})
         report = compact(
-            Request(address, Selection(strategy=Strategy.FULL)), PicklingRunner(), ShiftedClock()
+            Request(address, Selection(strategy=Strategy.FULL)), ShippingRunner(), ShiftedClock()
         )
 
     assert report.status == "Compacted"

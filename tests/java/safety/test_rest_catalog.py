@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import pickle
 import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from lithify.cli.main import main
 from lithify.clock import Clock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
-from lithify.engine.run.runner import InlineRunner, Progress
+from lithify.engine.run.runner import InlineRunner
 from lithify.errors import (
     CatalogUnavailable,
     CommitUnknown,
@@ -32,26 +31,17 @@ from lithify.errors import (
     UnsupportedTable,
 )
 from lithify.formats.paimon.opening import open_table
-from lithify.formats.paimon.primary_key.merge_task import MergeTask
 from lithify.formats.protocol.address import Selection, TableAddress
-from lithify.formats.protocol.results import TaskResult
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
 from support.crashes import SETTLED
 from support.rest_server import FAILURE, WAREHOUSE, Reply, RestServer, Step
-from support.runs import Held, ShiftedClock
+from support.runs import Held, ShiftedClock, ShippingRunner
 from support.tables import data_files, journals, make_plain, stray_files, upserts
 
 pytestmark = pytest.mark.oracle
 
 Commit = Callable[[], Reply]
-
-
-class PicklingRunner(InlineRunner):
-    """Sends tasks to itself, as Spark sends them to executors."""
-
-    def run(self, tasks: Sequence[MergeTask], clock: Clock, progress: Progress) -> list[TaskResult]:
-        return super().run(pickle.loads(pickle.dumps(tasks)), clock, progress)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +81,7 @@ def run(
     address = TableAddress(WAREHOUSE, name, server.options, overrides=overrides)
     return compact(
         Request(address, Selection(strategy=Strategy.FULL), run=run),
-        PicklingRunner(),
+        ShippingRunner(),
         clock or ShiftedClock(),
     )
 

@@ -31,8 +31,8 @@ OUTRUN = "others committed faster until the patience ended"
 class PortionHooks(CommitHooks[_Base, _Change, _Draft], Protocol[_Base, _Change, _Draft]):
     """The hooks of a commit whose groups may come in several snapshots."""
 
-    def put_off(self, groups: Collection[Any]) -> None:
-        """Names the groups that come after the next portion, whose snapshot says if there are any."""
+    def announce(self, *, is_last: bool) -> None:
+        """Says whether the portion that is tried next is the last one; the snapshots of others say so."""
         ...
 
 
@@ -53,7 +53,7 @@ def commit_in_portions(
     left, has_committed = deque([changes]), False
     while left:
         portion = left.popleft()
-        hooks.put_off({group for later in left for group in later})
+        hooks.announce(is_last=not left)
         try:
             outcome = loop.commit(hooks, portion, race.backoff_for(portion), race.tries)
         except CommitOutrun as error:

@@ -1,6 +1,6 @@
 """The files of tables on HDFS, accessed through `cluster`. Picklable: executors get one with their task.
 
-Without Kerberos a user's name is no credential: whoever reaches a name node may do everything there. So the
+Without Kerberos a user's name is no credential: any client that reaches a name node may do everything. So the
 operator asks only name nodes, and only for paths on them, that who runs it has granted to the namespace.
 """
 

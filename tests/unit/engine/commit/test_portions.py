@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil, log2
 from random import Random
@@ -40,8 +40,8 @@ class BusyTable(Table):
     promised: list[bool] = field(default_factory=list)
     _more: bool = False
 
-    def put_off(self, groups: Collection[str]) -> None:
-        self._more = bool(groups)
+    def announce(self, *, is_last: bool) -> None:
+        self._more = not is_last
 
     def prepare(self, changes: Mapping[str, str], base: Snapshot, number: int) -> tuple[int, Snapshot]:
         if len(changes) > self.in_time:

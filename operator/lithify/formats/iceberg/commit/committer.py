@@ -78,7 +78,7 @@ class Committer:
         self._prepared: tuple[View, Replacement] | None = None
         self._view: View | None = None
         self._known = KnownManifests()
-        self._put_off: Collection[Any] = ()
+        self._is_last = True
 
     @property
     def table(self) -> str:
@@ -90,9 +90,9 @@ class Committer:
         """Sends snapshots to the catalog."""
         return SnapshotPublisher(self._table, self._check_fence)
 
-    def put_off(self, groups: Collection[Any]) -> None:
-        """Names the groups that come with later snapshots of the attempt; see `PortionHooks`."""
-        self._put_off = groups
+    def announce(self, *, is_last: bool) -> None:
+        """Says whether the attempt commits another portion after this one; see `PortionHooks`."""
+        self._is_last = is_last
 
     def newest(self) -> Base | None:
         """The newest snapshot of the branch; None if it has none, and had one when the run was planned."""
@@ -256,7 +256,7 @@ class Committer:
         kept = {file.path for change in changes.values() for file in change.kept}
         carried = sum(each.rows for each in self._carried if each.referenced not in kept)
         notes = {**self._notes(changes.keys()), **({CARRIED: str(carried)} if carried else {})}
-        if self._put_off:
+        if not self._is_last:
             notes |= {UNFINISHED: "true", TO_COME: notes.get(TO_COME, "1")}
         if self._extension is TURNS_EQUALITY:
             notes[MINOR] = "true"

@@ -1,4 +1,4 @@
-"""What a commit asks about late deletes: those that landed on replaced files after the plan, by position.
+"""Protocol by which a commit carries over late deletes: position deletes that landed after the plan.
 
 Called by `committer` in every try; implemented in `compaction`, which knows where tasks have moved each row.
 """

@@ -106,11 +106,11 @@ def schema_of(metadata: TableMetadata) -> Schema:
 def divided(
     unit: IcebergUnit, options: WriteOptions, order: RowOrder, sizing: Sizing
 ) -> Iterator[tuple[DataFile, ...]]:
-    """A unit's files by task, or those that it keeps: adjacent ones of about equal bytes.
+    """Divides a unit's files among tasks; of minor units, the files that they keep.
 
-    Each task gets enough of them for whole new files. What is sorted is sorted within a task, so that is
-    larger. Where a unit makes several, their files overlap until the next run, which finds them by their
-    bounds and joins neighbours.
+    Each task gets adjacent files of about equal bytes, enough for whole new files. Rows are sorted within a
+    task, so tasks that sort are larger. Outputs of several sorting tasks overlap until the next run, which
+    finds them by their bounds and joins neighbours.
     """
     files = _SORTED_FILES_A_TASK if order.fields else _FILES_A_TASK
     usual = int(options.files.target_size * files * sizing.share)

@@ -50,6 +50,6 @@ class MergedDeletes:
         return found
 
     def _is_taken(self, delete: DeleteFile) -> bool:
-        """Whether positions of a delete file are needed: of all for vectors, else of those that go."""
+        """Whether the positions of a delete file are read: for vectors always, else if the file goes."""
         is_needed = self.has_vectors or delete.path in self.moved
         return is_needed and delete.content is Content.POSITION_DELETES

@@ -146,8 +146,8 @@ def delete_index(
 def is_late(deletes: pa.Table, after: int, content: Content) -> Flags:
     """Mask of the deletes of one kind with a sequence number greater than that of the planned snapshot.
 
-    Misses none: of all writers only rewrites of delete files state a number themselves, and Java's state the
-    greatest of those that they merge.
+    Misses none: only rewrites of delete files state a sequence number themselves, and Java's state the
+    greatest number among the files that they merge.
     """
     is_newer = integers(deletes["sequence_number"]) > after
     return cast(Flags, is_newer & (integers(deletes["content"]) == content))
