@@ -69,9 +69,14 @@ class RpcProxy:
         self._lock = threading.Lock()
 
     @property
+    def port(self) -> int:
+        """Where it listens on this machine."""
+        return int(self._listener.getsockname()[1])
+
+    @property
     def url(self) -> str:
         """What paths begin with that go through it."""
-        return f"hdfs://127.0.0.1:{self._listener.getsockname()[1]}"
+        return f"hdfs://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._accept, daemon=True).start()

@@ -39,19 +39,7 @@ class HdfsCluster:
 
     def options(self) -> dict[str, str]:
         """Catalog options that reach it, by the names that Java's Paimon reads, too."""
-        if len(self.ports) == 1:
-            return {}
-        names = [f"nn{number}" for number in range(len(self.ports))]
-        provider = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
-        return {
-            "hadoop.dfs.nameservices": SERVICE,
-            f"hadoop.dfs.ha.namenodes.{SERVICE}": ",".join(names),
-            f"hadoop.dfs.client.failover.proxy.provider.{SERVICE}": provider,
-            **{
-                f"hadoop.dfs.namenode.rpc-address.{SERVICE}.{name}": f"127.0.0.1:{port}"
-                for name, port in zip(names, self.ports, strict=True)
-            },
-        }
+        return {} if len(self.ports) == 1 else name_service(SERVICE, *self.ports)
 
     def __enter__(self) -> Self:
         jars = [*CLUSTER.jars(), spark_jar("hadoop-client-api-*").parent / "*"]
@@ -108,6 +96,21 @@ class HdfsCluster:
         process.wait()
         for pipe in (process.stdin, process.stdout):
             _pipe(pipe).close()
+
+
+def name_service(name: str, *ports: int) -> dict[str, str]:
+    """Catalog options that name it, with name nodes on ports of this machine."""
+    names = [f"nn{number}" for number in range(len(ports))]
+    provider = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+    return {
+        "hadoop.dfs.nameservices": name,
+        f"hadoop.dfs.ha.namenodes.{name}": ",".join(names),
+        f"hadoop.dfs.client.failover.proxy.provider.{name}": provider,
+        **{
+            f"hadoop.dfs.namenode.rpc-address.{name}.{each}": f"127.0.0.1:{port}"
+            for each, port in zip(names, ports, strict=True)
+        },
+    }
 
 
 def _pipe(pipe: IO[str] | None) -> IO[str]:

@@ -24,7 +24,7 @@ from lithify.formats.iceberg.catalog.options import (
 from lithify.io.access_policy import UNBOUNDED, AccessPolicy
 from lithify.io.catalog_options import FOLDER
 from lithify.io.local_storage import local_storage
-from lithify.io.locations import Store, local_path, object_path, store_of
+from lithify.io.locations import STORES, local_path, object_path, store_of
 from lithify.io.object_storage import object_storage
 from lithify.io.objects.files import KeySource
 from lithify.io.objects.stores import settings_for
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 AnyCatalog: TypeAlias = PointerCatalog | ServerCatalog
 _MOST_LEVELS = 16
 _CATALOG_NAME = "catalog-name"
-_STORES = ", ".join(store for store in Store if store is not Store.HDFS)
-"""Where files of Iceberg are read: on HDFS, none are yet."""
 
 
 def open_catalog(warehouse: str, options: Mapping[str, str], reach: AccessPolicy = UNBOUNDED) -> AnyCatalog:
@@ -99,10 +97,9 @@ def _rest_client(warehouse: str, options: Mapping[str, str]) -> RestClient:
 
 
 def _folders(warehouse: str, options: Mapping[str, str], reach: AccessPolicy) -> FolderTables:
-    is_on_store = object_path(warehouse) is not None and store_of(warehouse) is not Store.HDFS
-    if not is_on_store and local_path(warehouse) is None:
+    if object_path(warehouse) is None and local_path(warehouse) is None:
         problem = (
-            f"{warehouse} is neither a local path nor on {_STORES}: elsewhere a table in a folder cannot be "
+            f"{warehouse} is neither a local path nor on {STORES}: elsewhere a table in a folder cannot be "
             "committed to atomically"
         )
         raise InvalidOption(WAREHOUSE, problem)
@@ -122,12 +119,12 @@ def storage_for(
         InvalidOption: the options contradict each other.
     """
     stores = set(map(store_of, roots))
-    if len(stores) == 1 and not stores & {None, Store.HDFS}:
+    if len(stores) == 1 and None not in stores:
         return object_storage(settings_for(roots[0], store_options(options), reach), source, roots)
     for root in roots:
         if local_path(root) is None:
             raise OutOfReach(
-                root, f"files of Iceberg tables are read on {_STORES} and local file systems, all on one"
+                root, f"files of Iceberg tables are read on {STORES} and local file systems, all on one"
             )
         reach.check(root)
     return local_storage(roots)

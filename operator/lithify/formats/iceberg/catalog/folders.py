@@ -1,7 +1,8 @@
 """Tables in folders (Java's HadoopCatalog): the newest metadata file is the one with the highest number.
 
 Creating the next number is the commit, so it is only done where a file can be created exactly once: on local
-file systems and by conditional puts on S3. Java's writers rename instead; a commit is read back for that.
+file systems, by conditional puts on object stores, and by a rename on HDFS. Java's writers rename everywhere,
+which overwrites on object stores; a commit is read back for that.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from lithify.errors import CorruptTable, InvalidOption, NotFound, OutOfReach
 from lithify.formats.iceberg.catalog.connecting import list_tables, open_catalog, storage_for
 from lithify.formats.iceberg.catalog.folders import FolderTables
 from lithify.formats.iceberg.catalog.names import parse_name
-from lithify.io.access_policy import NOWHERE, UNBOUNDED
+from lithify.io.access_policy import NOWHERE
 from support.iceberg_tables import NAME, Lakehouse, as_folder_table
 
 
@@ -73,17 +73,17 @@ def test_what_does_not_exist_is_not_found(metadata: Path) -> None:
         open_catalog(str(metadata / "none"), {})
 
 
-@pytest.mark.parametrize("warehouse", ["hdfs://nn/warehouse", "obs://bucket/warehouse", "abfss://c@a/w"])
+@pytest.mark.parametrize("warehouse", ["hdfs:///warehouse", "obs://bucket/warehouse", "abfss://c@a/w"])
 def test_stores_without_an_atomic_commit_are_refused_by_name(warehouse: str) -> None:
     with pytest.raises(InvalidOption) as refused:
         open_catalog(warehouse, {})
     assert refused.value.option == "--warehouse"
 
 
-def test_files_on_hdfs_are_refused_whatever_catalog_names_them() -> None:
+def test_a_name_node_needs_a_grant_whatever_catalog_names_it() -> None:
     with pytest.raises(OutOfReach) as refused:
-        storage_for(("hdfs://nn/warehouse/t",), {}, UNBOUNDED)
-    assert refused.value.where == "hdfs://nn/warehouse/t"
+        storage_for(("hdfs://nn/warehouse/t",), {}, NOWHERE).exists("hdfs://nn/warehouse/t/metadata")
+    assert refused.value.where == "hdfs://nn/warehouse/t/metadata"
 
 
 def test_a_folder_of_the_machine_is_out_of_reach_of_others(metadata: Path) -> None:

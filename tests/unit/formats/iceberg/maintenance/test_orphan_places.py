@@ -35,6 +35,9 @@ def kind_of(path: str, where: OrphanPlaces | None = None) -> FileKind | None:
         (f"metadata/snap-4815162342-1-{U}.avro", METADATA),
         (f"metadata/4815162342-{U}.stats", METADATA),
         (f"metadata/partition-stats-4815162342-{U}.parquet", METADATA),
+        (f"metadata/.lithify-v12.metadata.json.{U}", METADATA),
+        (f"metadata/.lithify-00001-{U}.metadata.json.{U}", METADATA),
+        (f"metadata/.lithify-version-hint.text.{U}", METADATA),
     ],
 )
 def test_names_of_writers_in_their_places_are_candidates(path: str, kind: FileKind) -> None:
@@ -48,6 +51,8 @@ def test_names_of_writers_in_their_places_are_candidates(path: str, kind: FileKi
         f"metadata/00001-{U}.gz.metadata.json",
         *("metadata/v1.metadata.json", "metadata/version-hint.text", "data/_SUCCESS"),
         f"metadata/deeper/{U}-m0.avro",
+        *(f"metadata/{U}.metadata.json", f"metadata/.v12.metadata.json.{U}"),
+        *("metadata/.lithify-v12.metadata.json", f"data/.lithify-v12.metadata.json.{U}"),
         f"metadata/00000-4-{U}-00001.crc",
         "data/part-00000.parquet",
         "data/000000_0",
