@@ -125,4 +125,4 @@ class HiveTables:
 
 def root_of(table: KeyedTable) -> str:
     """The folder of the files that Hive reads."""
-    return f"file:{table.location}/hive"
+    return f"{table.store or 'file:'}{table.location}/hive"

@@ -265,20 +265,21 @@ class Storage(StoragePaths):
                 sync(folder)
 
     def rename(self, path: str, name: str) -> None:
-        """Gives a file on a local file system another name in its directory; durable when it returns.
+        """Gives a file on a local file system or HDFS another name in its directory; durable when it returns.
 
         Object stores cannot do this, and need not: their objects are whole from the start.
 
         Raises:
-            ValueError: the file system is not a local one.
+            ValueError: the files are on an object store.
             StorageError: the file is gone, or the file system refuses.
         """
-        if not self.is_local:
-            raise ValueError(f"{path} is on an object store, which renames nothing")
         renamed = f"{path.rpartition('/')[0]}/{name}"
         self.check_inside(path)
         self.check_inside(renamed)
         with reporting(path):
+            if self.objects is not None:
+                self.objects.rename(path, renamed)
+                return
             self.local_path(path).rename(self.local_path(renamed))
             sync(self.local_path(renamed).parent)
 

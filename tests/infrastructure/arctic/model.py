@@ -22,12 +22,19 @@ class KeyedTable:
         columns: their Iceberg types by their names.
         key: the columns of the primary key, which no file of the table names.
         partition: names of columns, or transforms of them: `day(ts)`, `bucket(4, id)`.
+        store: what paths begin with where the folder is not on this machine: `hdfs://127.0.0.1:8020`.
     """
 
     location: Path
     columns: Mapping[str, str]
     key: Sequence[str]
     partition: Sequence[str] = ()
+    store: str = ""
+
+    @property
+    def url(self) -> str:
+        """The folder, for clients that reach other file systems."""
+        return f"{self.store}{self.location}"
 
     @property
     def base(self) -> Path:
@@ -41,7 +48,7 @@ class KeyedTable:
 
     def args(self) -> dict[str, Any]:
         """How requests name this table."""
-        return {"location": str(self.location), "key": list(self.key)}
+        return {"location": self.url, "key": list(self.key)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def _task(
 ) -> RewriteTask:
     partition = unit.partition or Partition(target.spec.id)
     place = _place(part, partition, nodes)
-    is_hidden = table.change is None and table.storage.is_local
+    is_hidden = table.change is None and not table.storage.is_object_store
     return RewriteTask(
         files=tuple(each.file for each in part.rows),
         target=target if place is None else target.at(hidden(place) if is_hidden else place),

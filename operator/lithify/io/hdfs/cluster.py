@@ -142,6 +142,18 @@ class Cluster:
                 self.delete(temporary)
             raise
 
+    def rename(self, source: str, target: str) -> None:
+        """Gives a file another name; the request is sent exactly once.
+
+        Raises:
+            StorageError: the file is gone, or the name is taken.
+            StorageUnavailable: it is unknown whether the file has its new name, or will have it.
+        """
+        try:
+            self._rename(source, target, overwrites=False)
+        except FileExistsError:
+            raise StorageError(self._named(target), "there is such a file already") from None
+
     def _rename(self, source: str, target: str, *, overwrites: bool) -> None:
         try:
             self._client.once(

@@ -30,6 +30,11 @@ class HdfsFiles(StoreFiles):
         """The cluster of a path, and the path in it; see `StoreFiles.bucket`."""
         return self._cluster(path)
 
+    def rename(self, path: str, target: str) -> None:
+        """Gives a file another path on the same cluster, which no file has; sent once."""
+        cluster, key = self._cluster(path)
+        cluster.rename(key, self._parsed(target).key)
+
     def delete_folders(self, path: str) -> None:
         """Deletes a directory if nothing but empty ones are below it."""
         cluster, key = self._cluster(path)

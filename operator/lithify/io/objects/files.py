@@ -134,6 +134,14 @@ class StoreFiles(ABC):
         bucket, key = self.bucket(path)
         bucket.delete(key)
 
+    def rename(self, path: str, target: str) -> None:
+        """Gives a file another path, which no file has; HDFS alone can.
+
+        Raises:
+            ValueError: the files are on an object store.
+        """
+        raise ValueError(f"{path} is on {self.store}, which cannot rename it to {target}")
+
     def delete_folders(self, path: str) -> None:
         """Deletes a directory if nothing but empty ones are below it; object stores have none."""
         del path
