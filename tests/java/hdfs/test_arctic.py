@@ -70,6 +70,7 @@ def hidden_files(table: KeyedTable) -> list[str]:
     return [name for name in found if name.rpartition("/")[2].startswith(".")]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("strategy", [case(each, id=each.value) for each in Strategy])
 def test_arctic_reads_the_same_rows_of_a_table_in_folders(
     arctic: Arctic, table: KeyedTable, strategy: Strategy

@@ -94,6 +94,7 @@ def unnamed(lake: Warehouse, table: SparkTable) -> set[str]:
     }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("version", [2, 3])
 def test_spark_reads_the_same_rows_after_each_of_our_runs_and_writes_on(
     lake: Warehouse, spark_iceberg: SparkIceberg, version: int
@@ -135,6 +136,7 @@ def test_a_table_of_a_sql_catalog_keeps_its_rows_beside_equality_deletes(
     assert len(table.metadata_table("files")) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("steps", "renames"),
     [
@@ -206,6 +208,7 @@ def test_a_version_that_is_taken_is_refused_to_spark(
     assert len(read(table)) == len(before) + 3
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("point", "status"),
     [
