@@ -109,7 +109,7 @@ def test_a_table_without_work_has_a_canary_that_compares_nothing(
     assert (again.canary.groups, again.canary.rows) == (0, 0)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("damage", [lose_a_row, repeat_a_row])
 def test_wrong_rows_stop_the_run_before_it_begins(
     tables: FormatTables, table: Any, canary: CanaryTable, tmp_path: Path, damage: Damage
@@ -139,7 +139,7 @@ def test_wrong_rows_stop_the_run_before_it_begins(
     assert tables.rows(table) == rows
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("point", [*CANARY_POINTS, "journal-written", "tasks-done", "snapshot-written"])
 def test_a_kill_at_any_point_leaves_a_table_that_the_next_attempt_compacts(
     tables: FormatTables, table: Any, canary: CanaryTable, point: str

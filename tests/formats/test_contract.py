@@ -450,7 +450,7 @@ class TestRun:
         assert (again.status, again.snapshot_after) == ("AlreadyCommitted", found.snapshot)
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_at_any_point_is_harmless(tables: FormatTables, table: Any, point: str) -> None:
     if point not in {*EVERY_RUN, *tables.own_points}:

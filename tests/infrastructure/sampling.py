@@ -14,7 +14,7 @@ from typing import TypeVar
 import pytest
 
 _Any = TypeVar("_Any")
-_SMALLEST = 6
+_SMALLEST = 3
 """Families below this size are not worth the cases that a run would miss."""
 
 

@@ -214,7 +214,7 @@ def test_arctic_reads_consumed_changes_of_such_partitions_again(
     assert by_arctic(arctic, table) == [[1, partition, "x"]] * 2
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_table_reads_as_model_says_and_optimizing_changes_nothing(
     arctic: Arctic, tmp_path: Path, seed: int

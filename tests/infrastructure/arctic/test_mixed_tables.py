@@ -137,7 +137,7 @@ def test_consumed_change_files_may_go(mixed_tables: MixedTables, table: MixedTab
     assert by_arctic(mixed_tables, table) == by_model(mixed_tables, table) == living
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_table_reads_as_model_says_and_optimizing_changes_nothing(
     mixed_tables: MixedTables, tmp_path: Path, seed: int

@@ -31,6 +31,7 @@ def ordered(rows: pa.Table, like: pa.Table) -> pa.Table:
     return rows.select(like.column_names).cast(like.schema).sort_by("id").combine_chunks()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("make", "version"), MADE)
 def test_three_readers_see_the_same_rows(
     sql_table: SparkTable, second_reader: object, make: Maker, version: int
@@ -50,6 +51,7 @@ def test_version_1_is_read_by_all(sql_table: SparkTable, second_reader: object) 
     assert ordered(go.read(table.metadata_location), expected) == expected
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("partitions", ["none", "identity", "bucket", "truncate", "days"])
 def test_partitioned_deletes_are_read_by_all(
     sql_table: SparkTable, second_reader: object, partitions: str

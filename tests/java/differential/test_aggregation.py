@@ -284,7 +284,7 @@ CHOSEN: dict[str, tuple[str, dict[str, str], list[Any]]] = {
 }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", CHOSEN)
 def test_functions_on_chosen_values_do_what_java_does(oracle: Oracle, name: str, tmp_path: Path) -> None:
     kind, said, pool = CHOSEN[name]
@@ -304,7 +304,7 @@ def test_functions_on_chosen_values_do_what_java_does(oracle: Oracle, name: str,
     check_rounds(oracle, table, tmp_path)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_rounds_are_those_that_java_makes(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
     check_rounds(oracle, shape.make(oracle, tmp_path / "original"), tmp_path)
@@ -327,7 +327,7 @@ FAILING: dict[str, tuple[str, dict[str, str], list[Any]]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FAILING)
 def test_what_java_fails_on_blocks_the_bucket(oracle: Oracle, name: str, tmp_path: Path) -> None:
     kind, said, records = FAILING[name]

@@ -110,7 +110,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("shape", CASES, ids=lambda shape: shape.name)
 def test_deleted_rows_are_dropped_as_by_java(oracle: Oracle, shape: Deletes, tmp_path: Path) -> None:
     table = shape.make(oracle, tmp_path / "ours")
@@ -136,7 +136,7 @@ def test_deleted_rows_are_dropped_as_by_java(oracle: Oracle, shape: Deletes, tmp
     assert oracle.read(table) == rows
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("shape", CASES, ids=lambda shape: shape.name)
 def test_a_full_compaction_drops_every_deleted_row(oracle: Oracle, shape: Deletes, tmp_path: Path) -> None:
     table = shape.make(oracle, tmp_path / "ours")

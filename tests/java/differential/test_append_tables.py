@@ -21,7 +21,7 @@ CASES = [pytest.param(shape, id=shape.name) for shape in APPEND_SHAPES]
 WITH_ID = [pytest.param(shape, id=shape.name) for shape in APPEND_SHAPES if "id" in shape.key]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("shape", CASES)
 def test_small_files_are_joined_as_by_java(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
     table = make(oracle, shape, tmp_path / "ours")
@@ -41,7 +41,7 @@ def test_small_files_are_joined_as_by_java(oracle: Oracle, shape: Shape, tmp_pat
     assert oracle.read(table) == rows, "Java has compacted our files"
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
 @pytest.mark.parametrize("shape", WITH_ID)
 def test_runs_of_buckets_are_joined_in_order(

@@ -171,7 +171,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_as_java_chooses_them(oracle: Oracle, case: Case, tmp_path: Path) -> None:
     kinds = [BY_NAME[written] for written in case.key]

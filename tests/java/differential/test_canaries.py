@@ -17,7 +17,7 @@ from support.tables import copy_of, stray_files
 pytestmark = pytest.mark.oracle
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_a_table_after_a_canary_is_that_after_a_run_without_one(
     oracle: Oracle, shape: Shape, tmp_path: Path

@@ -113,7 +113,7 @@ BY_FULL_COMPACTION = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", BY_FULL_COMPACTION, ids=lambda case: case.name)
 def test_full_compactions_write_the_changelog_of_java(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
     original = case.make(oracle, tmp_path / "original")
@@ -252,7 +252,7 @@ BY_LOOKUP = [
 ]
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", BY_LOOKUP, ids=lambda case: case.name)
 def test_lookups_write_the_changelog_of_java(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
     original = case.make(oracle, tmp_path / "original")

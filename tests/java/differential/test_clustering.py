@@ -67,7 +67,7 @@ def in_parts(oracle: Oracle, table: Table, columns: Iterable[str]) -> dict[str, 
     }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
 @pytest.mark.parametrize("shape", CASES)
 def test_rows_are_sorted_as_by_java(oracle: Oracle, shape: Shape, tmp_path: Path, full: bool) -> None:

@@ -23,7 +23,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("shape", CASES)
 def test_rounds_are_those_that_java_makes(oracle: Oracle, shape: Shape, tmp_path: Path) -> None:
     check_rounds(oracle, shape.make(oracle, tmp_path / "original"), tmp_path)

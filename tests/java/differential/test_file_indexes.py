@@ -142,7 +142,7 @@ TABLES = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("indexed", TABLES)
 @pytest.mark.parametrize("key", [("id",), ()], ids=["primary key", "append"])
 def test_indexes_are_those_of_java(

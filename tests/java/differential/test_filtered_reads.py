@@ -169,7 +169,7 @@ def of_rounded_surrogate(ask: Filter) -> bool:
     return ask["op"] in ("equal", "greater_or_equal") and ask["literal"] == BEFORE_SURROGATES
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 def test_filters_find_every_row(
     oracle: Oracle, expected: Expected, tmp_path: Path, mode: Mode, sample: Sampler

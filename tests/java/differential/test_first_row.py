@@ -41,7 +41,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_as_java_compacts_them(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
     original = case.make(oracle, tmp_path / "original")

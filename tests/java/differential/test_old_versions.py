@@ -78,7 +78,7 @@ def test_rows_stay_and_files_are_those_of_java(
     assert hashes(oracle, table) == hashes(oracle, twin)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_java_goes_on_where_old_and_new_manifests_are_in_one_list(
     oracle: Oracle, tmp_path: Path, version: str
@@ -100,7 +100,7 @@ def test_java_goes_on_where_old_and_new_manifests_are_in_one_list(
     assert stray_files(oracle, table) == set()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_upgraded_files_keep_what_is_known_of_them(oracle: Oracle, tmp_path: Path, version: str) -> None:
     table = unpack(version, tmp_path, "tall")
@@ -115,7 +115,7 @@ def test_upgraded_files_keep_what_is_known_of_them(oracle: Oracle, tmp_path: Pat
     assert oracle.read(table) == rows
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_merged_manifests_say_what_the_old_ones_said(oracle: Oracle, tmp_path: Path, version: str) -> None:
     table = unpack(version, tmp_path, "t")
@@ -130,7 +130,7 @@ def test_merged_manifests_say_what_the_old_ones_said(oracle: Oracle, tmp_path: P
     assert oracle.read(table) == ROWS["t"]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_looks_agree_with_what_java_sees(oracle: Oracle, tmp_path: Path, version: str) -> None:
     table = unpack(version, tmp_path / "warehouse", "t")

@@ -270,7 +270,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_as_java_compacts_them(oracle: Oracle, case: Updates, tmp_path: Path) -> None:
     original = case.make(oracle, tmp_path / "original")
@@ -334,7 +334,7 @@ REFUSED_BY_US = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [*REFUSED_BY_BOTH, *REFUSED_BY_US])
 def test_options_that_are_refused(oracle: Oracle, name: str, tmp_path: Path) -> None:
     """Java checks no options that a table already has when it only reads them, so these are put there."""

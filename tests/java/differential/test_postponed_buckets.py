@@ -125,7 +125,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_rows_are_moved_as_java_moves_them(oracle: Oracle, case: Case, tmp_path: Path) -> None:
     original = case.make(oracle, tmp_path / "original")
@@ -146,7 +146,7 @@ def test_rows_are_moved_as_java_moves_them(oracle: Oracle, case: Case, tmp_path:
         assert mine[name] == theirs[name]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_full_compaction_moves_rows_and_compacts_them(oracle: Oracle, case: Case, tmp_path: Path) -> None:
     original = case.make(oracle, tmp_path / "original")

@@ -98,7 +98,7 @@ WIDENED = [
 ]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "table",
     [

@@ -34,7 +34,7 @@ OUT_OF_ORDER = [{"ranges": [[0, 500]]}, {"ranges": [[10_000, 13_000]]}, {"ranges
 """The union of two sketches with registers is out of order; a small one is added to it."""
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("function", SKETCHES)
 @pytest.mark.parametrize("seed", range(3))
 def test_unions_have_the_bytes_of_java(oracle: Oracle, function: str, seed: int) -> None:

@@ -135,7 +135,7 @@ def test_java_writer_commits_between_plan_and_deletion(oracle: Oracle, tmp_path:
     assert unreferenced(opened(table), data_files(table)) == set()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_tables_of_old_releases_expire_as_with_java(oracle: Oracle, tmp_path: Path, version: str) -> None:
     """Their snapshots, lists and manifests lack fields; a compaction adds manifests that have them."""

@@ -86,7 +86,7 @@ def next_of(table: Table) -> int:
     return int(progress["nextSnapshot"])
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_consumer_in_the_middle_of_the_stream_reads_on(oracle: Oracle, tmp_path: Path, name: str) -> None:
     """It lags behind and stops after each snapshot; what it has not read is kept when snapshots expire."""
@@ -111,7 +111,7 @@ def test_a_consumer_in_the_middle_of_the_stream_reads_on(oracle: Oracle, tmp_pat
     assert stray_files(oracle, ours) == set()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TABLES)
 def test_changelogs_outlive_their_snapshots(oracle: Oracle, tmp_path: Path, name: str) -> None:
     """Neither our commits nor the expiry of snapshots that we committed take anything from a slow reader."""

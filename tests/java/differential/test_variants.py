@@ -209,7 +209,7 @@ def stored(path: str) -> tuple[str, dict[str, pa.ChunkedArray]]:
     }
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_files_are_those_of_java(oracle: Oracle, tmp_path: Path, case: Case) -> None:
     table = made(oracle, tmp_path / "table", case)

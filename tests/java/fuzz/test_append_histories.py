@@ -14,7 +14,7 @@ pytestmark = pytest.mark.oracle
 STEPS = 14
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 def test_history_is_as_with_java(oracle: Oracle, tmp_path: Path, seed: int) -> None:
     AppendHistory(seed, oracle, tmp_path).play(STEPS)
 

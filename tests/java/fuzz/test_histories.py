@@ -15,7 +15,7 @@ from java.fuzz.simpler import simpler
 pytestmark = pytest.mark.oracle
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(12)
 def test_history_is_as_with_java(
     oracle: Oracle, tmp_path: Path, seed: int, request: pytest.FixtureRequest
 ) -> None:

@@ -14,6 +14,6 @@ pytestmark = pytest.mark.oracle
 STEPS = 15
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_orphans_of_java_go_but_for_those_with_a_reason(oracle: Oracle, tmp_path: Path, seed: int) -> None:
     OrphanHistory(seed, oracle, tmp_path).play(STEPS)

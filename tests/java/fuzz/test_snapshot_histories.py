@@ -17,7 +17,7 @@ pytestmark = pytest.mark.oracle
 STEPS = 20
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 def test_expiry_leaves_the_files_that_java_leaves(oracle: Oracle, tmp_path: Path, seed: int) -> None:
     SnapshotHistory(seed, oracle, tmp_path).play(STEPS)
 

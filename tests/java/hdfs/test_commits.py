@@ -42,6 +42,7 @@ UNANSWERED: list[tuple[list[Step], int]] = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("steps", "renames"), UNANSWERED)
 def test_what_became_of_a_rename_is_found_out(
     oracle: Oracle, hdfs: HdfsFolder, hdfs_table: Table, proxy: RpcProxy, steps: list[Step], renames: int

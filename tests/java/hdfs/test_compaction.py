@@ -93,6 +93,7 @@ def test_a_canary_leaves_neither_branch_nor_directory(
     } == set()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("point", "status"),
     [

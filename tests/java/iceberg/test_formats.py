@@ -96,7 +96,7 @@ MADE = [
 ]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("make", MADE)
 def test_rows_and_their_lineage_stay(sql_table: SparkTable, make: Maker, form: str) -> None:
@@ -218,6 +218,7 @@ def test_uuids_and_fixed_bytes_stay(sql_table: SparkTable, form: str) -> None:
     assert formats(sql_table) == {form}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("form", ["orc", "avro", "parquet"])
 def test_files_of_all_formats_are_compacted_together(sql_table: SparkTable, form: str) -> None:
     table = sql_table.create(2)

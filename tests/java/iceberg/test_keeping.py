@@ -149,7 +149,7 @@ class Beside(InlineRunner):
         return found
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize(
     "act",

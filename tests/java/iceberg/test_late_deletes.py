@@ -112,7 +112,7 @@ def strays(table: SparkTable) -> set[str]:
     return {each.name for each in data_files(table) if each.suffix != ".crc"} - named
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize(
     "make",
@@ -165,7 +165,7 @@ def test_rows_deleted_at_any_moment_of_a_run_stay_deleted(
     assert read(table) == rows
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("point", [*CARRYING_POINTS, "manifests-written", "prepared", "snapshot-written"])
 def test_a_run_that_is_killed_while_it_carries_deletes_leaves_nothing(

@@ -99,6 +99,7 @@ def test_compaction_of_spark_during_a_merge_is_kept(sql_table: SparkTable, tmp_p
     assert metadata_files(table) == named(table)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "point",
     [

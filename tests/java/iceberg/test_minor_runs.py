@@ -95,7 +95,7 @@ def minor(table: SparkTable, act: Callable[[], object] = lambda: None, **overrid
     return report
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("make", MADE)
 def test_minor_runs_change_no_rows_and_no_data_files(
@@ -133,6 +133,7 @@ def with_shared_positions(table: SparkTable, version: int, partitions: str = "no
     return table
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("partitions", ["none", "bucket"])
 def test_position_delete_files_about_several_data_files_become_one_for_each(
@@ -173,7 +174,7 @@ def test_vectors_move_out_of_puffin_files_of_spark_that_are_half_dead(
     assert_whole(table, "main")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize(
     "act",
@@ -214,7 +215,7 @@ def test_a_rewrite_that_began_before_an_equality_delete_brings_no_row_back(
     assert table.read().combine_chunks() == before
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("point", [*CARRYING_POINTS[1:], "manifests-written", "prepared", "snapshot-written"])
 def test_a_minor_run_that_is_killed_leaves_nothing(

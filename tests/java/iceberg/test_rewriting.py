@@ -114,6 +114,7 @@ MAKERS: dict[str, Callable[[SparkTable], SparkTable]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MAKERS)
 def test_rows_are_those_that_spark_reads(sql_table: SparkTable, name: str) -> None:
     table = MAKERS[name](sql_table)

@@ -62,7 +62,7 @@ def ordered(rows: pa.Table, like: pa.Table) -> pa.Table:
     return rows.select(like.column_names).cast(like.schema).sort_by("id").combine_chunks()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", MADE)
 def test_rows_and_their_lineage_stay(sql_table: SparkTable, second_reader: object, make: Maker) -> None:
     table = make(sql_table)
@@ -79,7 +79,7 @@ def test_rows_and_their_lineage_stay(sql_table: SparkTable, second_reader: objec
     assert ordered(go.read(table.metadata_location), plain_rows) == plain_rows
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("make", MADE[1:])  # version 1 has no merge-on-read deletes
 def test_spark_goes_on_with_a_compacted_table(sql_table: SparkTable, make: Maker) -> None:
     table = make(sql_table)

@@ -46,6 +46,7 @@ def files_in(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.spark
 @pytest.mark.stores("gcs", "azure", "s3")  # OSS differs from S3 in creations only
 def test_spark_compacts_and_java_reads_the_same_rows(oracle: Oracle, bucket: Bucket) -> None:

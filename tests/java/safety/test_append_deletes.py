@@ -60,7 +60,7 @@ MEANWHILE = [
 ]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("point", ["tasks-done", "manifests-written"])
 @pytest.mark.parametrize(("where", "is_conflict"), MEANWHILE)
 def test_rows_that_java_deletes_meanwhile_stay_deleted(
@@ -176,7 +176,7 @@ def test_a_missing_index_file_blocks_its_partition_only(oracle: Oracle, table: T
     assert [group.group for group in report.groups] == ["p=b/bucket-0"]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "point", ["file-written", "tasks-done", "manifests-written", "snapshot-written", "leftovers-deleted"]
 )

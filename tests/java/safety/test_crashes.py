@@ -20,6 +20,7 @@ BEFORE_COMMIT = ["planned", "journal-written", "file-written", "tasks-done", "ma
 AFTER_COMMIT = ["snapshot-written", "hint-written", "leftovers-deleted"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("point", BEFORE_COMMIT)
 def test_same_run_started_again_commits_what_it_had_not(oracle: Oracle, tmp_path: Path, point: str) -> None:
     table = make_plain(oracle, tmp_path)
@@ -33,6 +34,7 @@ def test_same_run_started_again_commits_what_it_had_not(oracle: Oracle, tmp_path
     assert oracle.read(table) == rows
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("point", AFTER_COMMIT)
 def test_same_run_started_again_never_commits_twice(oracle: Oracle, tmp_path: Path, point: str) -> None:
     table = make_plain(oracle, tmp_path)

@@ -43,6 +43,7 @@ def table(oracle: Oracle, tmp_path: Path) -> Table:
     return table
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("point", ["tasks-done", "manifests-written"])
 @pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
 def test_rows_that_java_deletes_meanwhile_stay_deleted(
@@ -122,6 +123,7 @@ def test_the_file_whose_rows_are_to_be_deleted_is_replaced(
     assert unpaired(oracle, table) == set()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("point", ["file-written", "tasks-done", "manifests-written"])
 def test_what_a_killed_run_leaves_goes_in_time(oracle: Oracle, table: Table, point: str) -> None:
     before = oracle.read(table)

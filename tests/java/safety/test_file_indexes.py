@@ -27,6 +27,7 @@ def beside(table: Table) -> set[str]:
     return {name for name in data_files(table) if name.endswith(".index")}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("point", ["file-written", "tasks-done", "manifests-written"])
 def test_what_a_killed_run_leaves_goes_in_time(oracle: Oracle, table: Table, point: str) -> None:
     before, files = oracle.read(table), beside(table)

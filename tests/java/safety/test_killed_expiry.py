@@ -62,6 +62,7 @@ def kept(oracle: Oracle, table: Table, snapshots: list[int]) -> Answers:
     return {**found, "tag": oracle.read(table, tag="kept"), "now": oracle.read(table)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("point", [each for each in EXPIRY_POINTS if "changelog" not in each])
 def test_kill_at_any_point_leaves_a_table_that_the_next_expiry_completes(
     oracle: Oracle, aged: Table, tmp_path: Path, point: str
@@ -123,7 +124,7 @@ def kept_stream(oracle: Oracle, table: Table, first: int) -> dict[int, list[Row]
     return oracle.changelog(table, from_snapshot=first, options={"snapshot.num-retained.min": str(STAY)})
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("point", EXPIRY_POINTS)
 def test_kill_leaves_changelogs_that_the_next_expiry_completes(
     oracle: Oracle, outlived: Table, outlived_whole: Table, tmp_path: Path, point: str

@@ -55,7 +55,7 @@ def expire(table: Table, point: str | None = None) -> int:
     return done.returncode
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("point", POINTS)
 def test_kill_at_any_point_leaves_all_partitions_or_those_that_stay(
     oracle: Oracle, old: Table, tmp_path: Path, point: str

@@ -26,6 +26,7 @@ IN_PLACE = ("snapshot-written", "hint-written")
 """Points at which the snapshot is committed."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_merge_leaves_a_table_that_the_next_one_completes(
     oracle: Oracle, table: Table, point: str

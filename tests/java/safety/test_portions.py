@@ -80,6 +80,7 @@ def insert_late(oracle: Oracle, table: Table) -> object:
     return insert(oracle, table, 99)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "step",
     [

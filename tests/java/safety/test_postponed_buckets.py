@@ -43,7 +43,7 @@ def table(model: Table, tmp_path: Path) -> Table:
     return copy_of(model, tmp_path / "warehouse")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_at_any_point_is_harmless(oracle: Oracle, table: Table, point: str) -> None:
     rows = rows_of(oracle, table)

@@ -66,6 +66,7 @@ def size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "make", [merge_in_passes, postponed_rows, clustering], ids=lambda make: make.__name__
 )

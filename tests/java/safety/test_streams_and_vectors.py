@@ -168,7 +168,7 @@ def beside(table: Table) -> set[str]:
     return {name for name in data_files(table) if name.endswith(".index")}
 
 
-@pytest.mark.sampled(2, each="kind")
+@pytest.mark.sampled(1, each="kind")
 @pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
 @pytest.mark.parametrize("point", [point for point in POINTS if point not in NOT_REACHED])
 def test_a_kill_loses_nothing_and_repeats_nothing(
@@ -242,7 +242,7 @@ def step_between(oracle: Oracle, table: Table, folder: Path, point: str, step: S
     return run.wait()
 
 
-@pytest.mark.sampled(2, each="kind")
+@pytest.mark.sampled(1, each="kind")
 @pytest.mark.parametrize("full", [False, True], ids=["minor", "full"])
 @pytest.mark.parametrize("point", ["journal-written", "tasks-done", "manifests-written"])
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
@@ -257,6 +257,7 @@ def test_commits_of_others_meanwhile(
     assert_nothing_is_lost(oracle, table, kind, end)
 
 
+@pytest.mark.sampled(2)
 def test_a_commit_that_is_renamed_over_ours(oracle: Oracle, table: Table, kind: Kind, tmp_path: Path) -> None:
     """A Java writer checked for the snapshot before it was there: its own takes the place of ours."""
     twin = copy_of(table, tmp_path / "other")
@@ -272,6 +273,7 @@ def test_a_commit_that_is_renamed_over_ours(oracle: Oracle, table: Table, kind: 
     assert_nothing_is_lost(oracle, table, kind, end)
 
 
+@pytest.mark.sampled(2)
 def test_a_rollback_while_our_snapshot_gets_its_name(
     oracle: Oracle, table: Table, kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,6 +292,7 @@ def test_a_rollback_while_our_snapshot_gets_its_name(
     assert_nothing_is_lost(oracle, table, kind, end)
 
 
+@pytest.mark.sampled(2)
 def test_a_conflict_in_the_second_step(oracle: Oracle, table: Table, kind: Kind, tmp_path: Path) -> None:
     """The first bucket is committed; others compact the second one before its commit."""
 
@@ -312,6 +315,7 @@ def test_a_conflict_in_the_second_step(oracle: Oracle, table: Table, kind: Kind,
     assert_nothing_is_lost(oracle, table, kind, end)
 
 
+@pytest.mark.sampled(2)
 def test_a_run_that_is_started_again_goes_on_where_it_was_killed(
     oracle: Oracle, table: Table, kind: Kind
 ) -> None:

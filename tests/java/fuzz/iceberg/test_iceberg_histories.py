@@ -13,7 +13,7 @@ from java.fuzz.iceberg.simpler import simpler
 from java.fuzz.shrinking import cut_down
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 def test_history_reads_as_before(
     spark_iceberg: SparkIceberg, tmp_path: Path, seed: int, request: pytest.FixtureRequest
 ) -> None:

@@ -22,7 +22,7 @@ def _in_order() -> Iterator[None]:
         yield
 
 
-@pytest.mark.sampled(12, each="format_")
+@pytest.mark.sampled(8, each="format_")
 @pytest.mark.parametrize("format_", HISTORIES)
 def test_no_needed_file_is_deleted(tmp_path: Path, format_: str, seed: int) -> None:
     history = HISTORIES[format_](seed, tmp_path)

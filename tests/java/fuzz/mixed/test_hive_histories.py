@@ -52,7 +52,7 @@ class HivePlayer(Player[KeyedTable]):
         return sorted(([*row.values()] for rows in tables for row in rows.to_pylist()), key=repr)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 def test_hive_reads_what_arctic_reads(
     arctic: Arctic, hive_metastore: HiveMetastore, tmp_path: Path, seed: int
 ) -> None:

@@ -16,13 +16,13 @@ from lithify.formats.protocol.address import TableAddress
 from support.iceberg_runs import options_of
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 def test_table_in_folders_reads_as_before(arctic: Arctic, tmp_path: Path, seed: int) -> None:
     history, address = history_in_folders(arctic, tmp_path, seed)
     Player(history, arctic, address).play()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 def test_table_of_a_catalog_reads_as_before(mixed_tables: MixedTables, tmp_path: Path, seed: int) -> None:
     catalog = catalogs.sql(tmp_path / "catalog") if seed % 2 else catalogs.folder_of_tables(tmp_path / "wh")
 
