@@ -13,28 +13,29 @@ from support.small_tables import SmallTable
 ROUNDS = 60
 
 
-def published(hdfs: HdfsFolder, folder: Path) -> None:
-    """Puts a local warehouse into the folder."""
-    cluster, key = hdfs.files.bucket(hdfs.url)
-    for path in folder.rglob("*"):
-        if path.is_file():
-            cluster.write(f"{key}/{path.relative_to(folder).as_posix()}", path.read_bytes())
-
-
 def test_of_two_committers_one_wins_each_round(hdfs: HdfsFolder, tmp_path: Path) -> None:
-    local = SmallTable(tmp_path / "lake").create()
+    assert_one_wins_each_round(hdfs, tmp_path / "lake", ROUNDS)
+
+
+def test_of_two_committers_with_kerberos_one_wins_each_round(secure_hdfs: HdfsFolder, tmp_path: Path) -> None:
+    """Each in a process that logs in by itself."""
+    assert_one_wins_each_round(secure_hdfs, tmp_path / "lake", ROUNDS // 3)
+
+
+def assert_one_wins_each_round(hdfs: HdfsFolder, lake: Path, rounds: int) -> None:
+    local = SmallTable(lake).create()
     local.append()
-    published(hdfs, tmp_path / "lake")
+    hdfs.publish(lake)
     first = local.numbers[-1]
     barrier = CONTEXT.Barrier(2)
-    racers = {who: started(race, address(hdfs), who, barrier, ROUNDS) for who in ("left", "right")}
+    racers = {who: started(race, address(hdfs), who, barrier, rounds) for who in ("left", "right")}
 
     outcomes: dict[str, Outcomes] = {}
     for who, (process, told) in racers.items():
         outcomes[who] = told.get(timeout=DEADLINE)
         process.join(DEADLINE)
 
-    for number in range(first + 1, first + ROUNDS + 1):
+    for number in range(first + 1, first + rounds + 1):
         won = {who for who in racers if outcomes[who][number] == "OURS"}
         lost = {who for who in racers if outcomes[who][number] == "OUTRUN"}
         assert (len(won), len(lost)) == (1, 1)

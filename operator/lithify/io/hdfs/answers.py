@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable
+from lithify.io.hdfs.kerberos import AUTHENTICATION
 from lithify.io.network_words import TIMED_OUT, network_words, words_of
 
 _ANSWER = re.compile(r'(?P<fatal>Fatal)?RPCError\("(?:[\w.]*\.)?(?P<name>[A-Za-z0-9_$]{1,128})"')
@@ -22,7 +23,26 @@ _PASSING = frozenset(
 )
 """What name nodes answer that have done nothing, and may do it later."""
 _ENCRYPTED = "encryption"
-_SECURED = "SASLError|GSSAPIError|NoSASLMechanism|SIMPLE authentication is not enabled"
+_SECURED = "SIMPLE authentication is not enabled"
+_LOGIN = re.compile(
+    r"(?P<kind>GSSAPIError|SASLError|NoSASLMechanism)(\(GssMajorCodes \{[^}]*\}, (?P<code>[0-9]{1,10}),)?"
+)
+_NO_LIBRARY = "Failed to load libgssapi_krb"
+_FIRST_CODE = 0x96C73A00
+"""Kerberos's library counts its errors from here."""
+_SILENT = 156
+"""The code of a key distribution centre that does not answer."""
+_REASONS = {
+    6: "Kerberos does not know the principal",
+    7: "Kerberos does not know the name node's principal",
+    18: "Kerberos has locked the principal",
+    23: "the principal's key has expired",
+    **dict.fromkeys((24, 31, 181), "the keytab's key is not the principal's"),
+    32: "the ticket has expired",
+    37: "the clocks differ",
+    **dict.fromkeys((141, 195), "there is neither a keytab with the principal's key nor a ticket"),
+    154: "Kerberos has no configuration of the realm",
+}
 
 
 def translated(path: str, user: str, error: BaseException) -> LithifyError | OSError:
@@ -35,7 +55,7 @@ def translated(path: str, user: str, error: BaseException) -> LithifyError | OSE
 
     Returns:
         FileNotFoundError or FileExistsError: a name node says so.
-        NotAllowed: it refuses the user, or lets nobody in without Kerberos.
+        NotAllowed: it refuses the user, or Kerberos does, or a name node lets nobody in without Kerberos.
         StorageUnavailable: there was no answer, or one that may change; it may have been carried out.
         StorageError: it refuses the request; nothing was done.
     """
@@ -45,10 +65,15 @@ def translated(path: str, user: str, error: BaseException) -> LithifyError | OSE
         return FileExistsError(path)
     text = str(error)
     if re.search(_SECURED, text):
-        return NotAllowed(path, "this HDFS asks for Kerberos, which this release does not have")
+        return NotAllowed(path, f"this HDFS asks for Kerberos: {AUTHENTICATION} is not kerberos")
     found = _ANSWER.match(text)
     if found is not None:
         return _answered(path, user, found["name"], is_fatal=found["fatal"] is not None)
+    found = _LOGIN.match(text)
+    if found is not None:
+        return _not_logged_in(path, user, found["code"] or found["kind"])
+    if _NO_LIBRARY in text:
+        return StorageError(path, "Kerberos's library (libgssapi_krb5.so.2) is missing here")
     if isinstance(error, IsADirectoryError):
         return StorageError(path, "it is a directory")
     if _ENCRYPTED in text.lower():
@@ -64,6 +89,15 @@ def _answered(path: str, user: str, name: str, *, is_fatal: bool) -> LithifyErro
     if name in ("NSQuotaExceededException", "DSQuotaExceededException", "QuotaExceededException"):
         return StorageError(path, f"the quota of HDFS is used up ({name})")
     return StorageError(path, f"HDFS refuses the request ({name})")
+
+
+def _not_logged_in(path: str, user: str, found: str) -> LithifyError:
+    """Nothing was asked: a login comes before any request."""
+    code = int(found) - _FIRST_CODE if found.isdecimal() else 0
+    if code == _SILENT:
+        return StorageUnavailable(path, "no key distribution centre of Kerberos answers")
+    reason = _REASONS.get(code, f"Kerberos fails ({found})")
+    return NotAllowed(path, f"HDFS does not let the user {user} in: {reason}")
 
 
 def _shortly(error: BaseException) -> str:
