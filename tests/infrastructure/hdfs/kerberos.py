@@ -45,7 +45,7 @@ class Realm:
         return self.folder / f"{name}.keytab"
 
     def configure(self, path: Path, **settings: str) -> Path:
-        """Writes a configuration of the library with some settings: `kdc` is the centre's, others are general."""
+        """Writes a configuration of the library: `kdc` is where the centre is, other settings are general."""
         text = (self.folder / "krb5.conf").read_text()
         if "kdc" in settings:
             text = re.sub(r"kdc = localhost:\d+", f"kdc = {settings.pop('kdc')}", text)

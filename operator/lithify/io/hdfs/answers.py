@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 
 from lithify.errors import LithifyError, NotAllowed, StorageError, StorageUnavailable
-from lithify.io.hdfs.kerberos import AUTHENTICATION
 from lithify.io.network_words import TIMED_OUT, network_words, words_of
 
 _ANSWER = re.compile(r'(?P<fatal>Fatal)?RPCError\("(?:[\w.]*\.)?(?P<name>[A-Za-z0-9_$]{1,128})"')
@@ -23,26 +22,21 @@ _PASSING = frozenset(
 )
 """What name nodes answer that have done nothing, and may do it later."""
 _ENCRYPTED = "encryption"
-_SECURED = "SIMPLE authentication is not enabled"
-_LOGIN = re.compile(
-    r"(?P<kind>GSSAPIError|SASLError|NoSASLMechanism)(\(GssMajorCodes \{[^}]*\}, (?P<code>[0-9]{1,10}),)?"
-)
+_CLOSED = "RPC listener disconnected"
+_LOGIN = re.compile(r"GSSAPIError|SASLError|NoSASLMechanism")
 _NO_LIBRARY = "Failed to load libgssapi_krb"
-_FIRST_CODE = 0x96C73A00
-"""Kerberos's library counts its errors from here."""
-_SILENT = 156
-"""The code of a key distribution centre that does not answer."""
+_SILENT = "Cannot contact any KDC"
 _REASONS = {
-    6: "Kerberos does not know the principal",
-    7: "Kerberos does not know the name node's principal",
-    18: "Kerberos has locked the principal",
-    23: "the principal's key has expired",
-    **dict.fromkeys((24, 31, 181), "the keytab's key is not the principal's"),
-    32: "the ticket has expired",
-    37: "the clocks differ",
-    **dict.fromkeys((141, 195), "there is neither a keytab with the principal's key nor a ticket"),
-    154: "Kerberos has no configuration of the realm",
+    r"Client '.*' not found in Kerberos database": "Kerberos does not know the principal",
+    r"not found in Kerberos database": "Kerberos does not know the name node",
+    r"No key table entry|Preauthentication failed|integrity check failed": "the keytab's key is not the principal's",
+    r"No credentials cache found|No Kerberos credentials": "there is no key of the principal, nor a ticket",
+    r"expired": "the ticket or the key has expired",
+    r"Clock skew": "the clocks differ",
+    r"Cannot find KDC|default realm": "Kerberos has no configuration of the realm",
+    r"revoked": "Kerberos has locked the principal",
 }
+"""What Kerberos's library says, and we. It gives some errors other numbers, so that these say nothing."""
 
 
 def translated(path: str, user: str, error: BaseException) -> LithifyError | OSError:
@@ -64,20 +58,19 @@ def translated(path: str, user: str, error: BaseException) -> LithifyError | OSE
     if isinstance(error, FileExistsError):
         return FileExistsError(path)
     text = str(error)
-    if re.search(_SECURED, text):
-        return NotAllowed(path, f"this HDFS asks for Kerberos: {AUTHENTICATION} is not kerberos")
     found = _ANSWER.match(text)
     if found is not None:
         return _answered(path, user, found["name"], is_fatal=found["fatal"] is not None)
-    found = _LOGIN.match(text)
-    if found is not None:
-        return _not_logged_in(path, user, found["code"] or found["kind"])
+    if _LOGIN.match(text):
+        return _not_logged_in(path, user, text)
     if _NO_LIBRARY in text:
         return StorageError(path, "Kerberos's library (libgssapi_krb5.so.2) is missing here")
     if isinstance(error, IsADirectoryError):
         return StorageError(path, "it is a directory")
     if _ENCRYPTED in text.lower():
         return StorageError(path, "it lies in an encryption zone of HDFS, which this release does not read")
+    if _CLOSED in text:
+        return StorageUnavailable(path, "HDFS closes the connection, as it does if it asks for Kerberos, too")
     return StorageUnavailable(path, f"HDFS does not answer ({_shortly(error)})")
 
 
@@ -91,12 +84,12 @@ def _answered(path: str, user: str, name: str, *, is_fatal: bool) -> LithifyErro
     return StorageError(path, f"HDFS refuses the request ({name})")
 
 
-def _not_logged_in(path: str, user: str, found: str) -> LithifyError:
+def _not_logged_in(path: str, user: str, text: str) -> LithifyError:
     """Nothing was asked: a login comes before any request."""
-    code = int(found) - _FIRST_CODE if found.isdecimal() else 0
-    if code == _SILENT:
+    if _SILENT in text:
         return StorageUnavailable(path, "no key distribution centre of Kerberos answers")
-    reason = _REASONS.get(code, f"Kerberos fails ({found})")
+    known = (reason for words, reason in _REASONS.items() if re.search(words, text))
+    reason = next(known, f"Kerberos fails ({_first_word(text)})")
     return NotAllowed(path, f"HDFS does not let the user {user} in: {reason}")
 
 
@@ -105,4 +98,8 @@ def _shortly(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return TIMED_OUT
     words = words_of(error) or network_words(str(error))
-    return words or re.split(r"\W", str(error), maxsplit=1)[0][:64] or type(error).__name__
+    return words or _first_word(str(error)) or type(error).__name__
+
+
+def _first_word(text: str) -> str:
+    return re.split(r"\W", text, maxsplit=1)[0][:64]
