@@ -39,9 +39,10 @@ def test_a_process_of_its_own_compacts_what_java_wrote(
     rows = oracle.read(table)
     secure_hdfs.publish(tmp_path / "lake")
 
-    done = start(address(secure_hdfs)).wait()
+    options = json.dumps(secure_hdfs.cluster.options())
+    done = start(address(secure_hdfs), "--catalog", options).wait()
 
-    assert done.report["status"] == "Compacted", done
+    assert done.report.get("status") == "Compacted", done.error
     copy = secure_hdfs.copy()
     assert oracle.read(copy) == rows
     assert {file.level for file in oracle.files(copy)} == {5}
@@ -91,7 +92,8 @@ def test_tickets_of_the_process_are_used_until_they_expire(
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{keytabs / 'tickets'}")
     monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(keytabs / CLIENT))
     named, path = login(CLIENT, keytabs / CLIENT), f"{secure_hdfs.url}/x"
-    assert files(secure_hdfs, named).create(path, "text")
+    connected = files(secure_hdfs, named)
+    assert connected.create(path, "text")
     assert files(secure_hdfs, OWN_LOGIN).read(path, 100) == b"text"
 
     monkeypatch.delenv("KRB5_CLIENT_KTNAME")
@@ -100,8 +102,8 @@ def test_tickets_of_the_process_are_used_until_they_expire(
         refusal = refused(files(secure_hdfs, OWN_LOGIN), path)
     assert "expired" in refusal
     monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(keytabs / CLIENT))
-    for options in (OWN_LOGIN, named):
-        assert files(secure_hdfs, options).read(path, 100) == b"text"
+    for allowed in (files(secure_hdfs, OWN_LOGIN), files(secure_hdfs, named), connected):
+        assert allowed.read(path, 100) == b"text"
 
 
 def refused(files: StoreFiles, path: str) -> str | None:

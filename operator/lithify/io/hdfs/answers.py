@@ -29,7 +29,7 @@ _SILENT = "Cannot contact any KDC"
 _REASONS = {
     r"Client '.*' not found in Kerberos database": "Kerberos does not know the principal",
     r"not found in Kerberos database": "Kerberos does not know the name node",
-    r"No key table entry|Preauthentication failed|integrity check failed": "the keytab's key is not the principal's",
+    r"No key table entry|Preauthentication failed|integrity check failed": "the keytab has another key",
     r"No credentials cache found|No Kerberos credentials": "there is no key of the principal, nor a ticket",
     r"expired": "the ticket or the key has expired",
     r"Clock skew": "the clocks differ",
