@@ -1,4 +1,4 @@
-"""`python -m infrastructure.hdfs`: prepares once per machine what runs Hadoop's servers, and Kerberos's library."""
+"""`python -m infrastructure.hdfs`: prepares Hadoop's servers and Kerberos's library, once per machine."""
 
 from __future__ import annotations
 

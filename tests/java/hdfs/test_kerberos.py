@@ -20,10 +20,11 @@ from lithify.io.hdfs.kerberos import AUTHENTICATION
 from lithify.io.object_storage import files_of
 from lithify.io.objects.files import StoreFiles
 from lithify.io.objects.stores import settings_for
-from support.hdfs_runs import IMPATIENT, address
+from support.hdfs_runs import IMPATIENT, address, assert_one_wins_each_round
 from support.runs import start
 from support.tables import journals, make_plain, stray_files
 
+ROUNDS = 20
 OWN_LOGIN = {AUTHENTICATION: "kerberos"}
 
 
@@ -47,6 +48,10 @@ def test_a_process_of_its_own_compacts_what_java_wrote(
     assert oracle.read(copy) == rows
     assert {file.level for file in oracle.files(copy)} == {5}
     assert (stray_files(oracle, copy), journals(copy)) == (set(), set())
+
+
+def test_of_two_committers_one_wins_each_round(secure_hdfs: HdfsFolder, tmp_path: Path) -> None:
+    assert_one_wins_each_round(secure_hdfs, tmp_path / "lake", ROUNDS)
 
 
 @pytest.fixture
@@ -87,7 +92,7 @@ def test_tickets_of_the_process_are_used_until_they_expire(
     secure_hdfs: HdfsFolder, keytabs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those for a keytab are renewed, be it the process's own or one that a catalog names."""
-    brief = secure_hdfs.cluster.realm.configure(keytabs / "krb5.conf", ticket_lifetime="3s")
+    brief = secure_hdfs.cluster.realm.configure(keytabs / "krb5.conf", ticket_lifetime="4s")
     monkeypatch.setenv("KRB5_CONFIG", str(brief))
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{keytabs / 'tickets'}")
     monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(keytabs / CLIENT))
