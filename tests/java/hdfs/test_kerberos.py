@@ -20,8 +20,8 @@ from lithify.io.hdfs.kerberos import AUTHENTICATION
 from lithify.io.object_storage import files_of
 from lithify.io.objects.files import StoreFiles
 from lithify.io.objects.stores import settings_for
-from support.hdfs_runs import IMPATIENT, address, assert_one_wins_each_round
-from support.runs import start
+from support.hdfs_runs import IMPATIENT, assert_one_wins_each_round
+from support.runs import compact_on_spark
 from support.tables import journals, make_plain, stray_files
 
 ROUNDS = 20
@@ -33,17 +33,20 @@ def files(hdfs: HdfsFolder, options: Mapping[str, str]) -> StoreFiles:
 
 
 @pytest.mark.oracle
-def test_a_process_of_its_own_compacts_what_java_wrote(
+@pytest.mark.spark
+def test_driver_and_executors_log_in_by_themselves(
     oracle: Oracle, secure_hdfs: HdfsFolder, tmp_path: Path
 ) -> None:
-    table = make_plain(oracle, tmp_path / "lake", commits=2)
+    table = make_plain(oracle, tmp_path / "lake", buckets=2, commits=2)
     rows = oracle.read(table)
     secure_hdfs.publish(tmp_path / "lake")
+    options = [f"--catalog-option={name}={value}" for name, value in secure_hdfs.cluster.options().items()]
 
-    options = json.dumps(secure_hdfs.cluster.options())
-    done = start(address(secure_hdfs), "--catalog", options).wait()
+    done = compact_on_spark(secure_hdfs.url, *options)
 
-    assert done.report.get("status") == "Compacted", done.error
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["status"], report["tasks"]) == ("Compacted", 2)
     copy = secure_hdfs.copy()
     assert oracle.read(copy) == rows
     assert {file.level for file in oracle.files(copy)} == {5}
