@@ -70,7 +70,9 @@ def translated(path: str, user: str, error: BaseException) -> LithifyError | OSE
     if _ENCRYPTED in text.lower():
         return StorageError(path, "it lies in an encryption zone of HDFS, which this release does not read")
     if _CLOSED in text:
-        return StorageUnavailable(path, "HDFS closes the connection, as it does if it asks for Kerberos, too")
+        return StorageUnavailable(
+            path, "HDFS closes the connection, as it also does if only it asks for Kerberos"
+        )
     return StorageUnavailable(path, f"HDFS does not answer ({_shortly(error)})")
 
 
