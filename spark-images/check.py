@@ -1,9 +1,11 @@
 """Imports the package: run when an image is built, so that no image lacks what it needs.
 
 `check.py spark` imports every module; `check.py operator` those of the operator's commands and of its
-observing workers, and of the rest all but LEFT_OUT, which nobody there calls.
+observing workers, and of the rest all but LEFT_OUT, which nobody there calls. Libraries that packages load on
+request are loaded, too.
 """
 
+import ctypes
 import importlib
 import importlib.util
 import pkgutil
@@ -37,6 +39,10 @@ ABSENT = (
 )
 
 
+LIBRARIES = ("libgssapi_krb5.so.2",)
+"""Of Debian, not of a package: Kerberos for hdfs-native."""
+
+
 def main(image: str) -> None:
     """Checks one image; ends the process with a sentence if something is wrong."""
     # Before anything is imported: pandas has a stand-in afterwards.
@@ -44,6 +50,8 @@ def main(image: str) -> None:
         sys.exit(f"the operator's image should have no {', '.join(found)}")
     for name in OPERATOR if image == "operator" else ("pyspark.daemon",):
         importlib.import_module(name)
+    for name in LIBRARIES:
+        ctypes.CDLL(name)
     failed = {name for name in modules() if not is_imported(name)}
     if failed != (LEFT_OUT if image == "operator" else set()):
         sys.exit(f"these cannot be imported: {', '.join(sorted(failed))}")

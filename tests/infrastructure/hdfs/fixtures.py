@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.hdfs.kerberos import load_library
 from infrastructure.hdfs.proxy import RpcProxy
 from infrastructure.hdfs.server import HdfsCluster
 from infrastructure.oracle.client import Oracle, Table
@@ -63,6 +64,13 @@ class HdfsFolder:
             path.write_bytes(files.read(f"{self.url}/{name}", MOST_MANIFEST))
         return Table(self.copies, "db.t")
 
+    def publish(self, folder: Path) -> None:
+        """Puts the files of a local folder into it."""
+        cluster, key = self.files.bucket(self.url)
+        for path in folder.rglob("*"):
+            if path.is_file():
+                cluster.write(f"{key}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+
     def through(self, proxy: RpcProxy) -> str:
         """The folder by way of a proxy."""
         return f"{proxy.url}{self.path}"
@@ -79,6 +87,28 @@ def hdfs_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsClust
 def hdfs(hdfs_cluster: HdfsCluster, tmp_path: Path) -> HdfsFolder:
     """A fresh folder."""
     return HdfsFolder(hdfs_cluster, f"/test-{secrets.token_hex(4)}", tmp_path / "copy")
+
+
+@pytest.fixture(scope="session")
+def secure_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HdfsCluster, dict[str, str]]]:
+    """A cluster that asks for Kerberos and encrypts, and the environment of processes that log in."""
+    folder = tmp_path_factory.mktemp("secure-hdfs")
+    variables = dict(load_library())
+    with HdfsCluster(folder, protection="privacy") as cluster:
+        variables["KRB5_CONFIG"] = str(cluster.realm.configure(folder / "krb5.conf"))
+        variables["KRB5CCNAME"] = f"FILE:{folder / 'no-tickets'}"
+        yield cluster, variables
+
+
+@pytest.fixture
+def secure_hdfs(
+    secure_cluster: tuple[HdfsCluster, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> HdfsFolder:
+    """A fresh folder of it."""
+    cluster, variables = secure_cluster
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return HdfsFolder(cluster, f"/test-{secrets.token_hex(4)}", tmp_path / "copy")
 
 
 @pytest.fixture

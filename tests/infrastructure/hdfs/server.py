@@ -10,12 +10,16 @@ from types import TracebackType
 from typing import IO, Self
 
 from infrastructure.cluster.processes import StartFailed, free_ports
+from infrastructure.hdfs.kerberos import CLIENT, Realm
 from infrastructure.hdfs.programs import CLUSTER
 from infrastructure.jvm.process import FOR_TESTS, JavaProgram
 from infrastructure.oracle.process import spark_jar
+from lithify.io.hdfs.kerberos import AUTHENTICATION, KEYTAB, PRINCIPAL
 
 SERVICE = "tests"
 """What Java's clients and ours call two name nodes."""
+
+SIMPLE = "simple"
 
 
 class HdfsCluster:
@@ -24,10 +28,12 @@ class HdfsCluster:
     Args:
         folder: where its files and its log are; created if need be.
         name_nodes: one or two.
+        protection: what Hadoop calls how connections are protected that Kerberos opens, `SIMPLE` without it.
     """
 
-    def __init__(self, folder: Path, name_nodes: int = 1) -> None:
+    def __init__(self, folder: Path, name_nodes: int = 1, protection: str = SIMPLE) -> None:
         self.folder = folder
+        self._protection = protection
         self.folder.mkdir(parents=True, exist_ok=True)
         self.ports = free_ports(name_nodes)
         self._process: subprocess.Popen[str] | None = None
@@ -37,14 +43,21 @@ class HdfsCluster:
         """What paths begin with."""
         return f"hdfs://{SERVICE}" if len(self.ports) > 1 else f"hdfs://127.0.0.1:{self.ports[0]}"
 
+    @property
+    def realm(self) -> Realm:
+        """Who may log in."""
+        return Realm(self.folder / "kerberos")
+
     def options(self) -> dict[str, str]:
         """Catalog options that reach it, by the names that Java's Paimon reads, too."""
+        if self._protection != SIMPLE:
+            return login(CLIENT, self.realm.keytab(CLIENT))
         return {} if len(self.ports) == 1 else name_service(SERVICE, *self.ports)
 
     def __enter__(self) -> Self:
         jars = [*CLUSTER.jars(), spark_jar("hadoop-client-api-*").parent / "*"]
         java = JavaProgram("dev.lithify.hdfs.Cluster", jars, heap="384m", jvm_args=FOR_TESTS)
-        command = [*java.command(self.folder), str(self.folder / "dfs"), *map(str, self.ports)]
+        command = [*java.command(self.folder), str(self.folder), self._protection, *map(str, self.ports)]
         log = self.folder / "hdfs.log"
         with log.open("wb") as errors:
             self._process = subprocess.Popen(
@@ -111,6 +124,11 @@ def name_service(name: str, *ports: int) -> dict[str, str]:
             for each, port in zip(names, ports, strict=True)
         },
     }
+
+
+def login(principal: str, keytab: Path) -> dict[str, str]:
+    """Catalog options of a principal that logs in with Kerberos."""
+    return {AUTHENTICATION: "kerberos", PRINCIPAL: principal, KEYTAB: str(keytab)}
 
 
 def _pipe(pipe: IO[str] | None) -> IO[str]:

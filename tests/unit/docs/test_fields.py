@@ -55,7 +55,7 @@ FOREIGN: Mapping[str, set[str]] = {
     "docs/object-stores.md": {
         *("account.dfs.core.windows.net", "core.chinacloudapi.cn", "core.usgovcloudapi.net"),
         *("fs.gs.auth.service.account.json.keyfile", "fs.oss.server-side-encryption"),
-        "hadoop.dfs.ha.namenodes.lake",
+        *("hadoop.dfs.ha.namenodes.lake", "krb5.conf"),
         *("bucket.region.oss-dls.aliyuncs.com", "oss-cn-hangzhou-internal.aliyuncs.com"),
         *(f"storage.objects.{what}" for what in ("create", "delete", "get", "list")),
     },

@@ -21,6 +21,7 @@ from lithify.errors import StorageUnavailable
 from lithify.io.addresses import as_address
 from lithify.io.guard import admit, is_guarded
 from lithify.io.hdfs.answers import translated
+from lithify.io.hdfs.kerberos import AUTHENTICATION, OWN_LOGIN, Login
 from lithify.io.hdfs.settings import HOST_NAMES, NAME_NODES, RPC_ADDRESS, HdfsSettings, NameNode
 from lithify.io.hdfs.threads import within
 from lithify.io.hdfs.users import acting_as, shown
@@ -34,6 +35,8 @@ _SERVICE = "lithify"
 """What the client calls the name nodes of a cluster."""
 _NO_FILES = "/dev/null"
 """The folder of Hadoop's configuration; else the client would look for one in the environment."""
+_SECURE = {AUTHENTICATION: "kerberos", "dfs.data.transfer.protection": "privacy"}
+"""The second has the client prove itself to data nodes, too; how the connection is protected, they say."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 Answer = TypeVar("Answer")
@@ -54,7 +57,8 @@ class Client:
     def __init__(self, root: ObjectPath, settings: HdfsSettings) -> None:
         self._settings = settings
         self._name_nodes = settings.name_nodes_of(root)
-        self._user = shown(settings.user)
+        self._login = _trusted(settings.login)
+        self._user = shown(settings.user) if self._login is None else self._login.shown
         self._connected: RawClient | None = None
         self._lock = Lock()
 
@@ -97,7 +101,15 @@ class Client:
     def _client(self) -> RawClient:
         with self._lock:
             if self._connected is None:
-                self._connected = RawClient(f"hdfs://{_SERVICE}", self._configuration(), _NO_FILES)
+                login = self._login or OWN_LOGIN
+                self._connected = RawClient(
+                    f"hdfs://{_SERVICE}",
+                    self._configuration(),
+                    _NO_FILES,
+                    login.principal,
+                    login.keytab,
+                    login.cache,
+                )
             return self._connected
 
     def _forget(self) -> None:
@@ -119,7 +131,13 @@ class Client:
             "dfs.client.failover.sleep.max.millis": "200",
             "dfs.client.socket-timeout": str(int(DATA_SECONDS * 1000 / 4)),
             HOST_NAMES: str(self._settings.uses_host_names).lower(),
+            **(_SECURE if self._login is not None else {}),
         }
+
+
+def _trusted(login: Login | None) -> Login | None:
+    """How this process logs in: the operator never opens a keytab that a Catalog names, it has its own."""
+    return OWN_LOGIN if login is not None and is_guarded() else login
 
 
 def _admitted(name_node: NameNode) -> str:

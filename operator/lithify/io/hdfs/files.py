@@ -53,7 +53,7 @@ class HdfsFiles(StoreFiles):
         for name_node in self._settings.name_nodes_of(there.root):
             if not self._settings.reach.covers(f"hdfs://{name_node}/{there.key}"):
                 problem = (
-                    "HDFS without Kerberos knows no credentials, so the operator would use its own place in "
-                    f"the network to ask {name_node}; who runs it can allow this path there with "
+                    "for HDFS the operator would use its own place in the network, and with Kerberos its own "
+                    f"keytab, to ask {name_node}; who runs it can allow this path there with "
                 )
                 raise OutOfReach(path, problem, OWN_IDENTITY)

@@ -2,7 +2,7 @@
 
 Read by `io.objects.stores` like those of the other stores. Each name may have Paimon's prefix `hadoop.`.
 Files of Hadoop's configuration are not read: a Catalog names the name nodes itself, or its path does.
-Kerberos is refused here, by the names of the options that ask for it.
+`kerberos` reads who logs in.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 from lithify.errors import InvalidOption
 from lithify.io.access_policy import UNBOUNDED, AccessPolicy
+from lithify.io.hdfs import kerberos
+from lithify.io.hdfs.kerberos import AUTHENTICATION, Login, read_login
 from lithify.io.locations import ObjectPath, Store
 from lithify.io.objects.settings import (
     PATIENCE_SECONDS,
@@ -27,7 +29,6 @@ from lithify.settings import catalog_option
 PATIENCE = "lithify.hdfs.patience-seconds"
 """The option for how long requests are retried that no name node answers."""
 USER = "hadoop.username"
-AUTHENTICATION = "hadoop.security.authentication"
 NAME_NODES = "dfs.ha.namenodes."
 RPC_ADDRESS = "dfs.namenode.rpc-address."
 REPLICATION = "dfs.replication"
@@ -36,13 +37,16 @@ PROXY_PROVIDER = "dfs.client.failover.proxy.provider."
 
 _PREFIXES = ("", "hadoop.")
 _USERS = (USER, "hdfs.user")
-_KERBEROS = tuple(f"security.kerberos.login.{name}" for name in ("principal", "keytab", "use-ticket-cache"))
-_IGNORED = ("fs.defaultFS", "dfs.nameservices", "fs.hdfs.impl")
-"""Known to other clients: what paths without a name node mean, and which class connects."""
+_IGNORED = (
+    *("fs.defaultFS", "dfs.nameservices", "fs.hdfs.impl"),
+    *("hadoop.rpc.protection", "dfs.data.transfer.protection"),
+    *("dfs.namenode.kerberos.principal", "dfs.namenode.kerberos.principal.pattern"),
+)
+"""Known to other clients: what paths without a name node mean, which class connects, what servers tell us."""
 _READ = (AUTHENTICATION, REPLICATION, HOST_NAMES, *_IGNORED)
 
 OPTION_NAMES = frozenset(
-    {*_USERS, *_KERBEROS, *(f"{prefix}{name}" for prefix in _PREFIXES for name in _READ)}
+    {*_USERS, *kerberos.OPTION_NAMES, *(f"{prefix}{name}" for prefix in _PREFIXES for name in _READ)}
 )
 """The options that are read here, except PATIENCE and those of one name service."""
 FAMILIES = tuple(
@@ -83,7 +87,8 @@ class HdfsSettings:
 
     Attributes:
         name_nodes: those of each name service, in the order in which they are asked.
-        user: whom requests name, None for the process's own user. Nothing proves it to the name node.
+        user: whom requests name without Kerberos, None for the process's own user. Nothing proves it.
+        login: how the process logs in with Kerberos, None without it.
         replication: replicas of new files, None for the name node's default.
         uses_host_names: whether data nodes are reached by their names instead of their addresses.
         patience: seconds for which requests are retried that no name node answers.
@@ -92,6 +97,7 @@ class HdfsSettings:
 
     name_nodes: tuple[tuple[str, tuple[NameNode, ...]], ...] = ()
     user: str | None = None
+    login: Login | None = None
     replication: int | None = None
     uses_host_names: bool = False
     patience: float = PATIENCE_SECONDS
@@ -112,7 +118,7 @@ class HdfsSettings:
         return (_name_node("warehouse", root.bucket),)
 
     def keys_of(self, root: ObjectPath) -> None:
-        """No credentials: HDFS without Kerberos has none."""
+        """No credentials of a Catalog: a keytab is a file of drivers, and the operator has its own."""
 
 
 def is_option(name: str) -> bool:
@@ -124,34 +130,23 @@ def read_settings(options: Mapping[str, str], reach: AccessPolicy = UNBOUNDED) -
     """Parses a catalog's options; `reach` says which paths on name nodes may be accessed.
 
     Raises:
-        InvalidOption: an option is invalid, or asks for Kerberos.
+        InvalidOption: an option is invalid.
     """
-    _refuse_kerberos(options)
     user = first(options, _USERS)
     if user is not None and not _USER.fullmatch(user):
         raise InvalidOption(catalog_option(USER), "it is no name of a user")
+    login = read_login(options, first(options, _names(AUTHENTICATION)))
+    if user is not None and login is not None:
+        raise InvalidOption(catalog_option(USER), "with Kerberos, the principal says who asks")
     return HdfsSettings(
         name_nodes=tuple(_read_services(options)),
         user=user,
+        login=login,
         replication=_read_replication(first(options, _names(REPLICATION))),
         uses_host_names=read_boolean(HOST_NAMES, first(options, _names(HOST_NAMES))),
         patience=read_patience(options, PATIENCE),
         reach=reach,
     )
-
-
-def _refuse_kerberos(options: Mapping[str, str]) -> None:
-    for name in _KERBEROS:
-        if options.get(name):
-            _refuse(name)
-    for name in _names(AUTHENTICATION):
-        if options.get(name, "simple").strip().lower() != "simple":
-            _refuse(name)
-
-
-def _refuse(name: str) -> NoReturn:
-    problem = "this release has no Kerberos for HDFS, nor delegation tokens, only simple authentication"
-    raise InvalidOption(catalog_option(name), problem)
 
 
 def _read_services(options: Mapping[str, str]) -> Iterable[tuple[str, tuple[NameNode, ...]]]:

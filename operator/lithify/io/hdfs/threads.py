@@ -24,6 +24,7 @@ def within(seconds: float, work: Callable[[], Answer]) -> Answer:
 
     Raises:
         TimeoutError: it takes longer.
+        RuntimeError: the client panics, as it does over some answers that no name node should give.
     """
     try:
         worker = _idle.pop()
@@ -52,5 +53,7 @@ class _Worker:
     def _do(self, work: Work, future: Future[Any]) -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # noqa: BLE001  # whoever waits gets it
+        except Exception as error:  # noqa: BLE001  # whoever waits gets it
             future.set_exception(error)
+        except BaseException:  # noqa: BLE001  # a panic of the client, which must not end the process
+            future.set_exception(RuntimeError("panic"))

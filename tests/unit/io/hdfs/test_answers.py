@@ -16,6 +16,11 @@ def rpc(name: str, *, fatal: bool = False) -> RuntimeError:
     return RuntimeError(f'{"Fatal" if fatal else ""}RPCError("org.apache.hadoop.{name}", "{SECRET}")')
 
 
+def gssapi(words: str) -> RuntimeError:
+    major = 'GssMajorCodes { raw: "0x00070000", routine_error: "GSS_S_NO_CRED" }'
+    return RuntimeError(f'GSSAPIError({major}, 2529639093, "No credentials were supplied: {words}")')
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
@@ -24,7 +29,12 @@ def rpc(name: str, *, fatal: bool = False) -> RuntimeError:
         case(IsADirectoryError(SECRET), StorageError, id="a directory"),
         case(rpc("security.AccessControlException"), NotAllowed, id="permission denied"),
         case(rpc("security.AccessControlException", fatal=True), NotAllowed, id="not let in"),
-        case(RuntimeError('SASLError("no mechanism")'), NotAllowed, id="Kerberos wanted"),
+        case(RuntimeError('SASLError("no mechanism")'), NotAllowed, id="no login in common"),
+        case(gssapi("No key table entry found for a@B"), NotAllowed, id="wrong keytab"),
+        case(gssapi(SECRET), NotAllowed, id="another failure of a login"),
+        case(gssapi("Cannot contact any KDC for realm 'B'"), StorageUnavailable, id="Kerberos is down"),
+        case(OSError("RPC listener disconnected"), StorageUnavailable, id="connection closed"),
+        case(RuntimeError('OperationFailed("Failed to load libgssapi_krb")'), StorageError, id="no library"),
         case(rpc("hdfs.protocol.NSQuotaExceededException"), StorageError, id="quota"),
         case(rpc("hdfs.server.namenode.SafeModeException"), StorageUnavailable, id="safe mode"),
         case(rpc("ipc.StandbyException"), StorageUnavailable, id="both on standby"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lithify.errors import InvalidOption
+from lithify.io.hdfs.kerberos import AUTHENTICATION, KEYTAB, PRINCIPAL, TICKET_CACHE, Login
 from lithify.io.hdfs.settings import NameNode, is_option, read_settings
 from lithify.io.locations import object_path
 from support.cases import case
@@ -14,6 +15,7 @@ SERVICE = {
     "dfs.namenode.rpc-address.lake.nn1": "First.example.org:8021",
     "dfs.namenode.rpc-address.lake.nn2": "second.example.org",
 }
+KERBEROS = {AUTHENTICATION: "kerberos"}
 PROVIDER = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
 
 
@@ -58,19 +60,40 @@ def test_plain_options_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "named"),
+    ("options", "expected"),
     [
-        case({"hadoop.security.authentication": "kerberos"}, "hadoop.security.authentication", id="Kerberos"),
+        case({}, None, id="none"),
+        case({"hadoop.security.authentication": "simple"}, None, id="simple"),
+        case(KERBEROS, Login(), id="the process's own"),
+        case({f"hadoop.{AUTHENTICATION}": "Kerberos"}, Login(), id="with Paimon's prefix"),
+        case({**KERBEROS, TICKET_CACHE: "true"}, Login(), id="a ticket cache"),
         case(
-            {"hadoop.hadoop.security.authentication": "Kerberos"},
-            "hadoop.hadoop.security.authentication",
-            id="Kerberos with Paimon's prefix",
-        ),
-        case(
-            {"security.kerberos.login.keytab": "/etc/a.keytab"},
-            "security.kerberos.login.keytab",
+            {**KERBEROS, PRINCIPAL: "a/host@B.C", KEYTAB: "/etc/a.keytab", TICKET_CACHE: "false"},
+            Login("a/host@B.C", "/etc/a.keytab"),
             id="a keytab",
         ),
+        case(
+            {**KERBEROS, "security.principal": "a", "security.keytab": "/k"},
+            Login("a", "/k"),
+            id="older names",
+        ),
+    ],
+)
+def test_login_is_as_the_options_say(options: dict[str, str], expected: Login | None) -> None:
+    assert read_settings(options).login == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        case({"hadoop.security.authentication": "ldap"}, AUTHENTICATION, id="another authentication"),
+        case({KEYTAB: "/etc/a.keytab"}, KEYTAB, id="a keytab without Kerberos"),
+        case({**KERBEROS, PRINCIPAL: "a@B"}, KEYTAB, id="a principal without a keytab"),
+        case({**KERBEROS, KEYTAB: "/etc/a.keytab"}, PRINCIPAL, id="a keytab without a principal"),
+        case({**KERBEROS, PRINCIPAL: "a@B", KEYTAB: "a.keytab"}, KEYTAB, id="a relative path"),
+        case({**KERBEROS, PRINCIPAL: "a b", KEYTAB: "/etc/a.keytab"}, PRINCIPAL, id="no principal"),
+        case({**KERBEROS, TICKET_CACHE: "false"}, TICKET_CACHE, id="neither a keytab nor tickets"),
+        case({**KERBEROS, "hadoop.username": "a"}, "hadoop.username", id="a user besides the principal"),
         case({"dfs.ha.namenodes.lake": "nn1"}, "dfs.namenode.rpc-address.lake.nn1", id="no address"),
         case({"dfs.ha.namenodes.lake": " ,"}, "dfs.ha.namenodes.lake", id="no name nodes"),
         case(

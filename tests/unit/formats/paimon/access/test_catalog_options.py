@@ -146,7 +146,7 @@ PLAIN = (
     ),
     *("client-id", "client.id", "tenant-id", "expires-at-ms", "sld.enabled", "impl", "staging-dir"),
     *("replication", "hostname", "authentication", "defaultFS", "nameservices", ".user"),
-    *("login.keytab", "login.principal", "ticket-cache"),
+    *("keytab", "principal", "principal.pattern", "ticket-cache", "protection"),
 )
 CREDENTIALS = {name for name in OPTION_NAMES if not name.endswith(PLAIN)}
 """What of object stores is left without addresses and names: keys and tokens."""

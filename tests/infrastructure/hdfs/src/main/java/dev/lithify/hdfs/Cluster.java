@@ -11,7 +11,8 @@ import org.apache.hadoop.hdfs.MiniDFSNNTopology;
 import org.apache.hadoop.hdfs.protocol.HdfsConstants.SafeModeAction;
 
 /**
- * A cluster with two data nodes and one or two name nodes. Arguments: its folder, and the ports of the name nodes.
+ * A cluster with two data nodes and one or two name nodes. Arguments: its folder, {@code simple} or the protection of
+ * Hadoop's with Kerberos, and the ports of the name nodes.
  *
  * <p>Writes a line when it is ready, and one for each command that it has read from a line of standard input and
  * carried out: {@code fail-over}, {@code safe-mode}, {@code leave-safe-mode}.
@@ -26,15 +27,18 @@ public final class Cluster {
         conf.setInt("dfs.ha.tail-edits.period", 1);
         // Otherwise closing a file takes half a second, until a data node has reported its block. Needs two of them.
         conf.setInt("dfs.namenode.file.close.num-committed-allowed", 1);
-        MiniDFSCluster.Builder builder = new MiniDFSCluster.Builder(conf, new File(args[0])).numDataNodes(2);
-        boolean isAvailable = args.length > 2;
+        if (!args[1].equals("simple")) {
+            Kerberos.start(conf, new File(args[0], "kerberos"), args[1]);
+        }
+        MiniDFSCluster.Builder builder = new MiniDFSCluster.Builder(conf, new File(args[0], "dfs")).numDataNodes(2);
+        boolean isAvailable = args.length > 3;
         if (isAvailable) {
             builder.nnTopology(new MiniDFSNNTopology()
                     .addNameservice(new MiniDFSNNTopology.NSConf("tests")
-                            .addNN(new MiniDFSNNTopology.NNConf("nn0").setIpcPort(Integer.parseInt(args[1])))
-                            .addNN(new MiniDFSNNTopology.NNConf("nn1").setIpcPort(Integer.parseInt(args[2])))));
+                            .addNN(new MiniDFSNNTopology.NNConf("nn0").setIpcPort(Integer.parseInt(args[2])))
+                            .addNN(new MiniDFSNNTopology.NNConf("nn1").setIpcPort(Integer.parseInt(args[3])))));
         } else {
-            builder.nameNodePort(Integer.parseInt(args[1]));
+            builder.nameNodePort(Integer.parseInt(args[2]));
         }
         MiniDFSCluster cluster = builder.build();
         if (isAvailable) {
