@@ -75,6 +75,7 @@ MEASURED = [
 
 
 @pytest.mark.thorough
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("name", "deleted", "how", "rows", "kind"), MEASURED, ids=[f"{case[0]} in {case[4]}" for case in MEASURED]
 )

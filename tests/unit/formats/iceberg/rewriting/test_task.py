@@ -335,6 +335,7 @@ def test_file_with_another_number_of_rows_is_corrupt(files: Files) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("has_lineage", [False, True])
 @pytest.mark.parametrize("deletes", [False, True])
 def test_large_row_groups_are_copied_unless_rows_of_their_file_are_deleted(
