@@ -135,4 +135,4 @@ def test_files_of_keyless_tables_are_hidden_until_they_are_finished(
     assert report.status == "Compacted"
     assert [name.rpartition(".")[2] for name in runner.hidden] == ["parquet"]
     assert hidden_files(table) == []
-    assert sorted(hive.read(table)) == [[1, "x", "a"], [2, "x", "a"]]
+    assert sorted(arctic.read_base(table)) == [[1, "x", "a"], [2, "x", "a"]]
