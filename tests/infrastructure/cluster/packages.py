@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
+from infrastructure.building.debian_packages import download
 from infrastructure.building.once import NotBuilt, cache_home
 
 PACKAGES = ("busybox-static", "containerd", "containernetworking-plugins", "iproute2", "iptables", "runc")
@@ -39,7 +40,6 @@ LIBRARIES = (
 IPTABLES = "xtables-nft-multi"
 PROGRAMS = ("usr/bin/containerd", "usr/bin/ctr", "usr/sbin/runc", f"usr/sbin/{IPTABLES}", "sbin/ip")
 PLUGINS = ("bridge", "host-local", "loopback", "portmap")
-QUIET = ("apt-get", "-qq", "-o", "APT::Sandbox::User=root")
 
 
 def folder() -> Path:
@@ -111,7 +111,7 @@ def _unpack_into(wanted: Path) -> None:
     with _scratch(wanted.parent) as scratch:
         downloads, root = scratch / "downloads", scratch / "root"
         downloads.mkdir()
-        _download(downloads)
+        download([*PACKAGES, *LIBRARIES], downloads)
         for package in sorted(downloads.glob("*.deb")):
             subprocess.run(["dpkg", "-x", str(package), str(root)], check=True)
         # What the package's script does on a machine where it is installed.
@@ -131,18 +131,6 @@ def _scratch(parent: Path) -> Iterator[Path]:
         yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
-
-
-def _download(into: Path) -> None:
-    command = [*QUIET, "download", *PACKAGES, *LIBRARIES]
-    first = subprocess.run(command, cwd=into, capture_output=True, text=True, check=False)
-    if first.returncode == 0:
-        return
-    # A fresh machine knows no packages, and one that is not quite fresh knows versions that are gone.
-    for again in ([*QUIET, "update"], command):
-        result = subprocess.run(again, cwd=into, capture_output=True, text=True, check=False)
-        if result.returncode != 0:
-            raise RuntimeError(f"{' '.join(again)} failed:\n{result.stderr}")
 
 
 def _check(root: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from infrastructure.building.debian_packages import download
 from infrastructure.building.once import build_once, cache_home, fingerprint
 
 NAME = "LITHIFY.TEST"
@@ -89,7 +90,7 @@ def _unpacked() -> Path:
 
 def _unpack(folder: Path) -> None:
     """Takes Debian's packages: unpacked, not installed, so that this machine stays as it is."""
-    subprocess.run(["apt-get", "download", "-q", *_PACKAGES], cwd=folder, check=True, capture_output=True)
+    download(_PACKAGES, folder)
     for package in folder.glob("*.deb"):
         subprocess.run(["dpkg", "-x", package.name, "."], cwd=folder, check=True)
         package.unlink()

@@ -11,6 +11,8 @@ import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from infrastructure.building.debian_packages import download
+
 RELEASE = "bookworm"
 SOURCES = (
     "deb http://deb.debian.org/debian bookworm main",
@@ -44,7 +46,7 @@ def make_base(folder: Path, moment: int) -> None:
     with TemporaryDirectory(prefix="lithify-debian-") as name:
         scratch = Path(name)
         scratch.chmod(0o755)
-        _run(["apt-get", "download", "-q", "mmdebstrap"], scratch, {})
+        download(["mmdebstrap"], scratch)
         package = next(scratch.glob("mmdebstrap_*.deb"))
         _run(["dpkg", "-x", package.name, "unpacked"], scratch, {})
         programs = scratch / "unpacked" / "usr" / "bin"
