@@ -75,12 +75,16 @@ def load_library() -> Mapping[str, str]:
     try:
         ctypes.CDLL(_LIBRARY)
     except OSError:
-        folder = _unpacked() / "usr" / "lib"
-        found = {path.name: path for path in folder.rglob("*.so.*")}
-        for name in (*_NEEDED, _LIBRARY):
-            ctypes.CDLL(str(found[name]), ctypes.RTLD_GLOBAL)
-        return {"LD_LIBRARY_PATH": str(found[_LIBRARY].parent)}
+        return _load_unpacked(_unpacked())
     return {}
+
+
+def _load_unpacked(folder: Path) -> Mapping[str, str]:
+    """Some of Debian's libraries are below `lib`, others below `usr/lib`."""
+    found = {path.name: path for path in folder.rglob("*.so.*")}
+    for name in (*_NEEDED, _LIBRARY):
+        ctypes.CDLL(str(found[name]), ctypes.RTLD_GLOBAL)
+    return {"LD_LIBRARY_PATH": ":".join(sorted({str(path.parent) for path in found.values()}))}
 
 
 def _unpacked() -> Path:
