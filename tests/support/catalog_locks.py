@@ -43,6 +43,15 @@ def locks(catalog: Mapping[str, str]) -> list[tuple[str, int]]:
         ).fetchall()
 
 
+def age_locks(catalog: Mapping[str, str], seconds: int) -> None:
+    """Has all locks that are held look so much older."""
+    with closing(sqlite3.connect(catalog["uri"].removeprefix("jdbc:sqlite:"))) as database, database:
+        database.execute(
+            "UPDATE paimon_distributed_locks SET acquired_at = datetime(acquired_at, ?)",
+            (f"-{seconds} seconds",),
+        )
+
+
 def step_while_waiting(monkeypatch: pytest.MonkeyPatch, step: Callable[[], object]) -> list[float]:
     """Others take a step when we wait for the lock for the first time; returns all pauses."""
     pauses: list[float] = []
