@@ -40,9 +40,11 @@ class Warehouse:
         """Options that reach it, by way of a proxy if there is one."""
         return name_service(self.service, *(self.cluster.ports if proxy is None else [proxy.port]))
 
-    def catalog(self, spark: SparkIceberg, kind: Mapping[str, str] | None = None) -> CatalogAddress:
+    def catalog(
+        self, spark: SparkIceberg, kind: Mapping[str, str] | None = None, proxy: RpcProxy | None = None
+    ) -> CatalogAddress:
         """A catalog of Spark's: the folder itself, unless another kind is given."""
-        options = {"warehouse": self.url, **(kind or {"type": "hadoop"}), **self.options()}
+        options = {"warehouse": self.url, **(kind or {"type": "hadoop"}), **self.options(proxy)}
         return spark.add_catalog(CatalogAddress(fresh_name("hdfs"), options))
 
     def address(self, table: SparkTable, proxy: RpcProxy | None = None) -> TableAddress:

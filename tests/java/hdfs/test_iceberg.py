@@ -60,7 +60,7 @@ def proxy(hdfs_cluster: HdfsCluster) -> Iterator[RpcProxy]:
 
 def is_commit(frame: bytes) -> bool:
     """Whether a request gives a metadata file the name of a version."""
-    return b"rename2" in frame and re.search(rb"/metadata/v[0-9]+\.metadata", frame) is not None
+    return b"rename" in frame and re.search(rb"/metadata/v[0-9]+\.metadata", frame) is not None
 
 
 def run(address: TableAddress, shift: timedelta = timedelta(), **request: Any) -> Report:
@@ -187,25 +187,26 @@ def test_a_commit_that_spark_was_before_is_built_again(
     assert unnamed(lake, table) == set()
 
 
-def test_a_version_that_is_taken_is_refused_to_spark(
-    lake: Warehouse, table: SparkTable, proxy: RpcProxy
+def test_a_version_that_we_took_is_refused_to_spark(
+    lake: Warehouse, spark_iceberg: SparkIceberg, proxy: RpcProxy
 ) -> None:
-    """Spark's commit and ours have the same number; whoever comes second builds on the first."""
-    inserted = 0
+    """Spark finds its name taken when it renames, and builds its commit on ours."""
+    table = SparkTable(spark_iceberg, lake.catalog(spark_iceberg, proxy=proxy), "db.t")
+    before, seen = read(with_deletes(table, version=2)), proxy.seen
+    reports: list[Report] = []
 
     def overtake(exchange: Exchange) -> None:
-        nonlocal inserted
+        reports.append(run(lake.address(table)))
         exchange.forward()
-        table.append(5000, 3)
-        inserted += 1
 
     proxy.steps = [overtake]
-    before = read(table)
+    table.append(5000, 3)
 
-    assert run(lake.address(table, proxy)).status == "Compacted"
-
-    assert inserted == 1
+    assert [(report.status, report.commit_tries) for report in reports] == [("Compacted", 1)]
+    assert proxy.seen - seen == 2
     assert len(read(table)) == len(before) + 3
+    assert table.metadata_table("snapshots")["operation"].to_pylist()[-2:] == ["replace", "append"]
+    assert unnamed(lake, table) == set()
 
 
 @pytest.mark.sampled(1)
