@@ -29,7 +29,7 @@ class OutrunningWriter:
         lakehouse: the table, whose files have rows 0 and 1, 2 and 3...
         left: how many tries it still outruns.
         rows: the rows that it deletes, one with each commit.
-        deleted: those that it has deleted.
+        deleted: the rows that it has deleted so far.
         files: the file of each row.
     """
 

@@ -169,7 +169,7 @@ def test_what_became_of_a_rename_is_found_out(
 def test_a_commit_that_spark_was_before_is_built_again(
     lake: Warehouse, table: SparkTable, proxy: RpcProxy
 ) -> None:
-    """Rows that it deleted meanwhile stay deleted, also those that we have moved."""
+    """Rows that Spark deleted meanwhile stay deleted, also where our tasks have moved them."""
 
     def overtake(exchange: Exchange) -> None:
         table.append(1000, 10)

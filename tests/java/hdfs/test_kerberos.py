@@ -1,4 +1,4 @@
-"""HDFS with Kerberos: whoever has a key is let in, and everybody else hears why not."""
+"""HDFS with Kerberos: a process with a key gets in, and a process without one gets the reason."""
 
 from __future__ import annotations
 

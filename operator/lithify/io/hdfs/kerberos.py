@@ -33,7 +33,7 @@ class Login:
     """Who logs in, and with what.
 
     Attributes:
-        principal: None for whoever the process's own keytab or ticket cache is of.
+        principal: None for the principal of the process's own keytab or ticket cache.
         keytab: a file of drivers and executors, with the principal's key.
     """
 
