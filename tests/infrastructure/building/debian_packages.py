@@ -1,4 +1,4 @@
-"""Downloads packages of Debian by apt, to be unpacked into the cache: nothing is installed.
+"""Downloads packages of Debian by apt and unpacks them: nothing is installed.
 
 Used by whatever needs a program or a library that a fresh machine lacks.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,12 +16,22 @@ from infrastructure.building.once import cache_home
 _APT = ("apt-get", "-qq", "-o", "APT::Sandbox::User=root")
 
 
-def download(packages: Iterable[str], into: Path) -> None:
-    """Downloads packages of the machine's release into a folder, one process at a time.
+def unpack(packages: Iterable[str], into: Path) -> None:
+    """Unpacks packages of the machine's release into a folder, which is made if need be.
 
     Raises:
         RuntimeError: apt cannot get them.
     """
+    with tempfile.TemporaryDirectory(prefix="lithify-packages-") as name:
+        downloads = Path(name)
+        downloads.chmod(0o755)
+        _download(packages, downloads)
+        for package in sorted(downloads.glob("*.deb")):
+            subprocess.run(["dpkg", "-x", str(package), str(into)], check=True)
+
+
+def _download(packages: Iterable[str], into: Path) -> None:
+    """Downloads packages, one process at a time."""
     lock = cache_home("debian.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     command = [*_APT, "download", *packages]

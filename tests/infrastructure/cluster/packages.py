@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
-from infrastructure.building.debian_packages import download
+from infrastructure.building import debian_packages
 from infrastructure.building.once import NotBuilt, cache_home
 
 PACKAGES = ("busybox-static", "containerd", "containernetworking-plugins", "iproute2", "iptables", "runc")
@@ -109,11 +109,8 @@ def _unpack_into(wanted: Path) -> None:
     began = time.monotonic()
     print(f"Unpacking {', '.join(PACKAGES)} into {wanted}", file=sys.stderr)
     with _scratch(wanted.parent) as scratch:
-        downloads, root = scratch / "downloads", scratch / "root"
-        downloads.mkdir()
-        download([*PACKAGES, *LIBRARIES], downloads)
-        for package in sorted(downloads.glob("*.deb")):
-            subprocess.run(["dpkg", "-x", str(package), str(root)], check=True)
+        root = scratch / "root"
+        debian_packages.unpack([*PACKAGES, *LIBRARIES], root)
         # What the package's script does on a machine where it is installed.
         for name in ("iptables", "ip6tables"):
             for action in ("", "-save", "-restore"):

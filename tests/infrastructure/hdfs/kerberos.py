@@ -8,12 +8,12 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from infrastructure.building.debian_packages import download
+from infrastructure.building.debian_packages import unpack
 from infrastructure.building.once import build_once, cache_home, fingerprint
 
 NAME = "LITHIFY.TEST"
@@ -89,12 +89,4 @@ def _load_unpacked(folder: Path) -> Mapping[str, str]:
 
 def _unpacked() -> Path:
     wanted = cache_home("kerberos") / fingerprint(_PACKAGES, [], frozenset())
-    return build_once(wanted, "Kerberos's library", "a few seconds", _unpack)
-
-
-def _unpack(folder: Path) -> None:
-    """Takes Debian's packages: unpacked, not installed, so that this machine stays as it is."""
-    download(_PACKAGES, folder)
-    for package in folder.glob("*.deb"):
-        subprocess.run(["dpkg", "-x", package.name, "."], cwd=folder, check=True)
-        package.unlink()
+    return build_once(wanted, "Kerberos's library", "a few seconds", partial(unpack, _PACKAGES))

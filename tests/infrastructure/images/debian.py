@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from infrastructure.building.debian_packages import download
+from infrastructure.building.debian_packages import unpack
 
 RELEASE = "bookworm"
 SOURCES = (
@@ -46,9 +46,7 @@ def make_base(folder: Path, moment: int) -> None:
     with TemporaryDirectory(prefix="lithify-debian-") as name:
         scratch = Path(name)
         scratch.chmod(0o755)
-        download(["mmdebstrap"], scratch)
-        package = next(scratch.glob("mmdebstrap_*.deb"))
-        _run(["dpkg", "-x", package.name, "unpacked"], scratch, {})
+        unpack(["mmdebstrap"], scratch / "unpacked")
         programs = scratch / "unpacked" / "usr" / "bin"
         hooks = scratch / "unpacked" / "usr" / "share" / "mmdebstrap" / "hooks"
         environment = {"PATH": f"{programs}:{os.environ['PATH']}", "SOURCE_DATE_EPOCH": str(moment)}
