@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from hive_metastore.ttypes import (
     FieldSchema,
@@ -21,9 +21,19 @@ from hive_metastore.ttypes import (
     Table,
 )
 
+from infrastructure.arctic.client import Arctic
 from infrastructure.arctic.model import KeyedTable
 from infrastructure.hive.metastore import HiveMetastore
+from infrastructure.iceberg.catalogs import fresh_name
 from lithify.formats.protocol.address import TableAddress
+
+ROOT = "base.hive.location-root"
+AT_ONCE = {
+    "self-optimizing.minor.trigger.interval": "1",
+    "self-optimizing.major.trigger.interval": "1",
+    "compact.major.small.file.size.bytes": "1",
+}
+"""Everything is due, and nothing is small: other tables would keep their base files."""
 
 _PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
 _TYPES = {"long": "bigint", "decimal(10, 2)": "decimal(10,2)"}
@@ -54,6 +64,26 @@ class HiveTables:
 
     metastore: HiveMetastore
     database: str
+
+    @classmethod
+    def fresh(cls, metastore: HiveMetastore) -> Self:
+        """Those of a new database."""
+        database = fresh_name("db")
+        metastore.catalog().create_namespace(database)
+        return cls(metastore, database)
+
+    def make(
+        self,
+        arctic: Arctic,
+        table: KeyedTable,
+        properties: Mapping[str, str] | None = None,
+        parameters: Mapping[str, str] | None = None,
+    ) -> KeyedTable:
+        """Makes the stores of a table with properties, and the table of Hive over them with parameters."""
+        arctic.create(table, {ROOT: root_of(table), **(properties or {})})
+        keys = {"arctic.table.primary-keys": ",".join(table.key)}
+        self.register(table, {**keys, "arctic.table.root-location": _in_hive(table), **(parameters or {})})
+        return table
 
     def register(self, table: KeyedTable, parameters: Mapping[str, str]) -> None:
         """Makes the table of Hive over the stores of a table, by the name of its folder."""
@@ -125,4 +155,9 @@ class HiveTables:
 
 def root_of(table: KeyedTable) -> str:
     """The folder of the files that Hive reads."""
-    return f"{table.store or 'file:'}{table.location}/hive"
+    return f"{_in_hive(table)}/hive"
+
+
+def _in_hive(table: KeyedTable) -> str:
+    """A table's folder as Hive names it."""
+    return table.url if table.store else f"file:{table.location}"

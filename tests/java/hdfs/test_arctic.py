@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from infrastructure.arctic.client import Arctic
 from infrastructure.arctic.model import KeyedTable
 from infrastructure.hdfs.server import HdfsCluster
 from infrastructure.hive.metastore import HiveMetastore
-from infrastructure.iceberg.catalogs import fresh_name
 from lithify.clock import Clock, SystemClock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
@@ -26,15 +25,10 @@ from lithify.formats.protocol.tasks import Task
 from lithify.io.object_storage import files_of
 from lithify.io.objects.stores import settings_for
 from support.cases import case
-from support.hive_tables import HiveTables, root_of
+from support.hive_tables import AT_ONCE, HiveTables
 from support.runs import ShippingRunner
 
 COLUMNS = {"id": "long", "v": "string", "p": "string"}
-AT_ONCE = {
-    "self-optimizing.minor.trigger.interval": "1",
-    "self-optimizing.major.trigger.interval": "1",
-    "compact.major.small.file.size.bytes": "1",
-}
 Rows = list[list[Any]]
 
 
@@ -45,9 +39,8 @@ def table(hdfs_cluster: HdfsCluster) -> KeyedTable:
     return KeyedTable(location, COLUMNS, ["id"], ["p"], hdfs_cluster.url)
 
 
-def filled(arctic: Arctic, table: KeyedTable, properties: Mapping[str, str] | None = None) -> Rows:
-    """Makes the table with base files and changes, and returns its rows."""
-    arctic.create(table, properties)
+def fill(arctic: Arctic, table: KeyedTable) -> Rows:
+    """Writes base files and changes, and returns the rows."""
     base = [[number, "old", "ab"[number % 2]] for number in range(20)]
     arctic.write_base(table, base, arctic.begin_transaction(table))
     arctic.write_change(table, [["DELETE", *base[3]], ["INSERT", 100, "new", "a"]])
@@ -75,7 +68,7 @@ def hidden_files(table: KeyedTable) -> list[str]:
 def test_arctic_reads_the_same_rows_of_a_table_in_folders(
     arctic: Arctic, table: KeyedTable, strategy: Strategy
 ) -> None:
-    before = filled(arctic, table)
+    before = fill(arctic, arctic.create(table))
     warehouse = table.url.removesuffix("/db/t")
     overrides = {PRIMARY_KEY: "id", **AT_ONCE}
 
@@ -88,22 +81,13 @@ def test_arctic_reads_the_same_rows_of_a_table_in_folders(
 
 @pytest.fixture
 def hive(hive_metastore: HiveMetastore) -> HiveTables:
-    database = fresh_name("db")
-    hive_metastore.catalog().create_namespace(database)
-    return HiveTables(hive_metastore, database)
-
-
-def registered(hive: HiveTables, table: KeyedTable, key: str) -> TableAddress:
-    """The address of the table, once Hive knows it."""
-    known = {"arctic.table.primary-keys": key, "arctic.table.root-location": table.url}
-    hive.register(table, known)
-    return hive.address_of(table, AT_ONCE)
+    return HiveTables.fresh(hive_metastore)
 
 
 def test_hive_and_arctic_read_the_same_rows(arctic: Arctic, hive: HiveTables, table: KeyedTable) -> None:
-    before = filled(arctic, table, {"base.hive.location-root": root_of(table)})
+    before = fill(arctic, hive.make(arctic, table))
 
-    assert run(registered(hive, table, "id")).status == "Compacted"
+    assert run(hive.address_of(table, AT_ONCE)).status == "Compacted"
 
     assert sorted(hive.read(table)) == read(arctic, table) == before
     assert hidden_files(table) == []
@@ -125,12 +109,12 @@ class Looking(ShippingRunner):
 def test_files_of_keyless_tables_are_hidden_until_they_are_finished(
     arctic: Arctic, hive: HiveTables, table: KeyedTable
 ) -> None:
-    arctic.create(table, {"base.hive.location-root": root_of(table)})
+    hive.make(arctic, table, parameters={"arctic.table.primary-keys": ""})
     for number in (1, 2):
         arctic.write_base(table, [[number, "x", "a"]], plain_names=True)
     runner = Looking(table)
 
-    report = run(registered(hive, table, key=""), runner=runner)
+    report = run(hive.address_of(table, AT_ONCE), runner=runner)
 
     assert report.status == "Compacted"
     assert [name.rpartition(".")[2] for name in runner.hidden] == ["parquet"]

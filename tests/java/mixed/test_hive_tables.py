@@ -8,7 +8,6 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +19,6 @@ import pytest
 from infrastructure.arctic.client import Arctic
 from infrastructure.arctic.model import KeyedTable
 from infrastructure.hive.metastore import HiveMetastore
-from infrastructure.iceberg.catalogs import fresh_name
 from lithify.clock import SystemClock
 from lithify.engine.run.driver import Request, compact
 from lithify.engine.run.report import Report
@@ -33,17 +31,10 @@ from lithify.formats.mixed.stores import open_mixed_table
 from lithify.formats.protocol.address import Selection, TableAddress
 from lithify.formats.protocol.strategy import Strategy
 from support.cases import case
-from support.hive_tables import HiveTables, root_of
+from support.hive_tables import AT_ONCE, ROOT, HiveTables, root_of
 from support.runs import ShiftedClock
 
 COLUMNS = {"id": "long", "amount": "decimal(10, 2)", "v": "string", "p": "string"}
-AT_ONCE = {
-    "self-optimizing.minor.trigger.interval": "1",
-    "self-optimizing.major.trigger.interval": "1",
-    "compact.major.small.file.size.bytes": "1",
-}
-"""Everything is due, and nothing is small: other tables would keep their base files."""
-ROOT = "base.hive.location-root"
 RUN = """
 import pickle, sys
 from lithify.clock import SystemClock
@@ -55,30 +46,13 @@ compact(pickle.loads(bytes.fromhex(sys.argv[1])), InlineRunner(), SystemClock())
 
 @pytest.fixture
 def hive(hive_metastore: HiveMetastore) -> HiveTables:
-    database = fresh_name("db")
-    hive_metastore.catalog().create_namespace(database)
-    return HiveTables(hive_metastore, database)
+    return HiveTables.fresh(hive_metastore)
 
 
 @pytest.fixture
 def table(arctic: Arctic, hive: HiveTables, tmp_path: Path) -> KeyedTable:
     """A keyed table without partitions, empty."""
-    return made(arctic, hive, KeyedTable(tmp_path / "t", COLUMNS, ["id"]))
-
-
-def made(
-    arctic: Arctic,
-    hive: HiveTables,
-    table: KeyedTable,
-    properties: Mapping[str, str] | None = None,
-    parameters: Mapping[str, str] | None = None,
-) -> KeyedTable:
-    """Makes the stores of a table, and the table of Hive over them."""
-    arctic.create(table, {ROOT: root_of(table), **(properties or {})})
-    keys, root = ",".join(table.key), f"file:{table.location}"
-    known = {"arctic.table.primary-keys": keys, "arctic.table.root-location": root}
-    hive.register(table, {**known, **(parameters or {})})
-    return table
+    return hive.make(arctic, KeyedTable(tmp_path / "t", COLUMNS, ["id"]))
 
 
 def request(hive: HiveTables, table: KeyedTable) -> Request:
@@ -108,7 +82,7 @@ def in_folder(hive: HiveTables, table: KeyedTable) -> list[list[str]]:
 def test_hive_and_arctic_read_the_same_rows_after_two_runs(
     arctic: Arctic, hive: HiveTables, tmp_path: Path, partition: list[str]
 ) -> None:
-    table = made(arctic, hive, KeyedTable(tmp_path / "t", COLUMNS, ["id"], partition))
+    table = hive.make(arctic, KeyedTable(tmp_path / "t", COLUMNS, ["id"], partition))
     arctic.write_base(table, [row(1), row(2, "b")], arctic.begin_transaction(table))
     arctic.write_change(table, [["DELETE", *row(1)], ["INSERT", *row(3)]])
     before = by_key(arctic.read(table))
@@ -148,7 +122,7 @@ def test_files_of_keyless_tables_are_hidden_until_they_are_finished(
     arctic: Arctic, hive: HiveTables, tmp_path: Path
 ) -> None:
     table = KeyedTable(tmp_path / "t", COLUMNS, ["id"])
-    made(arctic, hive, table, parameters={"arctic.table.primary-keys": ""})
+    hive.make(arctic, table, parameters={"arctic.table.primary-keys": ""})
     for number in (1, 2):
         arctic.write_base(table, [row(number)], plain_names=True)
 
@@ -168,7 +142,7 @@ def test_keyless_tables_are_rewritten_by_several_tasks(
 ) -> None:
     table = KeyedTable(tmp_path / "t", COLUMNS, ["id"])
     tiny = {"self-optimizing.target-size": "100"}  # so that no two files are of one task
-    made(arctic, hive, table, tiny, {"arctic.table.primary-keys": ""})
+    hive.make(arctic, table, tiny, {"arctic.table.primary-keys": ""})
     for number in (1, 2, 3):
         arctic.write_base(table, [row(number)], plain_names=True)
 

@@ -14,10 +14,9 @@ from infrastructure.arctic.client import Arctic
 from infrastructure.arctic.model import KeyedTable
 from infrastructure.arctic.random_tables import COLUMNS, RandomHistory
 from infrastructure.hive.metastore import HiveMetastore
-from infrastructure.iceberg.catalogs import fresh_name
 from java.fuzz.mixed.playing import Player
 from lithify.formats.protocol.strategy import Strategy
-from support.hive_tables import HiveTables, root_of
+from support.hive_tables import HiveTables
 
 _ROUNDS = 4
 
@@ -56,15 +55,10 @@ class HivePlayer(Player[KeyedTable]):
 def test_hive_reads_what_arctic_reads(
     arctic: Arctic, hive_metastore: HiveMetastore, tmp_path: Path, seed: int
 ) -> None:
-    hive = HiveTables(hive_metastore, fresh_name("db"))
-    hive_metastore.catalog().create_namespace(hive.database)
+    hive = HiveTables.fresh(hive_metastore)
 
     def create(partition: Sequence[str], properties: Mapping[str, str]) -> KeyedTable:
-        table = KeyedTable(tmp_path / "t", COLUMNS, ["id"], partition)
-        arctic.create(table, {**properties, "base.hive.location-root": root_of(table)})
-        root = f"file:{table.location}"
-        hive.register(table, {"arctic.table.primary-keys": "id", "arctic.table.root-location": root})
-        return table
+        return hive.make(arctic, KeyedTable(tmp_path / "t", COLUMNS, ["id"], partition), properties)
 
     history = RandomHistory.start(arctic, create, seed, has_plain_positions=False)
     HivePlayer(history, arctic, hive.address_of(history.table, {}), hive=hive).play()
